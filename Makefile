@@ -41,6 +41,7 @@ lint: install
 	$(BIN)/ruff format --check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/ruff check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tools/names.ini benchmarks tools recipes examples/training tests_envs tests_ray tests_stores tests_train tests_vision
 	$(BIN)/lint-imports
 
 test: lint
@@ -90,8 +91,10 @@ test-stores: $(UV)
 weights: install
 	@$(BIN)/python tools/weights.py
 
+# Generated reference pages, then the site in site/; the tests build it too.
 docs: install
 	$(BIN)/python tools/reference.py
+	$(BIN)/mkdocs build --quiet --strict
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -14,6 +14,7 @@ after the first tenth), and processes at 1.5 times one process where there are t
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -54,7 +55,7 @@ class Bare:
     def step(self, said: str) -> str:
         feedback = self.world.step("agent", Action(said))
         seen = self.world.observe("agent")
-        told = generic.feedback(feedback, self.voice), self.voice.own(seen)[1]
+        told = generic.feedback(feedback, self.voice), self.voice.self_state(seen)[1]
         return "\n".join((*told, self.voice.around(seen, None)))
 
 
@@ -131,16 +132,24 @@ def vectors(count: int = 16, steps: int = 40, rounds: int = 3) -> tuple[float, f
 
 def round_trip(steps: int = 300) -> float:
     """Milliseconds of a step over a WebSocket on loopback, the world's own time taken off."""
-    from wayword.envs.openenv import Remote, serve
+    from websockets.sync.client import connect
+
+    from wayword.envs.openenv import serve
 
     server = serve("two_phase", "127.0.0.1", 0, max_steps=10**9)
     socket = server.config.bind_socket()
     threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True).start()
     while not server.started:
         time.sleep(0.01)
-    with Remote(f"http://127.0.0.1:{socket.getsockname()[1]}") as env:
-        env.reset()
-        times = sorted(block(env.step, ["sing"]) for _ in range(steps))
+    with connect(f"ws://127.0.0.1:{socket.getsockname()[1]}/ws", proxy=None) as client:
+
+        def send(message: dict[str, Any]) -> None:
+            client.send(json.dumps(message))
+            client.recv()
+
+        send({"type": "reset"})
+        action = {"type": "step", "data": {"text": "sing"}}
+        times = sorted(block(send, [action]) for _ in range(steps))
     server.should_exit = True
     return 1e3 * times[len(times) // 10]  # a busy machine holds most of them up
 

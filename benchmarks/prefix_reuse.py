@@ -73,7 +73,7 @@ async def reusing(model: LocalModel) -> Walk:
 
 def plain(model: LocalModel) -> Walk:
     """Every prompt from its start; the actions by their first tokens out of one pass."""
-    engine = model._loaded()
+    engine = model._load_engine()
     base, endings = OPENING, [continued("1.", action)[1] for action in ACTIONS]
     first = [token for (token,) in map(engine.tokens, endings)]
     began, best, read = time.perf_counter(), [], 0
@@ -91,7 +91,7 @@ def plain(model: LocalModel) -> Walk:
 
 async def _both() -> tuple[Walk, Walk]:
     model = LocalModel("smollm2", LocalSettings(slots=1, context=4096))
-    model._loaded()
+    model._load_engine()
     try:
         return await reusing(model), plain(model)
     finally:
@@ -144,7 +144,7 @@ def navgpt(on: str, settings: NavGPTSettings, episodes: int = EPISODES) -> dict[
     data = os.environ.get("WAYWORD_DATA")
     dataset = open_dataset(Plan("navgpt", on, data=Path(data) if data else None))
     local = LocalModel("smollm2")
-    local._loaded()
+    local._load_engine()
     model, read, needed, rejected, calls = Walking(local), 0, 0, 0, 0
 
     async def play() -> None:

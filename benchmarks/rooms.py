@@ -58,10 +58,10 @@ def house(objects: int) -> Scene:
         x, y = ROOM * i, ROOM * j
         if (i + 1, j) in cells:
             a, b = (x + ROOM, y + 1.5), (x + ROOM, y + 2.5)
-            made.door(f"door|{i}|{j}|e", a, b, shut=rng.random() < 0.25)
+            made.door(f"door|{i}|{j}|e", a, b, closed=rng.random() < 0.25)
         if (i, j + 1) in cells:
             a, b = (x + 1.5, y + ROOM), (x + 2.5, y + ROOM)
-            made.door(f"door|{i}|{j}|n", a, b, shut=rng.random() < 0.25)
+            made.door(f"door|{i}|{j}|n", a, b, closed=rng.random() < 0.25)
     for n in range(objects):
         i, j = cells[n // 10 % rooms]
         x, y = ROOM * i, ROOM * j
@@ -284,7 +284,7 @@ def agree(scene: Scene, steps: list[Action]) -> float:
         full_step(world, action)
         plain.full_step(action)
         view = world.observe("agent")
-        names = [thing.name for thing in (*view.objects, *view.doors)]
+        names = [o.name for o in view.objects] + [door.name for door in view.doors]
         ours = {world.object_id("agent", name) for name in names}
         if ours != set(plain.seen()):
             raise AssertionError(f"{scene.name}: the versions differ: {ours ^ set(plain.seen())}")

@@ -147,7 +147,7 @@ def make_walk(graph: ViewpointGraph, gold: list[str], size: int, rng: np.random.
     """Along the reference for a while, then astray."""
     walk = gold[: min(size, int(rng.integers(1, len(gold) + 1)))]
     while len(walk) < size:
-        around = graph.neighbours[walk[-1]]
+        around = graph.adjacent[walk[-1]]
         walk = [*walk, around[rng.integers(len(around))]]
     return walk
 

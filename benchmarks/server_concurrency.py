@@ -132,7 +132,7 @@ async def _seconds(
         {"main": model},
         max_steps=steps,
         on_step=stepped,
-        purse=account,
+        gate=account,
     )
     ended: list[int] = []
     began = time.perf_counter()
@@ -146,7 +146,7 @@ async def _seconds(
 async def _from_the_first_call(address: str, episodes: int, tokens: int) -> float:
     """Seconds of all episodes in this process, which has made no call yet. The ledger is a file."""
     account = Account(max_tokens=tokens or None)
-    account.turns = STEPS
+    account.estimate.limit = STEPS
     with tempfile.TemporaryDirectory() as folder:
         account.ledger = ledger = Spending(Path(folder))
         settings = {"base_url": address, "profile": {"window": 100_000}}

@@ -32,7 +32,7 @@ def text(prompt: Prompt) -> str:
 
 def plain(agent: str, prompts: list[str]) -> float:
     """Seconds that the engine takes for the prompts, each from its start."""
-    engine = LocalModel(agent, LocalSettings(threads=1))._loaded()
+    engine = LocalModel(agent, LocalSettings(threads=1))._load_engine()
     began = time.perf_counter()
     for prompt in prompts:
         engine.complete({"prompt": prompt, "max_tokens": 1, "cache_prompt": False})

@@ -1,4 +1,4 @@
-"""Walk the gold path of a generated house, and say what there is on the way."""
+"""Walk the gold path of a generated house, and describe each place on it."""
 
 from wayword.datasets.houses import Houses
 

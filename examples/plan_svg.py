@@ -90,7 +90,7 @@ def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> str:
 def _things(house: GeneratedHouse) -> list[str]:
     """Names start or end at a near side wall, so that they stay inside their room."""
     drawn = []
-    for thing in house.things:
+    for thing in house.furniture:
         room = house.plan.rooms[thing.room]
         west, east = thing.x - room.x0 < BESIDE_WALL, room.x1 - thing.x < BESIDE_WALL
         kind = "thing west" if west else "thing east" if east else "thing"

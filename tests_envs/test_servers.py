@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from openenv import GenericEnvClient
@@ -24,9 +27,13 @@ def url() -> Iterator[str]:
     environment = {**os.environ, "WAYWORD_ENV_TOKEN": TOKEN}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
-        line = server.stderr.readline()
-        time.sleep(0.5)
-        yield line.split(" at ")[1].split()[0]
+        address = server.stderr.readline().split(" at ")[1].split()[0]
+        where = urlsplit(address)
+        for _ in range(600):  # the line is written before the port listens
+            with suppress(OSError), socket.create_connection((where.hostname, where.port), 1):
+                break
+            time.sleep(0.1)
+        yield address
         server.terminate()
 
 

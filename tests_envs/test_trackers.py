@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+import wandb
 
 from wayword.runs import Plan, run
 from wayword.runs.tracking import tracked
@@ -16,7 +17,7 @@ def tracked_run(kind: str, folder: Path) -> None:
     complaints: list[str] = []
     plan = Plan("oracle", "houses", limit=2, out=folder / "first", concurrency=1)
     with tracked(f"{kind}:walks", plan, None, complaints.append) as progress:
-        assert run(plan, progress).outcome.complete
+        assert run(plan, on_progress=progress).outcome.complete
     assert complaints == []
 
 
@@ -34,6 +35,7 @@ def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
     tracked_run("wandb", tmp_path)
+    wandb.teardown()  # ends the service that writes the file, as the end of a process does
     (kept,) = tmp_path.rglob("run-*.wandb")
     assert b"mean/sr" in kept.read_bytes()
 

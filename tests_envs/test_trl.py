@@ -43,6 +43,18 @@ def test_a_rollouts_tools_are_what_the_trainer_reads() -> None:
     assert episode_reward([first, second]) == [0.5, 0.0]
 
 
+def test_success_needs_the_policys_own_stop() -> None:
+    stays = environment_factory("houses", settings={"houses": 1, "episodes": 4}, max_steps=60)()
+    stays.reset()
+    while action := stays._env.game.expert_action("agent"):
+        if action == "stop":
+            break
+        stays.act(action)
+    assert episode_reward([stays]) == [0.0]
+    stays.act("stop")
+    assert episode_reward([stays]) == [1.0]
+
+
 def test_a_rollout_begins_where_its_prompt_ends() -> None:
     opening = ["go[hallway]"]
     (row,) = prompts("two_phase", 1, opening)

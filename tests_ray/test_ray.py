@@ -119,7 +119,7 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
         if done > len(ended):
             ended.append(time.monotonic())
 
-    assert run(plan, told).outcome.complete
+    assert run(plan, on_progress=told).outcome.complete
     first, last = len(ended) // 3, len(ended) - 4 * workers
     return (last - first) / (ended[last] - ended[first])
 

@@ -17,7 +17,7 @@ import s3fs
 from moto.server import ThreadedMotoServer
 
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.merge import merge
+from wayword.runs.record import merge
 from wayword.runs.reports import table
 
 DATASET = {"dataset": {"houses": 1, "episodes": 24}}

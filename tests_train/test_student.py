@@ -18,7 +18,7 @@ import torch
 import transformers as hub
 from recipes.language import student as training_student
 from recipes.language import together as training_together
-from recipes.language.config import Recipe, Task
+from recipes.language.config import Recipe, Source, Task
 from recipes.language.export import write
 from recipes.language.loop import Run
 from recipes.language.shape import Shape, pruned
@@ -27,7 +27,7 @@ from recipes.language.together import BatchedStudent, gathered
 
 from wayword.core.errors import UsageError
 from wayword.models.local import LocalModel
-from wayword.training.examples import Source, read
+from wayword.training.examples import read
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}
@@ -362,5 +362,5 @@ def test_out_of_memory_is_one_line(
 
 def test_a_test_split_is_refused_before_anything_is_built(tiny: Path, tmp_path: Path) -> None:
     wrong = Source("houses:test")
-    with pytest.raises(UsageError, match="no training split"):
+    with pytest.raises(UsageError, match="not a training split"):
         Run(recipe(tiny, tasks=[Task("walker", [wrong], wrong)]), tmp_path / "run", None)

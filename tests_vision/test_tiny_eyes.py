@@ -18,12 +18,12 @@ import torch
 import transformers as hub
 
 from wayword.core.errors import UsageError
+from wayword.perception.networks import EYES, open_eye
 from wayword.perception.networks.eyes import Detr, GroundingDino, Owlv2
-from wayword.perception.opening import EYES, open_eye
+from wayword.perception.networks.matching import ListTagger, TransformersEncoder
 
 rng = np.random.default_rng(0)
 PICTURES = [rng.integers(0, 255, (rows, 60, 3), dtype=np.uint8) for rows in (40, 48)]
-QUESTIONS = ["What room can you see?", "What furniture can you see in direction 3?"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def answers(work: Any) -> Any:
 
 @pytest.mark.parametrize("network", ["yolos", "detr"])
 def test_detectors_give_the_librarys_boxes(network: str, weights: Callable[[str], str]) -> None:
-    eye = Detr(weights(network), sure=0.0)
+    eye = Detr(weights(network), threshold=0.0)
     assert "boxes" in eye.capabilities
     found = answers(eye.boxes(PICTURES))
     processor = hub.AutoImageProcessor.from_pretrained(weights(network))
@@ -104,16 +104,6 @@ def test_blip2s_caption_is_the_librarys(weights: Callable[[str], str]) -> None:
     assert answers(captioner.captions([PICTURES[0]])) == [" ".join(text.split())]
 
 
-@pytest.mark.parametrize("eye", ["instructblip", "vlm"])
-def test_questioners_answer_each_question(eye: str, weights: Callable[[str], str]) -> None:
-    network = "llava" if eye == "vlm" else eye
-    questioner = open_eye("questioner", f"{eye}:{weights(network)}")
-    assert "answers" in questioner.capabilities
-    found = answers(questioner.answers(PICTURES, QUESTIONS))
-    assert len(found) == 2
-    assert not any(question in text for question, text in zip(QUESTIONS, found, strict=True))
-
-
 def test_depth_has_each_pictures_size(weights: Callable[[str], str]) -> None:
     eye = open_eye("depth", f"depth:{weights('depth')}")
     assert "depths" in eye.capabilities
@@ -122,19 +112,16 @@ def test_depth_has_each_pictures_size(weights: Callable[[str], str]) -> None:
     assert all(np.isfinite(depth).all() for depth in found)
 
 
-def test_scores_and_tags(weights: Callable[[str], str], tmp_path: Path) -> None:
-    matcher = open_eye("matcher", f"clip:{weights('clip')}")
-    assert "similarity" in matcher.capabilities
-    scores = answers(matcher.similarity(PICTURES, ["a", "b", "c"]))
-    assert scores.shape == (2, 3)
-    assert np.abs(scores).max() <= 1.0 + 1e-6
+def test_tags_are_the_words_of_the_best_scores(
+    weights: Callable[[str], str], tmp_path: Path
+) -> None:
     (tmp_path / "words.txt").write_text("chair\nlamp\ntable\nsofa\nbed\noven\n")
     tagger = open_eye("tagger", f"tags:{weights('clip')},{tmp_path / 'words.txt'}")
-    assert "tags" in tagger.capabilities
+    assert isinstance(tagger, ListTagger)
     tags = answers(tagger.tags(PICTURES))
-    best = answers(
-        matcher.similarity(PICTURES, [f"a photo of a {w}" for w in tagger._words])
-    ).argmax(axis=1)
+    encoder = TransformersEncoder(weights("clip"))
+    texts = encoder.texts([f"a photo of a {word}" for word in tagger._words])
+    best = (encoder.pictures(PICTURES) @ texts.T).argmax(axis=1)
     assert [one[0] for one in tags] == [tagger._words[n] for n in best]
     assert all(0 < len(one) < 6 for one in tags)
     assert len(answers(open_eye("tagger", f"tags:{weights('clip')}").tags(PICTURES))) == 2

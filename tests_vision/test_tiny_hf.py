@@ -61,7 +61,7 @@ def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(model: HfM
     prompts = [[user("Name a colour." * n)] for n in (1, 3, 2, 5)]
     sampling = Sampling(max_tokens=6)
     sizes: list[int] = []
-    written = model._written
+    written = model._generate_batch
 
     def counted(batch: list) -> list:  # type: ignore[type-arg]
         sizes.append(len(batch))
@@ -76,7 +76,7 @@ def test_questions_asked_at_once_share_a_batch_and_keep_their_answers(model: HfM
         return [(await model.complete(p, sampling)).text for p in prompts]
 
     alone = asyncio.run(one_by_one())
-    model._written = counted  # type: ignore[method-assign]
+    model._generate_batch = counted  # type: ignore[method-assign]
     assert asyncio.run(all_at_once()) == alone
     assert max(sizes) > 1
 
@@ -120,7 +120,9 @@ def test_log_probabilities_come_with_their_alternatives(model: HfModel) -> None:
 def test_what_a_model_thinks_is_apart_from_its_answer(
     model: HfModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model._words, "decode", lambda *a, **k: "<think>Hm.</think>Go left.END on")
+    monkeypatch.setattr(
+        model._tokenizer, "decode", lambda *a, **k: "<think>Hm.</think>Go left.END on"
+    )
     answer = asyncio.run(model.complete(CHAT, Sampling(max_tokens=4, stop=("END",))))
     assert (answer.text, answer.reasoning, answer.finish) == ("Go left.", ("Hm.",), ("stop",))
     assert answer.usage.reasoning > 0

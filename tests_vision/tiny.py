@@ -183,22 +183,6 @@ def blip2(folder: Path) -> str:
     return store(folder, model, hub.Blip2Processor(pictures, tokenizer, num_query_tokens=4))
 
 
-def instructblip(folder: Path) -> str:
-    tokenizer = letters(folder)
-    tokenizer.add_tokens(["<image>"], special_tokens=True)
-    qformer = bert(folder / "tokens")
-    parts = _blip_parts(len(tokenizer))
-    parts["qformer_config"]["vocab_size"] = len(qformer)
-    config = hub.InstructBlipConfig(
-        **parts, image_token_index=tokenizer.convert_tokens_to_ids("<image>")
-    )
-    pictures = hub.BlipImageProcessor(size={"height": EDGE, "width": EDGE})
-    torch.manual_seed(0)
-    model = hub.InstructBlipForConditionalGeneration(config)
-    processor = hub.InstructBlipProcessor(pictures, tokenizer, qformer, num_query_tokens=4)
-    return store(folder, model, processor)
-
-
 CHAT = (
     "{% for message in messages %}{% for part in message.content %}"
     "{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"

@@ -122,7 +122,7 @@ def _cell(code: str) -> str:
 
 
 def _metrics() -> str:
-    from wayword.metrics import accounting, predictions, scoring, state_accuracy
+    from wayword.metrics import accounting, scoring, state_accuracy
 
     intro = (
         "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
@@ -133,7 +133,7 @@ def _metrics() -> str:
     blocks.append(_table("Several trials", scoring.TRIAL_METRICS))
     blocks.append(_table("Agents that state where they are", state_accuracy.METRICS))
     blocks.append(_table("Agents that consult experts", accounting.ADVICE_METRICS))
-    blocks.append(_table("Predictions made elsewhere", predictions.METRICS))
+    blocks.append(_table("Predictions made elsewhere", accounting.PREDICTED_METRICS))
     return _page("The metrics", intro, *blocks)
 
 

@@ -1,10 +1,16 @@
-"""The pictures of docs/viewer.md: python tools/screenshots.py [FOLDER]
+"""Pictures of the documentation: python tools/screenshots.py [FOLDER]
+First screens of failed episodes: python tools/screenshots.py --failed FOLDER
 
-Runs a few episodes in generated worlds, serves them, and takes pictures with the chromium on PATH.
+Runs a few episodes in generated worlds, serves them, and takes pictures with the chromium on PATH:
+those of docs/viewer.md, and ``readme.png``, a solved and a failed trajectory next to each other.
+``--failed`` takes a failed episode of each kind of world, published data under $WAYWORD_DATA among
+them.
 """
 
 from __future__ import annotations
 
+import base64
+import html
 import shutil
 import sys
 import tempfile
@@ -12,10 +18,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from wayword.runs.config import success_of
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -24,6 +32,7 @@ from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 
 ROOT = Path(__file__).parents[1]
+MAP, INSTRUCTION = "figure svg.map", ".instruction"
 RUNS = (
     ("navgpt", "houses", "scripted:first", 8),
     ("oracle", "houses", "", 20),
@@ -33,12 +42,13 @@ RUNS = (
 )
 
 
-def made(top: Path) -> str:
-    """Make the runs; the id of an episode that the walker failed."""
+def made(top: Path) -> tuple[str, str]:
+    """Make the runs; ids of an episode that the walker solved and of one that it failed."""
     for agent, on, model, limit in RUNS:
         run(Plan(agent, on, model, limit=limit, max_steps=12, out=top / f"{on}-{agent}"))
-    scores = RunFolder.read(top / "houses-walker").scores()
-    return next(name for name, own in scores if own["sr"] < 0.5)
+    rows = RunFolder.read(top / "houses-walker").scores()
+    by_success = {scores["sr"] > 0.5: name for name, scores in reversed(list(rows))}
+    return by_success[True], by_success[False]
 
 
 @contextmanager
@@ -53,19 +63,52 @@ def serving(top: Path) -> Iterator[Server]:
 
 
 def picture(page: Page, path: Path) -> None:
-    """A screenshot of 224 colours: under half of the size, and no difference to the eye."""
+    """Take a screenshot of the window."""
     page.screenshot(path=path)
+    shrink(path)
+
+
+def shrink(path: Path) -> None:
+    """Keep 255 colours: under half of the size, and no difference to the eye."""
     taken = Image.open(path).convert("RGB")
-    taken.quantize(224, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)  # rare colours stay
+    taken.quantize(255, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+PAIR = """<style>
+  body {{ font: 20px system-ui, sans-serif; margin: 24px; background: #fff; color: #1a1b1e }}
+  main {{ display: grid; grid-template-columns: 1fr 1fr; gap: 24px }}
+  b {{ font-size: 24px }} p {{ margin: 6px 0 12px; min-height: 3.6em }} img {{ width: 100% }}
+</style><main>{}</main>"""
+CARD = "<section><b style='color:{}'>{}</b><p>{}</p><img src='data:image/png;base64,{}'></section>"
+
+
+def pair(page: Page, server: Server, solved: str, failed: str, out: Path) -> None:
+    """Both trajectories of the walker with their instructions, in one picture."""
+    cards = []
+    for episode, colour, title in ((solved, "#1a7f37", "solved"), (failed, "#c11f36", "failed")):
+        page.goto(f"{server.address}run/houses-walker/episode?id={episode}")
+        page.wait_for_selector("body[data-experts]")
+        page.keyboard.press("End")
+        page.wait_for_timeout(300)
+        page.evaluate("document.querySelectorAll('figure button').forEach(b => b.remove())")
+        drawn = base64.b64encode(page.locator(MAP).first.screenshot()).decode()
+        instruction = page.locator(INSTRUCTION).first.inner_text()
+        cards.append(CARD.format(colour, title, html.escape(instruction), drawn))
+    page.goto("about:blank")  # the viewer's pages allow no style of others
+    page.set_content(PAIR.format("".join(cards)))
+    page.locator("body").wait_for()
+    page.set_viewport_size({"width": 1400, "height": 100})
+    page.screenshot(path=out, full_page=True)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    shrink(out)
 
 
 def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
     """Every picture."""
     for name, path, whole in (
-        ("home", "?all=1", "body[data-ready]"),
         ("run", "run/houses-navgpt/", "body[data-whole]"),
         ("episode", f"run/houses-walker/episode?id={episode}", "body[data-experts]"),
-        ("walks", f"compare?run=houses-walker&run=houses-oracle&id={episode}", "body[data-ready]"),
+        ("compare", "compare?run=houses-walker&run=houses-oracle", "body[data-whole]"),
     ):
         page.goto(server.address + path)
         page.wait_for_selector(whole)
@@ -81,21 +124,57 @@ def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
     server.games.end()
 
 
-def main(out: Path) -> None:
+FAILED = (
+    *("two_phase", "houses", "iqa", "household", "apartments", "grounding", "towns"),
+    *("ma_wah", "ma_household", "rearrangement"),
+    *("r2r:val_seen", "map2seq:unseen_dev", "robothor:debug"),  # published data
+)
+"""A dataset of each kind of episode."""
+WINDOWS = ((1400, 900), (390, 844))
+
+
+def first_screens(page: Page, top: Path, out: Path) -> None:
+    """The first screen of a failed episode of each kind, in a wide and a narrow window."""
+    with serving(top) as server:
+        for on in FAILED:
+            kind = on.partition(":")[0]
+            folder = RunFolder.read(top / kind)
+            key = success_of(folder.config)
+            failed = [n for n, scores in folder.scores() if scores[key] <= 0.5]
+            for wide, tall in WINDOWS:
+                page.set_viewport_size({"width": wide, "height": tall})
+                page.goto(f"{server.address}run/{kind}/episode?id={quote(failed[-1], safe='')}")
+                page.wait_for_selector("body[data-experts]")
+                page.wait_for_timeout(300)
+                picture(page, out / f"{kind}-{wide}.png")
+
+
+def main(out: Path, failed: bool) -> None:
     """Make all pictures in a folder."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / "runs"
-        episode = made(top)
-        with serving(top) as server, sync_playwright() as play:
+        if failed:
+            for on in FAILED:
+                run(Plan("random", on, limit=4, max_steps=16, out=top / on.partition(":")[0]))
+        else:
+            solved, unsolved = made(top)
+        with sync_playwright() as play:
             browser = play.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
             page = browser.new_page(viewport={"width": 1400, "height": 900})
-            shoot(page, server, episode, out)
+            if failed:
+                first_screens(page, top, out)
+            else:
+                with serving(top) as server:
+                    pair(page, server, solved, unsolved, out / "readme.png")
+                    shoot(page, server, unsolved, out)
             browser.close()
     shutil.rmtree(out.parent / "_game", ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures")
+    arguments = [each for each in sys.argv[1:] if each != "--failed"]
+    folder = Path(arguments[0]) if arguments else ROOT / "docs" / "pictures"
+    main(folder, failed="--failed" in sys.argv)

@@ -103,7 +103,7 @@ def named(part: Any, *names: str) -> Any:
 async def step(agent: Any, world: Any, episode: Any) -> None:
     """The first step of the first actor."""
     actor = world.actors[0]
-    await agent.begin(episode.as_told(actor))
+    await agent.begin(episode.for_actor(actor))
     space = named(world, "action_space", "menu")(actor)
     decision = await agent.act(world.observe(actor), space)
     feedback = world.step(actor, decision.action)

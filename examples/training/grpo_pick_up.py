@@ -79,7 +79,8 @@ def words(texts: list[str], commands: list[str]) -> PreTrainedTokenizerFast:
 
 
 def train(steps: int = 80, out: str = "grpo_pick_up", tools: bool = False) -> list[float]:
-    """Success in every step's batch; with ``tools`` less a tenth for what was no legal action."""
+    """Success in every step's batch. With ``tools``, where a rollout has one call and cannot stop,
+    the share of goal conditions met, less a tenth for an illegal action."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     data = rows()
@@ -102,7 +103,6 @@ def train(steps: int = 80, out: str = "grpo_pick_up", tools: bool = False) -> li
         logging_steps=1, save_strategy="no", report_to="none", use_cpu=True, beta=0.0, seed=0,
         disable_tqdm=True, dataloader_num_workers=0, bf16=False,
     )  # fmt: skip
-    legal = {"success": 1.0, "rejected": 0.1}
     if tools:
         tokenizer.response_template = CALLS
         config.max_tool_calling_iterations = 1
@@ -110,7 +110,7 @@ def train(steps: int = 80, out: str = "grpo_pick_up", tools: bool = False) -> li
         acting: dict[str, Any] = {
             "reward_funcs": [episode_reward],
             "environment_factory": environment_factory(
-                NAME, OPENING, settings=SETTINGS, reward=legal
+                NAME, OPENING, settings=SETTINGS, reward={"conditions": 1.0, "rejected": 0.1}
             ),
         }
     else:

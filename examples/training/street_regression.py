@@ -30,15 +30,33 @@ from wayword.core.model import Choice, Model, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
-from wayword.training.examples import ExampleMaker, Source
+from wayword.training.examples import ExampleMaker
 
 SETTINGS = {"shots": 0, "follow": True}
-SEEN = (
-    Source("map2seq:seen_dev", area="seen", skip=8),
-    Source("map2seq:seen_test", area="seen"),
-)
-HELD_OUT = Source("map2seq:seen_dev", area="seen", only=8)
-"""Routes wholly in the seen area; every eighth of one file is not learnt from."""
+
+
+@dataclass
+class Source:
+    """Routes of a split that lie wholly in the seen area; ``skip`` leaves out every N-th of them,
+    and ``only`` keeps just these."""
+
+    data: str
+    skip: int = 0
+    only: int = 0
+
+    def open(self, folder):
+        name, _, split = self.data.partition(":")
+        cls = registry.load("dataset", name)
+        dataset = cls(split, folder, cls.Settings())
+        numbered = enumerate(dataset.in_area("seen"))
+        skip, only = self.skip, self.only
+        kept = [(n, task) for n, task in numbered if not (skip and n % skip == 0)]
+        return dataset, [task for n, task in kept if not (only and n % only)]
+
+
+SEEN = Source("map2seq:seen_dev", skip=8), Source("map2seq:seen_test")
+HELD_OUT = Source("map2seq:seen_dev", only=8)
+"""Every eighth route of one file is not learnt from."""
 
 LINE = re.compile(r"(\d+) steps since the ([\w ]+?)(?:; .*?)?: (.*)\. Done\?$")
 OF = re.compile(r"(-?\d+) of (\d+) (\w+)")
@@ -150,7 +168,7 @@ model = RegressionModel
 
 def walked(source):
     """The gold walks of a source as examples; those that cannot be followed are left out."""
-    dataset, tasks = source.opened(data())
+    dataset, tasks = source.open(data())
     player = ExampleMaker("velma", SETTINGS, source.data, dataset, near=True)
     found = [asyncio.run(player.example(task, None, "ft")) for task in tasks]
     return [one for one in found if one.success]
@@ -158,7 +176,7 @@ def walked(source):
 
 def solved(regression, source, limit=0):
     """How many routes of a source are completed, and how many there are."""
-    dataset, tasks = source.opened(data())
+    dataset, tasks = source.open(data())
     tasks = drawn(tasks)[:limit] if limit else tasks
     agent, answers = registry.load("agent", "velma"), RegressionModel("")
     answers.regression = regression
@@ -189,7 +207,7 @@ APART = 300
 
 def scale(path):
     """Fit on more and more routes, play those left out, and draw the share that is completed."""
-    apart = {task.episode.id for task in drawn(SEEN[1].opened(data())[1])[:APART]}
+    apart = {task.episode.id for task in drawn(SEEN[1].open(data())[1])[:APART]}
     examples = walked(SEEN[0]) + [one for one in walked(SEEN[1]) if one.episode not in apart]
     random.Random(1).shuffle(examples)
     points = []

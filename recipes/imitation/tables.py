@@ -20,10 +20,10 @@ from wayword.agents.baselines.imitation import (
     LONGEST,
     Floats,
     Ints,
+    encode,
     features,
-    numbered,
     object_words,
-    words,
+    tokenize,
 )
 from wayword.core.episode import PathReference
 from wayword.core.errors import UsageError
@@ -129,9 +129,9 @@ def read_scenes(datasets: Sequence[tuple[Any, Sequence[str]]], most_ways: int = 
 
 
 def _tell(texts: Texts, percept: Any) -> None:
-    texts.captions.append([words(part.caption) for part in percept.sectors])
+    texts.captions.append([tokenize(part.caption) for part in percept.sectors])
     texts.objects.append([object_words(part) for part in percept.sectors])
-    texts.summaries.append(words(percept.summary))
+    texts.summaries.append(tokenize(percept.summary))
 
 
 def read_episodes(scenes: Scenes, tasks: Iterable[Any]) -> Episodes:
@@ -142,7 +142,7 @@ def read_episodes(scenes: Scenes, tasks: Iterable[Any]) -> Episodes:
         if not isinstance(reference, PathReference):
             continue
         ids.append(episode.id)
-        told.append(words(episode.instruction))
+        told.append(tokenize(episode.instruction))
         start.append(scenes.index[episode.scene, episode.start["viewpoint"]])
         goal.append(scenes.index[episode.scene, reference.goal])
         facing.append(np.radians(float(episode.start.get("heading", 0.0))))
@@ -202,7 +202,7 @@ def number_texts(scenes: Scenes, vocabulary: Mapping[str, int]) -> dict[str, Int
     def table(rows: list[list[str]], kind: str) -> Ints:
         found = np.zeros((len(rows), LONGEST[kind]), dtype=np.int64)
         for row, text in enumerate(rows):
-            known = numbered(text, vocabulary, kind)
+            known = encode(text, vocabulary, kind)
             found[row, : len(known)] = known
         return found[:, : max(1, int((found > 0).sum(1).max()))]
 

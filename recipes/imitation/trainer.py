@@ -38,7 +38,7 @@ from recipes.imitation.tables import (
     read_scenes,
     split_parts,
 )
-from wayword.agents.baselines.imitation import LONGEST, Ints, numbered
+from wayword.agents.baselines.imitation import LONGEST, Ints, encode
 from wayword.datasets.houses import Houses
 from wayword.datasets.r2r import R2R
 from wayword.worlds.indoor import SUCCESS_METRES
@@ -91,7 +91,7 @@ def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
     numbers = number_texts(scenes, vocabulary)
     told = np.zeros((len(episodes.ids), LONGEST["instruction"]), dtype=np.int64)
     for row, text in enumerate(episodes.words):
-        known = numbered(text, vocabulary, "instruction")
+        known = encode(text, vocabulary, "instruction")
         told[row, : len(known)] = known
     texts = {kind: torch.from_numpy(rows) for kind, rows in numbers.items()}
     return Material(scenes, episodes, parts, vocabulary, texts, told)

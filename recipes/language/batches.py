@@ -10,15 +10,18 @@ from typing import Any
 
 from recipes.language.student import Batch
 from wayword.agents.clauses import YES
-from wayword.training.examples import Choosing, Example
-from wayword.training.sft import Encoded, Tokenizer, encode
+from wayword.training.examples import Example, TextChoice
+from wayword.training.sft import Encoded, encode
 
 READ_AT_ONCE = 512
 """Texts that are cut into tokens together, on all cores."""
 
 
-def encode_all(examples: Sequence[Example], words: Tokenizer) -> list[Encoded]:
-    """Tokens and labels of many examples; see :func:`wayword.training.sft.encode`."""
+def encode_all(examples: Sequence[Example], words: Any) -> list[Encoded]:
+    """Tokens and labels of many examples; ``words`` is a ``tokenizers.Tokenizer``.
+
+    See :func:`wayword.training.sft.encode`.
+    """
     found = []
     for first in range(0, len(examples), READ_AT_ONCE):
         some = examples[first : first + READ_AT_ONCE]
@@ -133,7 +136,7 @@ def cropped(example: Example) -> list[Example]:
         inside = (
             one for one in example.choices if begin < one.at < end or one.at == end == len(text)
         )
-        moved = tuple(Choosing(one.at - begin, one.taken, one.label) for one in inside)
+        moved = tuple(TextChoice(one.at - begin, one.taken, one.label) for one in inside)
         piece = text[begin:end]
         pieces.append(Example(example.episode, example.source, piece, moved, example.success))
     return pieces
@@ -159,7 +162,7 @@ def mirrored(example: Example) -> Example:
         text += _swapped(example.text[begin : choice.at])
         begin = choice.at + len(choice.taken)
         taken, label = (_SIDE.sub(_other, one) for one in (choice.taken, choice.label))
-        choices.append(Choosing(len(text), taken, label))
+        choices.append(TextChoice(len(text), taken, label))
         text += taken
     text += _swapped(example.text[begin:])
     return Example(example.episode, example.source, text, tuple(choices), example.success)

@@ -32,7 +32,7 @@ from recipes.language.batches import (
     schedule,
     tensors,
 )
-from recipes.language.config import Recipe, Task
+from recipes.language.config import Recipe, Source, Task
 from recipes.language.export import drawn
 from recipes.language.shape import libraries
 from recipes.language.student import Student, StudentModel
@@ -48,7 +48,6 @@ from wayword.settings import make
 from wayword.training.examples import (
     Example,
     ExampleMaker,
-    Source,
     read,
     refuse_test,
     save,
@@ -68,7 +67,7 @@ Opened = tuple[Dataset, Sequence[core.Task]]
 
 def vocabulary(source: Source, folder: Path | None) -> Iterator[str]:
     """A dataset's instructions, and the words for its places in lower case: no walks are played."""
-    dataset, tasks = source.opened(folder)
+    dataset, tasks = source.open(folder)
     yield from (f'"{task.episode.instruction}"' for task in tasks)
     perceiver, seen = dataset.perceiver(), set()
     if perceiver is None:
@@ -168,7 +167,7 @@ class Run:
         found: list[Example] = []
         for task in self.recipe.tasks:
             for source in task.sources:
-                dataset, tasks = source.opened(self.data)
+                dataset, tasks = source.open(self.data)
                 player = self._player(task, source, dataset)
                 made = [asyncio.run(player.example(one, None, "ft")) for one in tasks]
                 arrived = [one for one in made if one.success]
@@ -185,7 +184,7 @@ class Run:
         model, found = self._answering(), []
         rng = random.Random(f"{self.recipe.seed}/walks/{self.round}")
         for task in self.recipe.tasks:
-            opened = [(source, *source.opened(self.data)) for source in task.sources]
+            opened = [(source, *source.open(self.data)) for source in task.sources]
             total = sum(len(tasks) for _, _, tasks in opened)
             for source, dataset, tasks in opened:
                 player = self._player(task, source, dataset)
@@ -315,7 +314,7 @@ class Run:
         for task in self.recipe.tasks:
             name = f"{task.agent} {task.dev.data}"
             if name not in self._dev:
-                self._dev[name] = task.dev.opened(self.data)
+                self._dev[name] = task.dev.open(self.data)
             scores[name] = success(task, self._dev[name], model, self.recipe.together)
         score = sum(scores.values()) / len(scores)
         best = max((one["score"] for one in self.curve), default=-1.0)

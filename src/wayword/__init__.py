@@ -1,21 +1,28 @@
 """Wayword: language-model agents that find their way.
 
->>> import wayword
->>> plan = wayword.Plan("oracle", "houses", limit=3)
->>> plan.agent, plan.on
-('oracle', 'houses')
+    import wayword
+
+    result = wayword.run("navgpt", "houses", "openai:gpt-5-mini", limit=20)
+    print(result.table())
+    result.to_dataframe()
+    print(result.compare(wayword.run("random", "houses", limit=20)))
+
+``run_async`` is ``run`` to be awaited, a ``Plan`` a run that is not played yet, and
+``RunResult.read(folder)`` the result of an earlier run. ``wayword.core`` has the classes of agents,
+datasets and models, and ``wayword.envs.make`` opens a world as a training environment.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wayword.runs.calling import run, run_async
     from wayword.runs.plan import Plan
-    from wayword.runs.running import RunResult, run, run_async
+    from wayword.runs.results import RunResult
 
 __version__ = "0.1.0"
 __all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]
@@ -30,12 +37,16 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'wayword' has no attribute {name!r}")
 
 
-class _GymnasiumComes:
+def __dir__() -> list[str]:
+    return sorted(__all__)  # those that are not loaded yet, too
+
+
+class _GymnasiumHook:
     """Registers the environment as soon as Gymnasium is imported, if ever.
 
-    ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and expects the id to be there
-    then; but importing Gymnasium here would cost everybody its time, and where ``wayword`` was
-    imported first nothing would run again.
+    ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and expects the id to be registered
+    then. Importing Gymnasium here would slow every ``import wayword``, and where ``wayword`` was
+    imported first, nothing of it runs again.
     """
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:
@@ -43,31 +54,28 @@ class _GymnasiumComes:
             return None
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path, target)
-        return spec if spec is None else _and_then_register(spec)
+        if spec is not None:
+            loader: Any = spec.loader
+            load = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                _register_gymnasium(module)
+
+            loader.exec_module = exec_module
+        return spec
 
 
-def _and_then_register(spec: ModuleSpec) -> ModuleSpec:
-    loader: Any = spec.loader
-    load = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        load(module)
-        _register(module)
-
-    loader.exec_module = exec_module
-    return spec
-
-
-def _register(gymnasium: Any) -> None:
-    room = "wayword.envs.gymnasium"
+def _register_gymnasium(gymnasium: Any) -> None:
+    module = "wayword.envs.gymnasium"
     gymnasium.register(
         id="Wayword-v0",
-        entry_point=f"{room}:WaywordEnv",
-        vector_entry_point=f"{room}:vector",
+        entry_point=f"{module}:WaywordEnv",
+        vector_entry_point=f"{module}:vector",
     )
 
 
 if "gymnasium" in sys.modules:
-    _register(sys.modules["gymnasium"])
+    _register_gymnasium(sys.modules["gymnasium"])
 else:
-    sys.meta_path.insert(0, _GymnasiumComes())
+    sys.meta_path.insert(0, _GymnasiumHook())

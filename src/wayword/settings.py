@@ -1,61 +1,106 @@
 """Settings of parts: a user's ``key=value`` pairs become an instance of a frozen dataclass.
 
 Every part declares a frozen dataclass ``Settings``; values from the command line, from YAML and
-from Python are checked against its field types, and a misspelt key ends in one line.
+from Python are checked against its field types; a misspelt key raises a one-line error.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from wayword.core.errors import UsageError, suggest
 
-_MOST_VALUES = 100_000
-"""In one YAML file; nine lines of aliases can name a billion."""
+_MOST_VALUES = 100_000  # in one YAML file: nine lines of aliases can expand to a billion
 
-
-_SHOWN = 80
-"""Characters of a wrong value that an error repeats."""
+_SHOWN = 80  # characters of a wrong value that an error repeats
 
 
 def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
-    """An instance of ``settings`` with the given values; strings are read as the field's type.
+    """An instance of ``settings`` with the given values; strings are converted to the field's type.
 
     ``owner`` is named in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and values
     that do not fit.
     """
+    names = [field.name for field in fields(settings)]
+    for key in given:
+        if key not in names:
+            raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, names)}")
+    return _validated(settings, given, f"{owner}: setting ")
+
+
+def check(instance: Any) -> None:
+    """Check the fields of a frozen dataclass, and convert them to their types: ``"5"`` to 5.
+
+    For the ``__post_init__`` of classes that :func:`make` does not build. Raises ``UsageError``.
+    """
+    given = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    plain = _plain_copy(type(instance))  # type: ignore[arg-type]
+    for key, value in vars(_validated(plain, given, "")).items():
+        object.__setattr__(instance, key, value)
+
+
+def _validated(cls: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     from pydantic import ValidationError
 
-    known = [field.name for field in fields(settings)]
-    for key in given:
-        if key not in known:
-            raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, known)}")
     try:
-        return _adapter(settings).validate_python(dict(given))  # type: ignore[arg-type]
+        return _adapter(cls).validate_python(dict(given))  # type: ignore[arg-type]
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        value = repr(first["input"])
+        first, *others = error.errors()
+        if first["type"] == "missing":
+            raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
+        path, expected = first["loc"], [_expected(first)]
+        if alike := [each for each in others if path[1:] and each["loc"][:-1] == path[:-1]]:
+            path = path[:-1]  # a field of several types has an error for each of them
+            expected += map(_expected, alike)
+        key, value = ".".join(map(str, path)), repr(first["input"])
         value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
-        line = f"{owner}: setting {key}={value}: {first['msg'].lower()}"
-        raise UsageError(line) from None
+        raise UsageError(f"{owner}{key} must be {' or '.join(expected)}, got {value}") from None
+
+
+_TYPES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a string",
+    "boolean": "true or false",
+    "path": "a path",
+}
+"""Pydantic's words for a type, and what a user calls it."""
+
+
+def _expected(error: Mapping[str, Any]) -> str:
+    """The value that an error of pydantic asks for: ``a whole number``, ``at least 1``."""
+    limits, text = error.get("ctx", {}), str(error["msg"])
+    for sign, words in (("ge", "at least"), ("le", "at most")):
+        if sign in limits:
+            return f"{words} {limits[sign]:,}"
+    kind = re.match(r"Input (?:should be|is not) a valid (\w+)", text)
+    if kind:
+        return _TYPES.get(kind[1], f"a {kind[1]}")
+    return "a list" if "as a Sequence" in text else text.removeprefix("Input should be ")
 
 
 @cache
-def _adapter(settings: type[Any]) -> Any:
-    """The checker of a settings class; to make one takes some milliseconds."""
+def _adapter(cls: type[Any]) -> Any:
+    """The validator of a dataclass, cached as building one takes milliseconds."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(settings)
+    return TypeAdapter(cls)
+
+
+@cache
+def _plain_copy(cls: type[Any]) -> type[Any]:
+    """A class with the same fields but no methods: validation must not call them again."""
+    return make_dataclass(cls.__name__, get_type_hints(cls, include_extras=True).items())
 
 
 def parse(pairs: Sequence[str]) -> dict[str, Any]:
     """``["shots=2", "model.threads=2"]`` -> ``{"shots": 2, "model": {"threads": 2}}``.
 
-    Values are read as YAML scalars, so ``true``, ``3``, ``0.5`` and ``[a, b]`` mean what they say.
+    Values are parsed as YAML: ``true``, ``3``, ``0.5`` and ``[a, b]`` get their types.
     """
     tree: dict[str, Any] = {}
     if not pairs:
@@ -75,8 +120,8 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def load_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises ``yaml.YAMLError`` for malformed text, and for one that
-    contains itself or grows beyond all measure by its aliases."""
+    """The values of a YAML text. Raises ``yaml.YAMLError`` for malformed text, and for
+    aliases that form a cycle or expand to too many values."""
     import yaml
 
     loaded = yaml.safe_load(text)
@@ -85,7 +130,7 @@ def load_yaml(text: str) -> Any:
     def walk(value: Any, above: tuple[int, ...]) -> None:
         left[0] -= 1
         if id(value) in above or left[0] < 0:
-            raise yaml.YAMLError("an alias leads back to itself, or there are too many")
+            raise yaml.YAMLError("aliases form a cycle or expand to too many values")
         if isinstance(value, dict | list):
             inner = value.values() if isinstance(value, dict) else value
             for item in inner:
@@ -99,7 +144,7 @@ def load_yaml(text: str) -> Any:
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both trees in one; where they disagree, ``above`` wins."""
+    """Merge two trees; ``above`` wins on conflict."""
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)
@@ -112,5 +157,5 @@ def _put(tree: dict[str, Any], path: list[str], value: Any, pair: str) -> None:
     for part in path[:-1]:
         tree = tree.setdefault(part, {})
         if not isinstance(tree, dict):
-            raise UsageError(f"--set {pair}: {part!r} was already given a value of its own")
+            raise UsageError(f"--set {pair}: {part!r} already has a value")
     tree[path[-1]] = value

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from wayword.agents.answers import (
-    KEPT,
     LONGEST,
-    THOUGHT,
+    LONGEST_THOUGHT,
+    REJECTED_LENGTH,
     Reply,
     fields,
     items,
@@ -54,7 +54,7 @@ def test_too_long_is_longer_than_what_is_read() -> None:
     assert Reply("x" * LONGEST).unreadable() is None
     found = Reply("x" * (LONGEST + 1)).unreadable()
     assert found is not None
-    assert (found.kind, len(found.said)) == ("too_long", KEPT)
+    assert (found.kind, len(found.said)) == ("too_long", REJECTED_LENGTH)
     assert found.reason == "the answer ran to more than 8,000 characters; be brief"
 
 
@@ -130,4 +130,4 @@ def test_lists_are_read_from_json_or_from_lines() -> None:
 
 def test_a_thought_is_kept_on_one_line_up_to_its_limit() -> None:
     assert one_line(" a\n b\t c ") == "a b c"
-    assert (len(one_line("x" * 5000)), one_line("abcdef", 3)) == (THOUGHT, "abc")
+    assert (len(one_line("x" * 5000)), one_line("abcdef", 3)) == (LONGEST_THOUGHT, "abc")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from wayword.agents.clauses import (
-    MOST,
+    MOST_CLAUSES,
     NUMBERS,
     clauses,
+    done_answers,
     goes_through,
-    if_done,
     turn_of,
 )
 from wayword.core.action import STOP, Action
@@ -47,15 +47,15 @@ def test_clauses_know_where_they_begin() -> None:
 def test_more_clauses_than_names_are_joined() -> None:
     told = " ".join(f"Go to the door number {n}." for n in range(20))
     found = clauses(told)
-    assert len(found) == MOST == len(NUMBERS)
+    assert len(found) == MOST_CLAUSES == len(NUMBERS)
     assert "number 0" in found[0].text
     assert "number 19" in found[-1].text
 
 
 def test_one_goes_on_with_a_clause_or_with_the_next() -> None:
     onward = {Action("follow", ("2",)): "no", Action("follow", ("3",)): "yes"}
-    assert if_done(2, 3, STOP) == onward
-    assert if_done(3, 3, STOP) == {Action("follow", ("3",)): "no", STOP: "yes"}
+    assert done_answers(2, 3, STOP) == onward
+    assert done_answers(3, 3, STOP) == {Action("follow", ("3",)): "no", STOP: "yes"}
 
 
 @pytest.mark.parametrize(

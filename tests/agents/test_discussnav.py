@@ -14,13 +14,20 @@ import pytest
 from helpers.playing import flat, play
 from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
-from wayword.agents.discussnav.directions import around, number_of, side_of
-from wayword.agents.discussnav.experts import Opinion, followed, grouped, read_opinion
+from wayword.agents.discussnav.directions import (
+    Direction,
+    SceneMemory,
+    direction_number,
+    directions_around,
+    side_text,
+)
+from wayword.agents.discussnav.experts import Opinion, group_opinions, match_actions, read_opinion
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Model, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
+from wayword.settings import make
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
@@ -181,7 +188,7 @@ def test_an_action_is_told_by_its_words_and_the_order(
     executed: list[str], begun: list[str], waiting: list[str], number: int, done: set[int]
 ) -> None:
     found: dict[str, Any] = {"executed": executed, "in_progress": begun, "waiting": waiting}
-    assert followed(["Turn left.", "Walk on.", "Turn left."], found) == (number, done)
+    assert match_actions(["Turn left.", "Walk on.", "Turn left."], found) == (number, done)
 
 
 def test_without_completion_its_whole_group_is_silent() -> None:
@@ -351,20 +358,20 @@ def test_a_step_takes_few_round_trips_whatever_the_number_of_directions() -> Non
 
 
 def test_directions_are_numbered_clockwise_from_the_front() -> None:
-    assert [side_of(n) for n in (1, 4, 7, 10)] == [
+    assert [side_text(n) for n in (1, 4, 7, 10)] == [
         "ahead",
         "90° to the right",
         "behind",
         "90° to the left",
     ]
-    assert number_of(80.0, 0.0) == 4
-    assert number_of(80.0, 80.0) == 1
-    assert number_of(345.0, 0.0) == 1  # a border belongs to the direction on its right
+    assert direction_number(80.0, 0.0) == 4
+    assert direction_number(80.0, 80.0) == 1
+    assert direction_number(345.0, 0.0) == 1  # a border belongs to the direction on its right
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
     world.step("agent", world.action_space("agent").listed[0])
-    directions = around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
+    directions = directions_around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
     assert {d.id: str(d.action) for d in directions if d.action} == {
         1: "goto[d]",
         4: "goto[c]",
@@ -402,18 +409,39 @@ def test_reading_predictions(text: str, found: str | None) -> None:
 
 def test_groups_are_ordered_by_votes_and_then_by_coming_first() -> None:
     opinions = [Opinion(c, "") for c in ("4", "1", "1", "10", "4", "7")]
-    assert [group[0].choice for group in grouped(opinions)] == ["4", "1", "10", "7"]
+    assert [group[0].choice for group in group_opinions(opinions)] == ["4", "1", "10", "7"]
 
 
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="samples"):
-        DiscussNavSettings(samples=0)
+        make(DiscussNavSettings, {"samples": 0}, "discussnav")
     with pytest.raises(UsageError, match="patience"):
-        DiscussNavSettings(patience=0)
+        make(DiscussNavSettings, {"patience": 0}, "discussnav")
 
 
 def test_a_direction_whose_way_climbs_says_so() -> None:
     ways = (Neighbor("b", 0.0, 28.0, 2.0), Neighbor("c", 90.0, 4.0, 2.0))
     seen = IndoorObservation("small", "s", 0.0, 0.0, ways)
-    directions = around(seen, SmallPerceiver().perceive("small", "s"))
+    directions = directions_around(seen, SmallPerceiver().perceive("small", "s"))
     assert [d.marks for d in directions if d.action] == [("leads up 28°",), ()]
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_scene_answers_of_a_visited_viewpoint_are_reused(remembers: bool) -> None:
+    there_and_back = by_step([go(1)], [go(7)], [go("Stop")])
+    settings = replace(FREE, scene="asked", scene_memory=remembers)
+    voices = council(there_and_back, scene=lambda number: [f"Direction {number}: a lamp."])
+    trajectory = play(DiscussNav, settings, voices)
+    visited = [pose["viewpoint"] for pose in trajectory.visited("agent")]
+    assert visited[0] == visited[2] != visited[1]
+    asks = [any(call.role == "scene" for call in step.calls) for step in trajectory.steps]
+    assert asks == [True, True, not remembers]
+
+
+def test_a_remembered_answer_speaks_of_the_direction_it_is_reused_for() -> None:
+    memory = SceneMemory()
+    memory.keep("hall", Direction(1, 90.0, (), ()), "Direction 1: a lamp, as in direction 12.")
+    same = Direction(7, 80.0, (), ())
+    assert memory.find("hall", same) == "Direction 7: a lamp, as in direction 12."
+    assert memory.find("hall", replace(same, heading=106.0)) is None
+    assert memory.find("stairs", same) is None

@@ -125,9 +125,9 @@ def test_a_move_that_went_wrong_is_told() -> None:
         world.step("agent", turn)
     ways = {d.id: d.action for d in base.directions() or () if d.action}
     refused = Feedback("refused", {"reason": "no plan", "metres": 0.0})
-    step = base.taken(Decision(ways[4]), refused)
+    step = base.step_taken(Decision(ways[4]), refused)
     assert step is not None
-    assert (step.stayed, step.event) == (
+    assert (step.is_refused, step.event) == (
         True,
         "Your last move was refused after 0.00 m (no plan).\n",
     )
@@ -135,9 +135,9 @@ def test_a_move_that_went_wrong_is_told() -> None:
     assert left == set(ways) - {4}  # what was refused is not offered again from here
     assert base.directions() is None
     lost = Feedback("lost", {"reason": "the connection broke", "metres": 0.2})
-    step = base.taken(Decision(ways[1]), lost)
+    step = base.step_taken(Decision(ways[1]), lost)
     assert step is not None
-    assert (step.stayed, step.facing, step.after) == (False, 0.0, 0.0)
+    assert (step.is_refused, step.facing, step.heading) == (False, 0.0, 0.0)
     assert base.take_in(world.observe("agent")) == Action("rotate", ("30",))  # it looks anew
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from helpers.small_flat import SmallFlat, play_in
+from wayword.agents.legal import offered
 from wayword.agents.strategies.agents import Act
-from wayword.core.action import Action
+from wayword.core.action import Action, ActionSpace
 from wayword.core.errors import UsageError
+from wayword.core.model import Prompt, Sampling
 from wayword.datasets.household import Household
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.ma_household import MaHousehold
@@ -100,7 +103,7 @@ def test_only_a_question_is_stopped_with_an_answer() -> None:
 
 def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
     state = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1))
-    changes = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1, told="changes"))
+    changes = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1, request="changes"))
     whole, brief = (each.tasks[0].episode.instruction for each in (state, changes))
     goals = state.tasks[0].reference.goals  # type: ignore[attr-defined]
     assert whole.count("\n") > 10 > brief.count("\n")
@@ -125,3 +128,36 @@ def test_bodies_and_actions_are_set_from_outside() -> None:
         Household.Settings(actions="move_ahed")
     with pytest.raises(UsageError, match="did you mean 'view_distance'"):
         Household.Settings(body={"view_dist": 2})
+
+
+def action_fields(**settings: Any) -> list[dict[str, Any]]:
+    """The schema's field ``action`` at each step of turning away from table and mug."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        asked.append(dict(sampling.json_schema or {})["properties"]["action"])
+        return '{"action": "turn_left"}'
+
+    played, _ = play_in(SmallFlat(), Act, answer, 3, **settings)
+    assert played.ended == "step_limit"
+    return asked
+
+
+def test_a_constrained_menu_lists_what_is_in_view_and_takes_the_rest_by_form() -> None:
+    before, _, away = action_fields()
+    assert "goto[mug_1]" in before["enum"], "the mug is in view"
+    assert "enum" not in away
+    assert "mug_1" not in away["pattern"], "a list would remember what is out of view"
+    for action in ("goto[mug_1]", "goto[box_1]", "turn_left", "go_explore[hall]", "stop"):
+        assert re.fullmatch(away["pattern"], action), action
+    assert not re.fullmatch(away["pattern"], "fly[mug_1]")
+    everything = action_fields(menu="all")[-1]
+    assert "goto[mug_1]" in everything["enum"]
+
+
+def test_of_a_long_menu_the_shortest_are_listed() -> None:
+    names = tuple(Action("goto", ("b" * n,)) for n in range(9, 0, -1))
+    text = " ".join(action.arguments[0] for action in names)
+    shown = offered(ActionSpace(names), text, 3)
+    assert [str(action) for action in shown.listed] == ["goto[bbb]", "goto[bb]", "goto[b]"]
+    assert all(re.fullmatch(shown.forms[0], str(action)) for action in names)

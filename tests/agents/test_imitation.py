@@ -14,8 +14,8 @@ from wayword.agents.baselines.imitation import (
     ImitationAgent,
     ImitationSettings,
     Walk,
-    numbered,
-    words,
+    encode,
+    tokenize,
 )
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import UsageError
@@ -53,7 +53,7 @@ def test_it_repeats_itself() -> None:
 
 def test_it_plays_without_torch() -> None:
     code = "import sys, wayword.agents.baselines.imitation as i"
-    opened = f"{code}; i.network(i.WEIGHTS / 'imitation.onnx')"
+    opened = f"{code}; i.load_network(i.WEIGHTS / 'imitation.onnx')"
     run = f"{opened}; assert not [m for m in sys.modules if m.split('.')[0] == 'torch']"
     subprocess.run([sys.executable, "-c", run], check=True)
 
@@ -69,7 +69,7 @@ def test_missing_weights_are_named() -> None:
 
 
 def test_an_empty_text_still_has_a_number() -> None:
-    assert numbered(words("..."), {"": 0, "?": 1}, "caption") == [0]
+    assert encode(tokenize("..."), {"": 0, "?": 1}, "caption") == [0]
 
 
 def test_features_of_stopping_hold_no_direction() -> None:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from wayword.agents.strategies.agents import ReActEmMem
-from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, heading, names, true_parts
+from wayword.agents.strategies.examples import (
+    FACING,
+    HOLDING,
+    PLACE,
+    parse_heading,
+    parse_names,
+    true_parts,
+)
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
@@ -64,9 +71,13 @@ def _told(part: str, truth: str, message: str) -> bool:
     words = message.lower()
     if part == FACING:
         compass = truth.partition("(")[2].rstrip(")")  # "270° (west)"
-        return f"{heading(truth):.0f}°" in words or bool(compass and compass in words)
+        return f"{parse_heading(truth):.0f}°" in words or bool(compass and compass in words)
     if part == HOLDING:
-        return all(name in words for name in names(truth)) if names(truth) else "nothing" in words
+        return (
+            all(name in words for name in parse_names(truth))
+            if parse_names(truth)
+            else "nothing" in words
+        )
     return truth.lower() in words
 
 
@@ -95,7 +106,7 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
     assert isinstance(world, HouseholdWorld)
     assert isinstance(reference, AnswerReference)
     game = Game(world, task.episode)
-    things, layout = world.house.things, world.layout
+    things, layout = world.house.entities, world.layout
 
     def room(i: int) -> str:
         return layout.room_at(float(things.x[i]), float(things.y[i]))
@@ -106,7 +117,7 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
         step = game.act(world.actors[0], Decision(action))
         assert isinstance(step.decision, Decision), "the body has every action of the walk"
         shut -= {i for i in shut if things.open[i]}
-    known = np.flatnonzero(world.house.actors[world.actors[0]].known[: things.objects])
+    known = np.flatnonzero(world.house.actors[world.actors[0]].discovered[: things.objects])
     return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}
 
 

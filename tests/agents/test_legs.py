@@ -12,12 +12,12 @@ from helpers.small_street import SmallStreet
 from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.agents.velma.legs import (
     RouteProgress,
-    Since,
-    counted,
+    TurnCounts,
+    count_crossings,
     goal_part,
     legs,
-    place_told,
-    steps_told,
+    step_count,
+    stop_place,
 )
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Task
@@ -75,7 +75,7 @@ def test_legs_know_where_they_begin() -> None:
     ],
 )
 def test_crossings_are_counted(told: str, number: tuple[int, bool] | None) -> None:
-    assert counted(told) == number
+    assert count_crossings(told) == number
 
 
 def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
@@ -96,7 +96,7 @@ def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
     ],
 )
 def test_where_a_leg_stops_is_read(told: str, place: str, steps: int | None) -> None:
-    assert (place_told(told), steps_told(told)) == (place, steps)
+    assert (stop_place(told), step_count(told)) == (place, steps)
 
 
 def test_a_warning_is_no_goal() -> None:
@@ -114,7 +114,7 @@ def course(told: str, *, sees: bool = True) -> RouteProgress:
 def test_a_landmark_of_the_leg_is_told_with_its_side_where_that_is_another() -> None:
     def beside(told: str, name: str = "a bank") -> list[str]:
         walk = course(told)
-        walk.see(2, lit=False, beside=[(name, "on your left")])
+        walk.see(2, light_ahead=False, landmarks=[(name, "on your left")])
         return [sign for sign in walk.signs() if "beside" in sign]
 
     assert beside("Stop at the bank") == ["beside it"]
@@ -125,64 +125,64 @@ def test_a_landmark_of_the_leg_is_told_with_its_side_where_that_is_another() -> 
 
 def test_crossings_are_told_with_what_the_leg_counts() -> None:
     walk = course("Turn left at the second light. Stop.")
-    walk.see(4, lit=True, beside=())
+    walk.see(4, light_ahead=True, landmarks=())
     assert list(walk.signs()) == ["at intersection 1", "1 of 2 lights", "turn left"]
-    walk.took("forward")
-    walk.see(3, lit=True, beside=())
+    walk.take("forward")
+    walk.see(3, light_ahead=True, landmarks=())
     assert list(walk.signs()) == [
         "at intersection 2", "1 of 2 crossroads", "2 of 2 lights reached", "turn left",
     ]  # fmt: skip
-    walk.took("forward")
-    walk.see(4, lit=True, beside=())
+    walk.take("forward")
+    walk.see(4, light_ahead=True, landmarks=())
     assert "3 of 2 lights passed" in walk.signs()
 
 
 def test_lights_are_intersections_where_nothing_is_seen() -> None:
     walk = course("Turn left at the light. Stop.", sees=False)
-    walk.see(4, lit=False, beside=())
+    walk.see(4, light_ahead=False, landmarks=())
     assert "1 of 1 intersections reached" in walk.signs()
 
 
 def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     walk = course("Turn left at the light. Go two steps and stop.")
-    assert (walk.begins(), walk.begins(), walk.decisive()) == (True, False, False)
-    walk.see(4, lit=True, beside=())
-    assert walk.decisive()
-    walk.done = True
-    walk.took("left")
-    assert (walk.followed, walk.last, walk.begins()) == (2, True, True)
-    walk.see(0, lit=False, beside=())
+    assert (walk.announce_leg(), walk.announce_leg(), walk.leg_may_end()) == (True, False, False)
+    walk.see(4, light_ahead=True, landmarks=())
+    assert walk.leg_may_end()
+    walk.leg_done = True
+    walk.take("left")
+    assert (walk.followed, walk.is_last, walk.announce_leg()) == (2, True, True)
+    walk.see(0, light_ahead=False, landmarks=())
     for steps in range(3):
         how = " reached" if steps == 2 else ""
         assert list(walk.signs())[-3:] == ["stop", f"{steps} of 2 steps{how}", f"{steps} in all"]
-        assert walk.decisive()
-        walk.took("forward")
-        walk.see(2, lit=False, beside=())
-    walk.done = True
-    walk.took("stop")
+        assert walk.leg_may_end()
+        walk.take("forward")
+        walk.see(2, light_ahead=False, landmarks=())
+    walk.leg_done = True
+    walk.take("stop")
     assert walk.followed == 2
 
 
 def test_half_a_block_is_told_in_steps_once_a_block_was_walked() -> None:
     walk = course("Go through two lights and stop half way down the block.", sees=False)
     for exits in (4, 2, 2, 2, 2, 2, 4, 2):
-        walk.see(exits, lit=False, beside=())
-        walk.took("forward")
-    walk.see(2, lit=False, beside=())
+        walk.see(exits, light_ahead=False, landmarks=())
+        walk.take("forward")
+    walk.see(2, light_ahead=False, landmarks=())
     assert list(walk.signs())[-3:] == ["stop half", "2 of 3 steps", "8 in all"]
 
 
 def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
-    since = Since()
-    since.see(2, lit=True)
-    since.done("forward")
-    since.see(4, lit=False)  # the light was seen a step before
-    since.done("forward")
-    since.see(3, lit=False)  # and this one has none
+    since = TurnCounts()
+    since.see(2, light_ahead=True)
+    since.take("forward")
+    since.see(4, light_ahead=False)  # the light was seen a step before
+    since.take("forward")
+    since.see(3, light_ahead=False)  # and this one has none
     assert (since.steps, since.junctions, since.crossroads, since.lights) == (2, 2, 1, 1)
-    assert (since.on, since.block) == (0, 1)
-    since.done("turn_around")
-    assert since == Since("turn around", 0, 0, 0, 0, 0, 0)
+    assert (since.stretch_steps, since.block_steps) == (0, 1)
+    since.take("turn_around")
+    assert since == TurnCounts("turn around", 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("said", "action"), [("yes", "stop"), ("no", "forward")])

@@ -142,6 +142,15 @@ def test_constrained_it_can_only_name_what_was_listed() -> None:
     assert scorer.score(SMALL, [(SMALL.tasks[0], trajectory)])[0]["psr"] == 1.0
 
 
+def test_the_temperature_reaches_the_model_and_draws_its_seeds() -> None:
+    model = Listener(first_choice)
+    play(model, temperature=0.7, max_tokens=50)
+    assert {(s.temperature, s.max_tokens) for s in model.samplings} == {(0.7, 50)}
+    assert all(sampling.seed is not None for sampling in model.samplings)
+    with pytest.raises(UsageError, match="temperature must be at most 10"):
+        make(LGXSettings, {"temperature": 11}, "lgx")
+
+
 def test_a_free_answer_that_names_nothing_sends_it_anywhere_and_is_kept() -> None:
     model = Listener("Nothing here is of use.")
     trajectory = play(model, decoding="free")
@@ -211,11 +220,28 @@ def test_a_text_of_ones_own_replaces_a_prompt(tmp_path: Path) -> None:
     assert model.prompts == ["coffee table, bed, table? For mug."]
 
 
+def test_the_walks_so_far_are_told_on_request() -> None:
+    captions = {"prompt": "captions", "resolution": 0.0, "decoding": "free"}
+    plain, told = Listener("Right."), Listener("Right.")
+    play(plain, **captions)
+    play(told, **captions, walks=True)
+    assert not any("already walked" in prompt for prompt in plain.prompts)
+    assert "already walked" not in told.prompts[0]
+    for number, prompt in enumerate(told.prompts[1:], 1):
+        assert [n for n in range(1, 9) if f"Walk {n}: Right, towards" in prompt] == [
+            *range(1, number + 1)
+        ]
+    seen = told.prompts[0].partition("On my right is ")[2].partition(". Behind")[0]
+    assert f"Walk 1: Right, towards {seen}." in told.prompts[1]
+    with pytest.raises(UsageError, match="walks=true needs prompt=captions"):
+        LGXSettings(walks=True)
+
+
 def test_the_resolution_is_the_papers_unless_it_is_set() -> None:
     assert LGXSettings().captures == 12
     assert LGXSettings(prompt="captions").captures == 4
     assert LGXSettings(prompt="captions", resolution=30.0).captures == 12
     with pytest.raises(UsageError, match="no detector is called"):
         LGXSettings(scene="yollo")
-    with pytest.raises(UsageError, match="max_tokens"):
-        LGXSettings(max_tokens=0)
+    with pytest.raises(UsageError, match="max_tokens must be at least 1, got 0"):
+        make(LGXSettings, {"max_tokens": 0}, "lgx")

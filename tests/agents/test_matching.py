@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.legal import LONGEST_ACTION, Legal, Refusal, negated, pick
+from wayword.agents.legal import LONGEST_ACTION, Legal, Refusal, is_negated, pick
 from wayword.core.action import STOP, Action, ActionSpace
 
 NAMES = ["table", "coffee table", "bed"]
@@ -62,7 +62,7 @@ def test_a_name_in_a_sentence_counts_where_sentences_are_asked_for() -> None:
     ],
 )
 def test_a_clause_that_names_it_or_is_but_a_no_denies_it(line: str, denied: bool) -> None:
-    assert negated(line, "bed") is denied
+    assert is_negated(line, "bed") is denied
 
 
 @pytest.mark.parametrize(
@@ -163,5 +163,5 @@ def test_a_refusal_names_twelve_choices_and_counts_the_rest() -> None:
 def test_an_answer_without_labels_is_an_action_or_has_it_on_a_line(
     text: str, found: object
 ) -> None:
-    told = Legal(SPACE).alone(text)
+    told = Legal(SPACE).read_unlabelled(text)
     assert (told.kind if isinstance(told, Refusal) else told) == found

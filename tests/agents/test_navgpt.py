@@ -26,6 +26,7 @@ from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.settings import make
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -165,6 +166,15 @@ def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
     assert [call.role for call in trajectory.steps[0].calls] == ["main", "summary"]
 
 
+@pytest.mark.parametrize("decoding", ["constrained", "numbered"])
+def test_without_history_prompts_hold_no_earlier_step(decoding: Any) -> None:
+    for history in (True, False):
+        answers = ["b", "c", "finish"] if decoding == "constrained" else ["1", "1", "finish"]
+        model = Scripted([said(answer, f"Thought {n}.") for n, answer in enumerate(answers)])
+        play(NavGPT, NavGPTSettings(decoding=decoding, history=history), {"main": model})
+        assert ("Thought 0." in model.prompts[-1]) == history
+
+
 def test_ablations_leave_out_what_they_name() -> None:
     def shown(**changes: bool) -> str:
         model = Scripted([go("b"), STOP])
@@ -240,10 +250,10 @@ def test_a_prompt_edited_between_two_runs_is_read_again(tmp_path: Path) -> None:
         assert words in model.prompts[0]
 
 
-@pytest.mark.parametrize("wrong", [{"context": -1}, {"max_tokens": 7}, {"temperature": -1.0}])
+@pytest.mark.parametrize("wrong", [{"context": -1}, {"max_tokens": -1}, {"temperature": -1.0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="navgpt"):
-        NavGPTSettings(**wrong)  # type: ignore[arg-type]
+        make(NavGPTSettings, wrong, "navgpt")
 
 
 def test_a_failed_answer_takes_the_question_beside_it_along() -> None:
@@ -382,10 +392,10 @@ def test_visited_places_and_exits_in_one_direction_are_marked() -> None:
     )
     exits = (Neighbor("far", 85.0, 0.0, 4.2), Neighbor("top", 95.0, 30.0, 1.8))
     seen = IndoorObservation("small", "s", 0.0, 0.0, exits)
-    near_first = indoor.clockwise(seen)
-    listed = indoor.numbered(near_first, 0.0, percept, indoor.Telling(), {"far"})
+    near_first = indoor.sort_clockwise(seen)
+    listed = indoor.numbered_exits(near_first, 0.0, percept, indoor.Detail(), {"far"})
     assert listed == "1. right, up, 2 m: wall 2\n2. right, 4 m, visited: as 1"
-    plain = indoor.numbered(near_first, 0.0, percept, indoor.Telling(captions=False), ())
+    plain = indoor.numbered_exits(near_first, 0.0, percept, indoor.Detail(captions=False), ())
     assert plain.startswith("1. right, up, 2 m\n")
 
 

@@ -12,7 +12,7 @@ from wayword.agents.search.lgx import PriorAgent
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.apartments import Apartments
-from wayword.datasets.two_phase import COMMON, TARGETS
+from wayword.datasets.two_phase import ROOM_OBJECTS, TARGET_ROOMS
 from wayword.models.local import LocalModel
 from wayword.models.parts import weights
 from wayword.perception import similarity as module
@@ -43,10 +43,12 @@ def test_it_finds_what_lies_beside_what() -> None:
 
 
 def test_it_finds_the_rooms_of_the_two_phase_table() -> None:
-    things = [thing for own in COMMON.values() for thing in own]
-    found = {target: similarity().best(target, things) for target in TARGETS}
+    things = [thing for own in ROOM_OBJECTS.values() for thing in own]
+    found = {target: similarity().best(target, things) for target in TARGET_ROOMS}
     wrong = {
-        target: thing for target, thing in found.items() if thing not in COMMON[TARGETS[target]]
+        target: thing
+        for target, thing in found.items()
+        if thing not in ROOM_OBJECTS[TARGET_ROOMS[target]]
     }
     assert wrong == {"coffee table": "desk"}
 
@@ -84,7 +86,7 @@ def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(UsageError, match="wayword models fetch minilm") as told:
         similarity()
     assert "\n" not in str(told.value)
-    assert [status.name for status in weights.statuses() if status.present] == []
+    assert [status.name for status in weights.statuses() if status.path] == []
     (tmp_path / weights.MINILM.file).write_bytes(b"onnx")
     (tmp_path / weights.MINILM_TOKENS.file).write_bytes(b"{}")
     with pytest.raises(UsageError, match="sha256"):
@@ -106,7 +108,7 @@ def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_it_is_listed_checked_and_no_language_model() -> None:
     status = {one.name: one for one in weights.statuses()}["minilm"]
-    assert status.present
+    assert status.path is not None
     assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
     assert weights.checked("minilm") == weights.fetch("minilm") == status.path
     assert not weights.writes("minilm")

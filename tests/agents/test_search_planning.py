@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayword.agents.search.costmap import Bools, Cell, distances, frontiers, shortest
-from wayword.core.geometry import string_pull, way_length
+from wayword.agents.search.costmap import Bools, Cell, distances, frontiers, shortest_route
+from wayword.core.geometry import path_length, string_pull
 from wayword.worlds.objectnav.ground import Ground
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
@@ -53,20 +53,20 @@ def test_a_star_and_the_field_agree_with_brute_force(open_: Bools, data: st.Data
     field = distances(open_, start)
     for cell in np.ndindex(*open_.shape):
         assert field[cell] == pytest.approx(truth.get(cell, math.inf))
-    way = shortest(open_, start, goal)
+    way = shortest_route(open_, start, goal)
     if goal not in truth:
         assert way is None
         return
     assert way is not None
     assert (way[0], way[-1]) == (start, goal)
-    assert way_length(way) == pytest.approx(truth[goal])
+    assert path_length(way) == pytest.approx(truth[goal])
     assert all(open_[cell] for cell in way)
 
 
 def test_a_body_gets_away_from_a_closed_cell() -> None:
     open_ = np.array([[0, 1, 1]], dtype=bool)
-    assert shortest(open_, (0, 0), (0, 2)) == [(0, 0), (0, 1), (0, 2)]
-    assert shortest(open_, (0, 2), (0, 0)) is None
+    assert shortest_route(open_, (0, 0), (0, 2)) == [(0, 0), (0, 1), (0, 2)]
+    assert shortest_route(open_, (0, 2), (0, 0)) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,14 +83,14 @@ def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(free: Bools)
             if to in cells and (j + dj, i) in cells and (j, i + di) in cells:
                 graph.add_edge((j, i), to, weight=math.hypot(dj, di))
     start, goal = cells[0], cells[-1]
-    way = ground.way((start[1], start[0]), [(goal[1], goal[0])])
+    way = ground.path((start[1], start[0]), [(goal[1], goal[0])])
     connected = start in graph and goal in graph and nx.has_path(graph, start, goal)
     assert (way is not None) == connected
     if way is None:
         return
     octile = nx.shortest_path_length(graph, start, goal, weight="weight")
     straight = math.dist(start, goal)
-    assert straight - 1e-9 <= way_length(way) <= octile + 1e-9
+    assert straight - 1e-9 <= path_length(way) <= octile + 1e-9
     assert all(ground.clear(p, q) or _beside(p, q) for p, q in pairwise(way))
 
 
@@ -122,4 +122,4 @@ def test_frontiers_are_the_free_cells_beside_unknown_ones(free: Bools, data: st.
     assert {cell for group in groups for cell in group} == expected
     assert sum(map(len, groups)) == len(expected)
     assert [len(group) for group in groups] == sorted((len(g) for g in groups), reverse=True)
-    assert frontiers(free, known, least=len(expected) + 1) == []
+    assert frontiers(free, known, min_cells=len(expected) + 1) == []

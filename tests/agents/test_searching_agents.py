@@ -23,7 +23,8 @@ from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.apartments import Apartments
 from wayword.metrics.objectnav import scorer
-from wayword.perception.detectors import SimulatedDetector
+from wayword.perception.detectors import Quality, SimulatedDetector
+from wayword.settings import make
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -187,21 +188,21 @@ def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:
         words = list(place.words.values())
         assert words.count(task.episode.extra["target"]) == 1
         (target,) = task.reference.targets  # type: ignore[attr-defined]
-        assert any(thing.id == target for thing in place.surfaces.things)
+        assert any(thing.id == target for thing in place.surfaces.objects)
 
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
         ({"grounding": "yolo9"}, "no detector is called 'yolo9'"),
-        ({"resolution": 0.0}, "resolution=0 must lie in 1 to 360"),
-        ({"turns": -1}, "turns must not be negative"),
-        ({"quality": {"recal": 1.0}}, "no number 'recal'"),
+        ({"resolution": 0.0}, "resolution must be at least 1.0"),
+        ({"turns": -1}, "turns must be at least 0"),
+        ({"quality": {"recal": 1.0}}, "no setting 'recal'"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        WanderAgent.Settings(**settings)
+        make(WanderAgent.Settings, settings, "wander")
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(0.6, True), (0.61, False)])
@@ -213,7 +214,7 @@ def test_a_score_at_the_threshold_counts_as_found(
             return GroundedRegion(0.6, 10.0, 2.0)
 
     settings = WanderAgent.Settings(grounding_threshold=threshold)
-    monkeypatch.setattr(WanderAgent.Settings, "detector", lambda self: Sure("perfect", 0))
+    monkeypatch.setattr(WanderAgent.Settings, "detector", lambda self: Sure(Quality(), 0))
     trajectory, _ = play(WanderAgent, settings, SMALL.tasks[0], 12)
     assert ("grounded" in kinds(trajectory)) == found
 

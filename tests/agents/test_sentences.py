@@ -8,14 +8,14 @@ from wayword.agents.team.messages import (
     AllDone,
     Command,
     Done,
-    KnownSpot,
-    Leaving,
-    MakeWay,
-    Put,
-    Saying,
+    FetchClaim,
+    GivingUp,
+    Location,
+    MoveAside,
+    PartnerSentence,
+    Placed,
     Searched,
     SentenceForm,
-    Taking,
     Trouble,
     WhereAnswer,
     WhereQuestion,
@@ -38,16 +38,16 @@ ORDERS = {
     "Done.": Done(),
     "That was all, thank you. You may stop.": AllDone(),
 }
-SAYINGS: dict[str, Saying] = {
-    "I see plate_1.": KnownSpot("plate_1"),
-    "I see plate_1 in the kitchen.": KnownSpot("plate_1", room="kitchen"),
-    "I see plate_1 on shelf_2 in the kitchen.": KnownSpot("plate_1", "on", "shelf_2", "kitchen"),
-    "I take plate_1.": Taking("plate_1"),
-    "I take plate_1 to table_1.": Taking("plate_1", "table_1"),
-    "I have put plate_1 in box_1.": Put("plate_1", "in", "box_1"),
-    "I cannot get plate_1.": Leaving("plate_1"),
+SAYINGS: dict[str, PartnerSentence] = {
+    "I see plate_1.": Location("plate_1"),
+    "I see plate_1 in the kitchen.": Location("plate_1", room="kitchen"),
+    "I see plate_1 on shelf_2 in the kitchen.": Location("plate_1", "on", "shelf_2", "kitchen"),
+    "I take plate_1.": FetchClaim("plate_1"),
+    "I take plate_1 to table_1.": FetchClaim("plate_1", "table_1"),
+    "I have put plate_1 in box_1.": Placed("plate_1", "in", "box_1"),
+    "I cannot get plate_1.": GivingUp("plate_1"),
     "I have looked through the living room.": Searched("living room"),
-    "Please make way.": MakeWay(),
+    "Please make way.": MoveAside(),
 }
 
 
@@ -71,7 +71,7 @@ def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
     assert " ".join(map(str, SAYINGS.values())) == message
     assert parse_all(message) == tuple(SAYINGS.values())
     mixed = "Hello there! I see a plate. I take plate_1! Is mug_1 yours? Please make way"
-    assert parse_all(mixed) == (Taking("plate_1"), MakeWay())
+    assert parse_all(mixed) == (FetchClaim("plate_1"), MoveAside())
 
 
 def test_optional_parts_are_left_out_from_the_inside() -> None:

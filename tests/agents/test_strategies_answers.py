@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wayword.agents.answers import MOST_LISTED, StrategyRecipe
 from wayword.agents.legal import Legal, Refusal
-from wayword.agents.strategies.examples import heading, names, stated
+from wayword.agents.strategies.examples import parse_heading, parse_names, parse_state
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.models.scripted import smallest
@@ -191,7 +191,7 @@ def test_no_text_whatever_breaks_the_readers(text: str) -> None:
         for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
             answer = recipe.decision(said, LEGAL)
             assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
-            stated(answer.parts)
+            parse_state(answer.parts)
 
 
 def test_long_noise_is_read_in_no_time() -> None:
@@ -199,12 +199,12 @@ def test_long_noise_is_read_in_no_time() -> None:
 
     rng = random.Random(0)
     pieces = ["Action", ":", " ", "\n", "[", "]", "*", "place", ";", "and ", "goto", "_", "-", "\t"]
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(20):
         text = "".join(rng.choices(pieces, k=2500))[:8000]
         EMMEM.decision(text, LEGAL)
         EMMEM.decision("Action: " + text, LEGAL)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_long_noise_is_read_in_no_time() -> None:
 )
 def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
     answer = EMMEM.decision(f"{state}\nPlan: on\nAction: forward", LEGAL)
-    assert stated(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
+    assert parse_state(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
     ],
 )
 def test_headings(words: str, degrees: float | None) -> None:
-    assert heading(words) == degrees
+    assert parse_heading(words) == degrees
 
 
 @pytest.mark.parametrize(
@@ -253,12 +253,12 @@ def test_headings(words: str, degrees: float | None) -> None:
     ],
 )
 def test_holdings(words: str, held: list[str]) -> None:
-    assert names(words) == held
+    assert parse_names(words) == held
 
 
 def test_what_is_not_said_is_none() -> None:
-    assert stated({}) == {"place": None, "heading": None, "holding": None}
-    assert stated({"holding": " "})["holding"] is None
+    assert parse_state({}) == {"place": None, "heading": None, "holding": None}
+    assert parse_state({"holding": " "})["holding"] is None
 
 
 def test_the_schema_lists_what_is_legal() -> None:

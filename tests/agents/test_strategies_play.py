@@ -19,6 +19,7 @@ from wayword.core.errors import UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
+from wayword.settings import make
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -242,9 +243,9 @@ def test_a_recipe_that_does_not_end_in_an_action_is_refused() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"shots": -1}, {"max_tokens": 7}, {"context": -1}):
-        with pytest.raises(UsageError, match="strategies"):
-            Act.Settings(**wrong)
+    for wrong in ({"shots": -1}, {"max_tokens": -1}, {"context": -1}):
+        with pytest.raises(UsageError, match="act: setting"):
+            make(Act.Settings, wrong, "act")
 
 
 def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:

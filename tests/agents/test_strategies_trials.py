@@ -28,6 +28,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory, Verdict
 from wayword.datasets.towns import Towns
 from wayword.metrics.scoring import judge, score
+from wayword.settings import make
 
 LESSON = "At b I went to a; the instruction says right, so next time goto[c]."
 AGENTS = (Reflexion, ReflexionEmMem)
@@ -274,7 +275,7 @@ def test_they_say_that_they_learn(agent: type[ReflectingStrategy]) -> None:
     assert made.learns
     assert not ReAct.learns
     with pytest.raises(UsageError, match="trials must be at least 1"):
-        agent.Settings(trials=0)
+        make(agent.Settings, {"trials": 0}, "reflexion")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_they_say_that_they_learn(agent: type[ReflectingStrategy]) -> None:
     ],
 )
 def test_free_reflections(text: str, read: Reflection) -> None:
-    assert read_reflection(text, labelled=False) == read
+    assert read_reflection(text, must_be_labelled=False) == read
 
 
 @pytest.mark.parametrize(
@@ -308,4 +309,4 @@ def test_free_reflections(text: str, read: Reflection) -> None:
     ],
 )
 def test_constrained_reflections(text: str, read: Reflection) -> None:
-    assert read_reflection(text, labelled=True) == read
+    assert read_reflection(text, must_be_labelled=True) == read

@@ -18,14 +18,14 @@ from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.team.agent import Team, TeamSettings
 from wayword.agents.team.messages import (
     AllDone,
-    Brief,
     Command,
     Done,
+    RoleBrief,
     Trouble,
     Verb,
     WhereAnswer,
     WhereQuestion,
-    heard_by,
+    message_to,
     parse,
 )
 from wayword.agents.team.teach import Commander, Follower
@@ -36,7 +36,7 @@ from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.ma_household import MaHousehold
-from wayword.worlds.household.errands import PlannedReference
+from wayword.worlds.household.skills import PlannedReference
 
 NAMES = some.from_regex(r"[a-z]{1,8}(_[a-z]{1,5})?_[1-9]", fullmatch=True)
 ROOMS = some.sampled_from(("kitchen", "living room", "main bedroom", ""))
@@ -90,7 +90,7 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
             assert {one, other} == {"commander", "follower"}, "they speak in turn"
             if isinstance(first, WhereQuestion):
                 assert isinstance(then, WhereAnswer)
-                assert then.thing == first.thing
+                assert then.object == first.object
 
 
 def test_bodies_that_know_errands_alone_finish_too() -> None:
@@ -138,7 +138,7 @@ def test_a_follower_needs_no_goals_and_no_house() -> None:
     world = dataset.world(task.episode)
     world.reset(task.episode)
     nothing: Any = None
-    follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
+    follower = Follower(RoleBrief("follower", task.episode, nothing, nothing, nothing))
     view = world.observe("follower")
     idle = follower.act(view, world.action_space("follower"))
     assert isinstance(idle, Decision)
@@ -152,7 +152,7 @@ def test_a_thing_that_is_not_where_it_was_told_is_asked_for() -> None:
     world.reset(task.episode)
     world.step("commander", Action("chat", (str(Command("take", "ghost_7", room="kitchen")),)))
     nothing: Any = None
-    follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
+    follower = Follower(RoleBrief("follower", task.episode, nothing, nothing, nothing))
     done: list[Action] = []
     while len(done) < 80 and not (done and done[-1].name == "chat"):
         decision = follower.act(world.observe("follower"), world.action_space("follower"))
@@ -167,7 +167,7 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
     task = dataset.tasks[0]
     reference = task.reference
     assert isinstance(reference, PlannedReference)
-    bad = replace(reference.plan[0], deed="slice", thing="fridge|1", other=reference.plan[0].other)
+    bad = replace(reference.plan[0], deed="slice", object="fridge|1", other=reference.plan[0].other)
     knives = [o.id for o in dataset.world(task.episode).scene.objects if o.type == "knife"]
     if knives:
         bad = replace(bad, other=knives[0])
@@ -214,9 +214,9 @@ def test_two_followers_share_the_work_and_each_does_what_it_is_told() -> None:
 
 
 def test_what_is_said_to_another_is_not_heard() -> None:
-    assert heard_by("follower", "follower_2: Where is mug_1?") is None
-    assert heard_by("follower_2", "follower_2: Where is mug_1?") == "Where is mug_1?"
-    assert heard_by("follower", "Note: all is well") == "Note: all is well"
+    assert message_to("follower", "follower_2: Where is mug_1?") is None
+    assert message_to("follower_2", "follower_2: Where is mug_1?") == "Where is mug_1?"
+    assert message_to("follower", "Note: all is well") == "Note: all is well"
 
 
 def test_either_side_answers_what_it_does_not_understand() -> None:
@@ -252,7 +252,7 @@ def test_a_door_is_said_to_be_in_one_room_whenever_it_is_named() -> None:
     task = dataset.tasks[0]  # the first command opens a door on the way
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    commander = Commander(Brief("commander", task.episode, task.reference, world, Toolkit()))
+    commander = Commander(RoleBrief("commander", task.episode, task.reference, world, Toolkit()))
     door = "door_1"
     rooms = []
     for heard in ("", str(WhereQuestion(door)), "Done.", "I cannot: goto door_1: no_path."):
@@ -261,7 +261,27 @@ def test_a_door_is_said_to_be_in_one_room_whenever_it_is_named() -> None:
         decision = commander.act(world.observe("commander"), world.action_space("commander"))
         assert isinstance(decision, Decision)
         sentence = parse(decision.action.arguments[0])
-        if isinstance(sentence, Command | WhereAnswer) and sentence.thing == door:
+        if isinstance(sentence, Command | WhereAnswer) and sentence.object == door:
             rooms.append(sentence.room)
     assert len(rooms) == 4
     assert len(set(rooms)) == 1
+
+
+def test_a_door_between_no_rooms_is_in_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = pairs()
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    scene = world.layout.scene
+    bare = replace(scene, doors=tuple(replace(door, rooms=()) for door in scene.doors))
+    monkeypatch.setattr(world.layout, "scene", bare)
+    commander = Commander(RoleBrief("commander", task.episode, task.reference, world, Toolkit()))
+    question = "follower", Action("chat", (str(WhereQuestion("door_1")),))
+    answers = []
+    for heard in (None, question):
+        if heard:
+            world.step(*heard)
+        decision = commander.act(world.observe("commander"), world.action_space("commander"))
+        assert isinstance(decision, Decision)
+        answers.append(decision.action.arguments[0])
+    assert parse(answers[1]) == WhereAnswer("door_1")

@@ -13,12 +13,12 @@ from hypothesis import strategies as some
 
 from wayword.agents.team.agent import Team, TeamSettings
 from wayword.agents.team.messages import (
-    KnownSpot,
-    Leaving,
-    Put,
+    FetchClaim,
+    GivingUp,
+    Location,
+    Placed,
     Searched,
-    Taking,
-    is_unread,
+    needs_reply,
     not_understood,
     parse_all,
 )
@@ -36,11 +36,11 @@ from wayword.worlds.household.observation import HouseholdObservation
 NAMES = some.sampled_from(("plate_1", "wine_bottle_12", "table_2", "tv_stand_3"))
 ROOMS = some.sampled_from(("kitchen", "living room", "bedroom 2", ""))
 SAYINGS = some.one_of(
-    some.builds(KnownSpot, NAMES, some.just("on"), NAMES, ROOMS),
-    some.builds(KnownSpot, NAMES, some.just(""), some.just(""), ROOMS),
-    some.builds(Taking, NAMES, NAMES | some.just("")),
-    some.builds(Put, NAMES, some.sampled_from(("on", "in")), NAMES),
-    some.builds(Leaving, NAMES),
+    some.builds(Location, NAMES, some.just("on"), NAMES, ROOMS),
+    some.builds(Location, NAMES, some.just(""), some.just(""), ROOMS),
+    some.builds(FetchClaim, NAMES, NAMES | some.just("")),
+    some.builds(Placed, NAMES, some.sampled_from(("on", "in")), NAMES),
+    some.builds(GivingUp, NAMES),
     some.builds(Searched, ROOMS.filter(bool)),
 )
 
@@ -53,19 +53,19 @@ def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
 
 def test_free_talk_between_the_sentences_is_passed_over() -> None:
     text = "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
-    assert parse_all(text) == (Taking("plate_1"), KnownSpot("fork_2", room="kitchen"))
+    assert parse_all(text) == (FetchClaim("plate_1"), Location("fork_2", room="kitchen"))
     assert parse_all("I take everything. I see a plate.") == ()
 
 
 def test_of_two_who_claim_a_thing_the_first_to_say_so_has_it() -> None:
     mind = Knowledge("agent_3")
-    mind.hear("agent_2", [Taking("plate_1", "table_1")])
-    mind.hear("agent_1", [Taking("plate_1", "desk_1")])
+    mind.hear("agent_2", [FetchClaim("plate_1", "table_1")])
+    mind.hear("agent_1", [FetchClaim("plate_1", "desk_1")])
     assert mind.claims == {"plate_1": "agent_2"}
-    assert mind.headed == {"plate_1": "table_1"}
-    mind.hear("agent_1", [Leaving("plate_1")])
+    assert mind.destinations == {"plate_1": "table_1"}
+    mind.hear("agent_1", [GivingUp("plate_1")])
     assert mind.claims == {"plate_1": "agent_2"}, "nobody gives up what is another's"
-    mind.hear("agent_2", [Leaving("plate_1")])
+    mind.hear("agent_2", [GivingUp("plate_1")])
     assert mind.claims == {}
 
 
@@ -126,17 +126,17 @@ class Watched(Team):
     def _judge(self) -> None:
         assert isinstance(self._role, Partner)
         mind = self._role.knowledge
-        known = {*mind.things, *mind.claims, *mind.placed, *mind.held}
-        known |= {at.place for at in mind.things.values()}
+        known = {*mind.objects, *mind.claims, *mind.placed, *mind.holders}
+        known |= {at.place for at in mind.objects.values()}
         strange = {name for name in known if name and not name.startswith("door_")} - self.met
-        assert not strange, f"{mind.me} knows {strange}, which it neither saw nor was told"
-        own = {name for name, at in mind.things.items() if at.own}
+        assert not strange, f"{mind.actor} knows {strange}, which it neither saw nor was told"
+        own = {name for name, at in mind.objects.items() if at.firsthand}
         truly = {
             self._world.layout.index[i]
             for name in own
-            if (i := self._world.object_id(mind.me, name)) is not None
+            if (i := self._world.object_id(mind.actor, name)) is not None
         }
-        seen = self._world.house.actors[mind.me].known
+        seen = self._world.house.actors[mind.actor].discovered
         assert all(seen[i] for i in truly), "what it calls its own view is what it has seen"
 
 
@@ -175,11 +175,11 @@ def test_nobody_goes_for_what_another_has_claimed() -> None:
             action = step.decision.action
             if action.name == "chat":
                 for saying in parse_all(action.arguments[0]):
-                    if isinstance(saying, Taking):
-                        owner.setdefault(saying.thing, step.actor)
+                    if isinstance(saying, FetchClaim):
+                        owner.setdefault(saying.object, step.actor)
                         claims += 1
-                    elif isinstance(saying, Leaving | Put):
-                        owner.pop(saying.thing, None)
+                    elif isinstance(saying, GivingUp | Placed):
+                        owner.pop(saying.object, None)
             elif action.name == "go_grab":
                 assert owner.get(action.arguments[0]) == step.actor
     assert claims
@@ -207,13 +207,13 @@ def test_an_unknown_role_is_answered_with_those_there_are() -> None:
 
 @pytest.mark.parametrize("text", ["Could you look for the mugs?", "hello"])
 def test_a_message_of_no_known_form_is_answered_by_what_can_be_said(text: str) -> None:
-    assert is_unread(text)
+    assert needs_reply(text)
     answer = not_understood("partner", text)
     assert answer.startswith(f'I did not understand "{text}". I understand: I see mug_1')
     assert parse_all(answer) == ()  # the sentences it shows are claims of nobody
-    assert not is_unread(answer)
-    assert not is_unread("Hello. I take plate_1.")
-    assert not is_unread(" ")
+    assert not needs_reply(answer)
+    assert not needs_reply("Hello. I take plate_1.")
+    assert not needs_reply(" ")
 
 
 def test_a_partner_answers_anybody_who_is_not_understood() -> None:

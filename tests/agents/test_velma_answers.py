@@ -36,6 +36,11 @@ COMPLETE = VelmaSettings(shots=0, decoding="complete")
         ('```json\n{"action": "turn around"}\n```', ["turn_around"]),
         ("forward, because the road goes on", ["forward"]),
         ("Go on:\nforward", ["forward"]),
+        ("**5. left**", ["left"]),
+        ("**5.** left\n**6.** right", ["left", "right"]),
+        ("Next action: left", ["left"]),
+        ("```\n5. left\n6. right\n```", ["left", "right"]),
+        ("```text\nNext action: `turn around`\n```", ["turn_around"]),
     ],
 )
 def test_actions_are_read_as_far_as_they_are_numbered_in_sequence(
@@ -53,6 +58,8 @@ def test_actions_are_read_as_far_as_they_are_numbered_in_sequence(
         ("6. forward", "unknown"),  # the fifth action was asked for
         ("I would go straight on here.", "no_action"),
         ("forward and then left", "several_actions"),
+        ("- forward\n- left\n- right\n- turn_around\n- stop", "several_actions"),
+        ("5. forward\n6. left\n7. right\n8. turn_around\n9. stop", "several_actions"),
         ("../../etc/passwd; rm -rf", "no_action"),
         ("\x00" * 5000, "unknown"),
         ("9" * 6000 + ". forward", "unknown"),

@@ -10,9 +10,11 @@ import pytest
 
 from helpers.loopback import chat, refusal, serving
 from wayword import viewer
+from wayword.core.action import Decision
 from wayword.core.model import Choice
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
+from wayword.worlds.street.moves import WORDS
 
 
 def _chat_only(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
@@ -24,6 +26,40 @@ def _chat_only(route: str, body: dict[str, Any], headers: dict[str, str]) -> tup
             return 400, refusal(told, name, "unsupported_parameter")
     said = json.dumps({"answer": "forward"}) if "response_format" in body else "1. forward"
     return 200, chat(said, reasoning_content="The street goes on.")
+
+
+@pytest.mark.parametrize("decoding", ["choose", "complete"])
+def test_velma_is_told_what_to_answer_and_noise_is_counted(tmp_path: Path, decoding: str) -> None:
+    """A server without schemas: the options stand in the message, and no episode fails."""
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        for name in ("response_format", "tools"):
+            if name in body:
+                return 400, refusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
+        if not route.endswith("/chat/completions"):
+            return 404, refusal("no such route")
+        messages.append(str(body["messages"][0]["content"]))
+        number = messages[-1].partition("\n\n(The text breaks off")[0].rpartition("\n")[2]
+        return 200, chat("I am not sure." if number == "2." else f"Next action: **{number} left**")
+
+    messages: list[str] = []
+    with serving(answer) as server:
+        settings = {"model": {"base_url": server.address}, "decoding": decoding, "shots": 0}
+        out = tmp_path / "r"
+        result = run(Plan("velma", "towns", "openai:m", settings, limit=2, max_steps=4, out=out))
+    assert (result.outcome.finished, result.outcome.failed) == (2, 0)
+    steps = [s for r in RunFolder.read(out).records() for s in r.trajectory.steps if s.calls]
+    decided = [step.decision for step in steps if isinstance(step.decision, Decision)]
+    assert {str(each.action) for each in decided if not each.fallback_for} == {"left"}
+    lost = [each for each in decided if each.fallback_for]
+    assert {str(each.action) for each in lost} == {"forward"}
+    assert len(lost) == 2
+    end = messages[-1].partition("(The text breaks off here.")[2]
+    if decoding == "choose":
+        assert all(f"\n- {word}" in end for word in WORDS)
+        assert end.count("- forward") == 1
+    else:
+        assert "Continue it from exactly there" in end
 
 
 @pytest.mark.parametrize("decoding", ["choose", "complete"])

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small_street import Eyes, Script, SmallStreet, play
-from wayword.agents.velma.agent import LONGEST, MOST, Landmarks, VelmaSettings, listed, tidy
+from wayword.agents.velma.agent import (
+    LONGEST_LANDMARK,
+    MOST_LANDMARKS,
+    Landmarks,
+    VelmaSettings,
+    read_landmarks,
+    tidy_landmarks,
+)
 
 SEEN = {("s0", 0, "a park"): 9.0}
 ASK = VelmaSettings(shots=0, landmarks="model")
@@ -27,13 +34,13 @@ ASK = VelmaSettings(shots=0, landmarks="model")
     ],
 )
 def test_lists_are_tidied(listed: list[object], kept: tuple[str, ...]) -> None:
-    assert tidy(listed) == Landmarks(kept)
+    assert tidy_landmarks(listed) == Landmarks(kept)
 
 
 def test_a_landmark_of_ten_kilobytes_is_put_aside_not_cut() -> None:
-    assert tidy(["x" * 10_000, "a park"]) == Landmarks(("a park",), ignored=1)
-    assert tidy(["x" * LONGEST]).names == ("x" * LONGEST,)
-    assert tidy(f"place {n}" for n in range(MOST + 3)).ignored == 3
+    assert tidy_landmarks(["x" * 10_000, "a park"]) == Landmarks(("a park",), ignored=1)
+    assert tidy_landmarks(["x" * LONGEST_LANDMARK]).names == ("x" * LONGEST_LANDMARK,)
+    assert tidy_landmarks(f"place {n}" for n in range(MOST_LANDMARKS + 3)).ignored == 3
 
 
 @pytest.mark.parametrize(
@@ -50,14 +57,14 @@ def test_a_landmark_of_ten_kilobytes_is_put_aside_not_cut() -> None:
     ],
 )
 def test_numbered_lists_are_parsed(text: str, names: tuple[str, ...]) -> None:
-    assert listed(text).names == names
+    assert read_landmarks(text).names == names
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_a_list_of_bounded_size(text: str) -> None:
-    names = listed(text).names
-    assert len(names) <= MOST
-    assert all(0 < len(name) <= LONGEST and "\n" not in name for name in names)
+    names = read_landmarks(text).names
+    assert len(names) <= MOST_LANDMARKS
+    assert all(0 < len(name) <= LONGEST_LANDMARK and "\n" not in name for name in names)
 
 
 def test_the_model_is_asked_once_with_five_examples() -> None:

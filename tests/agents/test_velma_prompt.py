@@ -27,6 +27,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Prompt, Usage
 from wayword.datasets.towns import Towns
 from wayword.models.scripted import ScriptedModel
+from wayword.settings import make
 from wayword.verbalize import street
 
 NAMES = ["a park", "Corner Shop"]
@@ -57,6 +58,19 @@ def test_the_prompt_of_the_last_step_holds_the_whole_walk() -> None:
     assert script.prompts[-1] == WITH_LANDMARKS
     assert trajectory.ended == "stopped"
     assert trajectory.visited("agent")[-1]["panorama"] == "e1"
+
+
+def test_actions_are_explained_where_asked_for(tmp_path: Path) -> None:
+    street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=NAMES)
+    _, script = play(street, NORTH_THEN_EAST, VelmaSettings(shots=0, glosses=True))
+    task, space, *walk = script.prompts[-1].splitlines()
+    assert [task, *walk] == [line for n, line in enumerate(WITH_LANDMARKS.splitlines()) if n != 1]
+    words = [part.partition(" (")[0] for part in space.removeprefix("Action Space: ").split("), ")]
+    assert words == ["forward", "left", "right", "turn_around", "stop"]
+    (tmp_path / "task.txt").write_text("Go.")
+    custom = VelmaSettings(shots=0, glosses=True, prompts=str(tmp_path))
+    _, script = play(street, NORTH_THEN_EAST, custom)
+    assert script.prompts[-1].startswith("Go.\n\nNavigation Instructions:")
 
 
 def test_without_pictures_only_junctions_are_told() -> None:
@@ -179,8 +193,8 @@ def test_examples_are_dropped_later_if_tokens_turn_out_shorter_than_thought() ->
 def test_more_examples_than_there_are_end_in_one_line() -> None:
     with pytest.raises(UsageError, match="101 examples were asked for; lower shots"):
         play(SmallStreet(), ["stop"], VelmaSettings(shots=101))
-    with pytest.raises(UsageError, match="shots is at least 0"):
-        VelmaSettings(shots=-1)
+    with pytest.raises(UsageError, match="shots must be at least 0, got -1"):
+        make(VelmaSettings, {"shots": -1}, "velma")
 
 
 def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:

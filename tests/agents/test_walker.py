@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from helpers.small_house import SmallHouse
-from wayword.agents.walker.agent import Walker, WalkerSettings, direction, gist
+from wayword.agents.walker.agent import Walker, WalkerSettings, content_words, direction_text
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.settings import make
 from wayword.worlds.indoor.graph import Neighbor
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -147,11 +148,11 @@ def test_what_the_clause_names_is_told_where_it_stands() -> None:
     ],
 )
 def test_directions(turn: float, elevation: float, distance: float, words: str) -> None:
-    assert direction(Neighbor("x", (350 + turn) % 360, elevation, distance), 350.0) == words
+    assert direction_text(Neighbor("x", (350 + turn) % 360, elevation, distance), 350.0) == words
 
 
 def test_a_caption_is_told_in_its_content_words_once() -> None:
-    assert gist("A red chair beside the red table.", {"a", "the", "beside"}) == [
+    assert content_words("A red chair beside the red table.", {"a", "the", "beside"}) == [
         "red", "chair", "table",
     ]  # fmt: skip
 
@@ -163,4 +164,4 @@ def test_it_needs_a_dataset_with_words_for_places() -> None:
 
 def test_settings_are_checked() -> None:
     with pytest.raises(UsageError, match="at least 0"):
-        WalkerSettings(words=-1)
+        make(WalkerSettings, {"words": -1}, "walker")

@@ -30,7 +30,7 @@ from wayword.cli import main
 from wayword.models.middleware.rate import RetryPolicy
 
 opening.RetryPolicy = lambda retries: RetryPolicy(
-    retries, first=0.001, longest=0.002, strikes=10**6, first_contact=retries
+    retries, first=0.001, longest=0.002, max_failures=10**6, first_contact=retries
 )
 print("ready", flush=True)
 for line in sys.stdin:

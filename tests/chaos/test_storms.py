@@ -15,7 +15,7 @@ from wayword.models.middleware.rate import RetryPolicy
 from wayword.models.parts import opening
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
-from wayword.runs.running import RunResult
+from wayword.runs.results import RunResult
 
 GOOD = chat("Thought: on.\nAction: 1")
 
@@ -57,7 +57,7 @@ FAULTS: list[tuple[int, Any]] = [
 
 def _stormy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, share: float) -> RunResult:
     """A run against a server that sends a fault for that share of requests."""
-    quick = RetryPolicy(retries=12, first=0.001, longest=0.002, strikes=99)
+    quick = RetryPolicy(retries=12, first=0.001, longest=0.002, max_failures=99)
     monkeypatch.setattr(opening, "RetryPolicy", lambda retries: quick)
     rng, lock = random.Random(seed), threading.Lock()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.core.action import STOP, Action, ActionSpace, Decision, ListedLater, Rejection, legal
+from wayword.core.action import STOP, Action, ActionSpace, Decision, LazyActions, Rejection, legal
 
 WAIT = Action("wait")
 
@@ -38,7 +38,7 @@ def test_the_list_is_made_once_and_only_when_it_is_looked_into() -> None:
         made.append(1)
         return [STOP, WAIT]
 
-    later = ListedLater(make)
+    later = LazyActions(make)
     space = ActionSpace(later, accepts=lambda action: action.name == "stop", named=lambda _: True)
     assert STOP in space
     assert space.knows(STOP)

@@ -184,7 +184,7 @@ def test_a_doorway_in_a_wall_askew_and_a_wall_of_no_length() -> None:
     assert (*a, *b) == pytest.approx((1, -2, 1.6, -1.2))
     assert (*c, *d) == pytest.approx((2.2, -0.4, 4, 2))
     assert leftover(((1.0, 1.0), (1.0, 1.0)), WALL) == []
-    assert len(leftover(WALL, ((4.0, 0.3), (6.0, 0.3)), aside=0.4)) == 2
+    assert len(leftover(WALL, ((4.0, 0.3), (6.0, 0.3)), slack=0.4)) == 2
 
 
 def test_the_nearest_cell_of_a_grid_with_an_origin() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,9 +33,9 @@ def test_every_episode_is_played_once_and_counted() -> None:
     assert sorted(ended) == [(f"e{n}", "stopped") for n in range(6)] + [("e6", "failed")]
     assert outcome == Outcome(finished=6, failed=1)
     assert not outcome.complete
-    whole, _ = all_played(Halls(7), 3)
-    assert whole.complete
-    assert whole == Outcome(finished=7)
+    complete, _ = all_played(Halls(7), 3)
+    assert complete.complete
+    assert complete == Outcome(finished=7)
     none, _ = all_played(Halls(3), raises=OSError("gone"))
     assert none == Outcome(failed=3)
 
@@ -57,7 +56,7 @@ def test_so_many_episodes_are_under_way(concurrency: int, most: int) -> None:
     halls = Halls(5)
     shared = setup(halls, models={"main": ScriptedModel(answers=answer)}, on_step=note)
     asyncio.run(
-        run(halls.tasks, shared, lambda task, told: now.discard(task.episode.id), concurrency)
+        run(halls.tasks, shared, lambda task, trajectory: now.discard(task.episode.id), concurrency)
     )
     assert highest == most
 
@@ -70,7 +69,7 @@ def test_eight_are_under_way_where_nothing_is_said() -> None:
         begun.append(actor)
         return Goer(toolkit, actor)
 
-    def stop(task: Task, told: Trajectory) -> None:
+    def stop(task: Task, trajectory: Trajectory) -> None:
         raise RecordingError("full")
 
     with pytest.raises(RecordingError, match="full"):
@@ -128,7 +127,9 @@ def test_those_under_way_end_where_the_budget_lets_them() -> None:
     assert (outcome.exhausted, outcome.finished) == ("spent", 2)
 
 
-def test_agents_that_never_wait_let_the_others_have_their_turn() -> None:
+def test_agents_that_never_wait_let_the_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Rash(Goer):
         async def act(self, observation: Observation, space: ActionSpace) -> Decision:
             return Decision(STOP)
@@ -144,48 +145,54 @@ def test_agents_that_never_wait_let_the_others_have_their_turn() -> None:
 
         task = asyncio.create_task(other())
         shared = setup(halls, make=Rash)
-        await run(halls.tasks, shared, lambda task, told: turns.append(task.episode.id), 1)
+        await run(halls.tasks, shared, lambda task, trajectory: turns.append(task.episode.id), 1)
         await task
 
-    began = time.perf_counter()
+    sleep, rests = asyncio.sleep, set[float]()
+
+    async def resting(seconds: float) -> None:
+        rests.add(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", resting)
     asyncio.run(both())
-    assert time.perf_counter() - began < 1, "a turn is given, not a rest"
+    assert rests == {0}, "a turn is given, not a rest"
     assert turns.index("other") < turns.index("e1") < turns.index("e2")
     assert turns[turns.index("e1") - 1] == "other"
 
 
 @dataclass
 class Watched:
-    """A purse that writes down what it is told."""
+    """A gate that records its notifications."""
 
-    told: list[str] = field(default_factory=list)
+    notified: list[str] = field(default_factory=list)
     enough: int = 99
 
     def begin(self) -> None:
-        if len(self.told) // 2 == self.enough:
+        if len(self.notified) // 2 == self.enough:
             raise BudgetExhausted("not for another")
-        self.told.append("begin")
+        self.notified.append("begin")
 
-    def end(self, whole: bool) -> None:
-        self.told.append("whole" if whole else "cut")
+    def end(self, complete: bool) -> None:
+        self.notified.append("complete" if complete else "cut")
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
-    [(None, ["begin", "whole"] * 2), (OSError("x"), ["begin", "whole", "begin", "cut"])],
+    ("broken", "notified"),
+    [(None, ["begin", "complete"] * 2), (OSError("x"), ["begin", "complete", "begin", "cut"])],
 )
-def test_the_purse_hears_of_both_ends(broken: Exception | None, told: list[str]) -> None:
-    purse = Watched()
-    all_played(Halls(2, broken=broken), 1, purse=purse)
-    assert purse.told == told
+def test_the_gate_is_notified_of_both_ends(broken: Exception | None, notified: list[str]) -> None:
+    gate = Watched()
+    all_played(Halls(2, broken=broken), 1, gate=gate)
+    assert gate.notified == notified
 
 
-def test_the_purse_hears_of_an_episode_that_is_cut_short() -> None:
-    purse = Watched()
-    outcome, ended = all_played(Halls(2), 1, purse=purse, raises=BudgetExhausted("spent"))
-    assert (purse.told, ended, outcome.exhausted) == (["begin", "cut"], [], "spent")
-    purse = Watched(enough=3)
-    outcome, ended = all_played(Halls(9), 1, purse=purse)
+def test_the_gate_is_notified_of_an_episode_that_is_cut_short() -> None:
+    gate = Watched()
+    outcome, ended = all_played(Halls(2), 1, gate=gate, raises=BudgetExhausted("spent"))
+    assert (gate.notified, ended, outcome.exhausted) == (["begin", "cut"], [], "spent")
+    gate = Watched(enough=3)
+    outcome, ended = all_played(Halls(9), 1, gate=gate)
     assert (len(ended), outcome.exhausted) == (3, "not for another")
 
 

@@ -178,11 +178,12 @@ MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
         (_without("task_id"), r"line 1, field 'task_id': is missing"),
         (_without("pddl_params"), r"line 1, field 'pddl_params': is missing"),
         (_without("votes")[:-9], r"line 1: is not valid JSON"),
-        (trajectory("fly", **SIMPLE), r"field 'task_type': is no type of task: 'fly'"),
+        (trajectory("fly", **SIMPLE), r"field 'task_type': is not a task type: 'fly'"),
         (
             _posed({**MUG, "objectName": "Mug_1", "position": None}),
             r"'position': has the wrong type",
         ),
+        (_posed({"rotation": {"y": 0.0}}), r"object_poses 0, field 'objectName': is missing"),
         (_posed(MUG), r"line 1, object_poses 0, field 'position': is missing"),
         (_posed({**MUG, "position": {"x": 1, "y": "a", "z": 2}}), r"'y': has the wrong type: 'a'"),
     ],
@@ -199,7 +200,7 @@ def test_a_type_of_thing_that_no_scene_has_ends_in_one_line(tmp_path: Path) -> N
     strange = [*POSES, ("Unicorn", (2.0, 2.6, 0.9))]
     record = trajectory("pick_and_place_simple", **SIMPLE, poses=strange)
     dataset = household(write(tmp_path, record))
-    with pytest.raises(DataError, match="has no thing of type 'Unicorn'"):
+    with pytest.raises(DataError, match="has no object of type 'Unicorn'"):
         dataset.world(dataset.tasks[0].episode)
 
 
@@ -234,7 +235,7 @@ def test_a_label_that_begins_another_is_not_that_one(
         things, reference = only(dataset)
         (place,) = reference.goals
         assert isinstance(place, Inside)
-        assert {things[name].type for name in place.things} == {label.lower()}
+        assert {things[name].type for name in place.objects} == {label.lower()}
     stacked = {"object_target": "Spoon", "parent_target": "SideTable", "mrecep_target": "Pot"}
     dataset = household(
         write(

@@ -13,7 +13,7 @@ from wayword.datasets.sources.robothor import (
     SPACING,
     Evidence,
     Floors,
-    infer,
+    infer_floors,
     outline,
 )
 from wayword.worlds.objectnav.ground import Ground
@@ -55,7 +55,7 @@ TABLE, BED = (1.0, 1.0, 2.0, 1.6), (4.0, 0.5, 5.5, 2.0)
 
 @pytest.fixture(scope="module")
 def floors() -> Floors:
-    return infer([furnished(TABLE), furnished(BED), furnished()])
+    return infer_floors([furnished(TABLE), furnished(BED), furnished()])
 
 
 def test_free_floor_is_where_bodies_were_and_between(floors: Floors) -> None:
@@ -64,7 +64,7 @@ def test_free_floor_is_where_bodies_were_and_between(floors: Floors) -> None:
     assert at(floors, floors.free[1], 1.5, 1.3)  # not there in another furnishing
     ground = Ground(floors.x, floors.y, floors.free[2], SPACING)
     assert not ground.clear((2.0, 1.0), (4.5, 1.0))
-    assert ground.way((2.0, 1.0), [(4.5, 1.0)]) is not None
+    assert ground.path((2.0, 1.0), [(4.5, 1.0)]) is not None
 
 
 def test_the_wall_is_found_along_its_length_and_ends_at_the_gap(floors: Floors) -> None:
@@ -85,8 +85,8 @@ def test_no_wall_stands_where_bodies_or_furniture_are(floors: Floors) -> None:
 
 def test_a_line_of_sight_that_a_path_proves_opens_the_wall() -> None:
     line = np.array([[2.5, 1.0, 3.7, 1.0]])
-    opened = Evidence(furnished().starts, furnished().ways, (), line, NOTHING)
-    floors = infer([opened, furnished(BED)])
+    opened = Evidence(furnished().starts, furnished().paths, (), line, NOTHING)
+    floors = infer_floors([opened, furnished(BED)])
     assert not any(at(floors, floors.wall[0], x, 1.0) for x in np.arange(2.5, 3.7, SPACING))
 
 
@@ -94,10 +94,10 @@ def test_a_target_near_by_that_is_not_in_view_proves_a_wall() -> None:
     """A cupboard stands along the wall in every furnishing: nothing else proves the wall."""
     along = (2.75, 0.0, 3.0, 2.5)
     blind = furnished(along)
-    assert not at(infer([blind, blind]), infer([blind, blind]).wall[0], 3.1, 1.0)
+    assert not at(infer_floors([blind, blind]), infer_floors([blind, blind]).wall[0], 3.1, 1.0)
     line = np.array([[3.4, 1.0, 2.5, 1.0]])
-    told = Evidence(blind.starts, blind.ways, blind.boxes, NOTHING, line)
-    floors = infer([told, blind])
+    told = Evidence(blind.starts, blind.paths, blind.boxes, NOTHING, line)
+    floors = infer_floors([told, blind])
     assert any(at(floors, floors.wall[0], x, 1.0) for x in np.arange(3.0, 3.4, SPACING))
 
 

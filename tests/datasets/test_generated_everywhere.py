@@ -39,7 +39,7 @@ _plain_sum = builtins.sum
 
 
 def _told(made: Callable[[], Dataset]) -> list[str]:
-    episodes.home_of.cache_clear()
+    episodes.cached_home.cache_clear()
     tasks = made().tasks
     return [repr((tasks[n].episode, tasks[n].reference)) for n in range(0, len(tasks), 20)]
 

@@ -14,13 +14,12 @@ from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.datasets.grounding import LEVELS, LISTED, Grounding, draw
+from wayword.datasets.grounding import LEVEL_NUMBERS, LEVELS, Grounding, level_seed
 from wayword.metrics.scoring import score
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.babyai.expert import expert_length, plan
 from wayword.worlds.babyai.level import Level
-from wayword.worlds.babyai.motions import HIGH
-from wayword.worlds.babyai.world import BabyAIWorld
+from wayword.worlds.babyai.world import HIGH_LEVEL, BabyAIWorld
 
 EACH = 16
 """Episodes of each of the 32 levels: 512."""
@@ -34,7 +33,7 @@ def grounding(split: str = "test", **settings: object) -> Grounding:
 def test_the_expert_solves_every_episode_of_every_level(level: str) -> None:
     for number in range(EACH):
         opened = Level(level)
-        opened.start(draw("test", 0, number))
+        opened.start(level_seed("test", 0, number))
         for code in plan(opened):
             opened.act(code)
         assert opened.reward > 0, f"{level} {number}"
@@ -88,7 +87,7 @@ def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
     dataset = grounding(levels=level, episodes=1, actions="high")
     (task,) = dataset.tasks
     actions = dataset.solve(task)
-    assert {action.name for action in actions} <= set(HIGH)
+    assert {action.name for action in actions} <= set(HIGH_LEVEL)
     game = Game(dataset.world(task.episode), task.episode)
     steps = [game.act("agent", Decision(action)) for action in actions]
     assert steps[-1].feedback.details["succeeded"]
@@ -125,12 +124,12 @@ def test_demonstrations_solve_train_episodes() -> None:
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
-    assert len(LISTED) == 36
-    assert Grounding.Settings(levels="1RoomS20").chosen() == ("OneRoomS20",)
+    assert len(LEVEL_NUMBERS) == 36
+    assert Grounding.Settings(levels="1RoomS20").level_names() == ("OneRoomS20",)
     for wrong, told in (
         ({"levels": "TestGoToBlocked"}, "has no level 'TestGoToBlocked'"),
         ({"levels": ("GoToObj", "../x")}, "no level '../x'"),
-        ({"episodes": 0}, "episodes=0 must lie in"),
+        ({"episodes": 0}, "episodes=0 must be 1 to"),
         ({"seed": -1}, "seed=-1 must be at least 0"),
     ):
         with pytest.raises(UsageError, match=told):

@@ -9,7 +9,7 @@ import pytest
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.grounding_homes import KINDS, GroundingHomes
-from wayword.datasets.procedural.homes.chores import spoken
+from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.worlds.household.goals import Beside, HouseholdReference, Near
 from wayword.worlds.household.verbs import LOW_LEVEL
 
@@ -36,10 +36,10 @@ def test_instructions_name_the_one_thing_and_any_of_several() -> None:
     dataset = homes(kind="pick_up", homes=10, episodes=30)
     for task in dataset.tasks:
         (goal,) = task.reference.goals  # type: ignore[attr-defined]
-        kind = spoken(goal.things[0].partition("|")[0])
+        kind = spoken_name(goal.objects[0].partition("|")[0])
         text = task.episode.instruction
         assert kind in text
-        assert (f" the {kind}" in text) == (len(goal.things) == 1), text
+        assert (f" the {kind}" in text) == (len(goal.objects) == 1), text
 
 
 def test_near_asks_for_sight_and_reach() -> None:

@@ -12,14 +12,14 @@ from wayword.datasets.grounding_homes import GroundingHomes
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.floorplans import FloorPlan, kind_of
 from wayword.datasets.procedural.homes.furniture import FURNITURE
-from wayword.datasets.procedural.homes.home import CORRIDOR, MOST, draw
+from wayword.datasets.procedural.homes.home import CORRIDOR, MAX_ROOMS, draw_home_plan
 from wayword.worlds.household.goals import HouseholdReference
 
 
-@pytest.mark.parametrize("count", [18, 19, 25, 26, 30, 37, 60, 61, MOST])
+@pytest.mark.parametrize("count", [18, 19, 25, 26, 30, 37, 60, 61, MAX_ROOMS])
 @pytest.mark.parametrize("seed", range(3))
 def test_wings_join_up_and_no_two_rooms_overlap(count: int, seed: int) -> None:
-    plan = draw(random.Random(seed), count)
+    plan = draw_home_plan(random.Random(seed), count)
     names = [room.name for room in plan.rooms]
     assert len(names) == count == len(set(names))
     assert {kind_of(name) for name in names} <= set(FURNITURE)

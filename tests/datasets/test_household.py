@@ -12,9 +12,10 @@ from helpers.invariants import violations
 from helpers.rehearsing import play
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.game import Game
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.homes.chores import KINDS, SENTENCES, Chore, ask_for, plural
-from wayword.datasets.procedural.homes.episodes import turn
+from wayword.datasets.procedural.homes.episodes import kind_in_turn
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.verbs import LOW_LEVEL
 
@@ -59,9 +60,23 @@ def test_homes_of_other_sizes_are_solved_too(rooms: int) -> None:
         assert reference.met(world.state()) == reference.parts(), task.episode.id
 
 
+@pytest.mark.parametrize("actions", ["low", "all"])
+def test_a_body_that_reaches_farther_than_counts_as_lit_goes_up_to_the_lamp(actions: str) -> None:
+    """LangSuitE's released body reaches 2 m; ALFRED's lamp counts from 1.5 m."""
+    body = {"view_distance": 2.0, "manipulation_distance": 2.0, "pan_degrees": 0.0}
+    given = {"actions": actions, "body": body, "kind": "look_at_obj_in_light"}
+    dataset = household(episodes=EACH, **given)  # type: ignore[arg-type]
+    for task in dataset.tasks:
+        world = dataset.world(task.episode)
+        game = Game(world, task.episode)
+        for _ in game.follow("agent", dataset.plan(task, world, "agent", "expert")):
+            pass
+        assert goals(task.reference).met(world.state()) == goals(task.reference).parts()
+
+
 @pytest.mark.parametrize("homes", [1, 6, 7, 14, 20])
 def test_types_come_equally_often_and_each_home_has_them_all(homes: int) -> None:
-    tasks = [(turn(KINDS, n, homes), n % homes) for n in range(7 * 7 * homes)]
+    tasks = [(kind_in_turn(KINDS, n, homes), n % homes) for n in range(7 * 7 * homes)]
     assert set(Counter(kind for kind, _ in tasks).values()) == {7 * homes}
     assert len(set(tasks)) == 7 * homes
 
@@ -84,7 +99,7 @@ def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
 def test_an_episode_names_no_object_of_its_goals_by_id() -> None:
     for task in household().tasks[:21]:
         told = json.dumps([task.episode.instruction, dict(task.episode.start)])
-        ids = {i for goal in goals(task.reference).goals for i in getattr(goal, "things", ())}
+        ids = {i for goal in goals(task.reference).goals for i in getattr(goal, "objects", ())}
         assert not [name for name in ids if name in told]
         assert isinstance(task.episode, Episode)
 
@@ -127,7 +142,7 @@ def test_demonstrations_come_from_the_train_split_and_solve_it() -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(UsageError, match="no kind 'cook'"):
         Household.Settings(kind="cook")
-    with pytest.raises(UsageError, match="must lie between"):
+    with pytest.raises(UsageError, match="must be between"):
         Household.Settings(rooms=101)
     with pytest.raises(UsageError, match="has no split"):
         Household("valid")

@@ -38,12 +38,12 @@ def test_eight_sectors_clockwise_from_north_each_with_a_sentence(house: Generate
 def test_every_thing_named_is_in_sight_in_that_direction(house: GeneratedHouse) -> None:
     for row, place in enumerate(house.places):
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
-            for number, thing in enumerate(house.things):
+            for number, thing in enumerate(house.furniture):
                 if not re.search(rf"\b{thing.name}\b", sector.caption, re.IGNORECASE):
                     continue
                 heading = math.degrees(math.atan2(thing.x - place.x, thing.y - place.y))
                 assert abs(relative(heading, sector.heading)) <= 22.5
-                assert house.sees_things[row, number]
+                assert house.sees_furniture[row, number]
 
 
 def test_every_doorway_named_leads_there_from_this_room(house: GeneratedHouse) -> None:
@@ -72,8 +72,8 @@ def test_sightings_are_all_there_is_within_three_metres(house: GeneratedHouse) -
         }
         expected = {
             thing.name: math.dist((thing.x, thing.y), (place.x, place.y))
-            for number, thing in enumerate(house.things)
-            if house.sees_things[row, number]
+            for number, thing in enumerate(house.furniture)
+            if house.sees_furniture[row, number]
         }
         assert said.keys() == {name for name, away in expected.items() if away <= 3.0}
         for name, each in said.items():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from helpers.looping import for_each
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.worlds.indoor.graph import by_searches, by_tables
+from wayword.worlds.indoor.graph import all_pairs_dijkstra, floyd_warshall
 
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
 
@@ -94,7 +94,7 @@ def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
 
 @in_every_house
 def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
-    things = np.array([(thing.x, thing.y) for thing in house.things])
+    things = np.array([(thing.x, thing.y) for thing in house.furniture])
     for start, end in ways(house):
         assert is_clear(house.plan, start, end)
         steps = np.linspace(start, end, 40)[:, None]
@@ -113,19 +113,19 @@ def test_every_room_has_a_viewpoint_and_every_doorway_too(house: GeneratedHouse)
 @in_every_house
 def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
     jambs = np.array([(door.x, door.y, door.width / 2) for door in house.plan.doors])
-    pairs = [(i, j) for i in range(len(house.places)) for j in range(len(house.things))]
+    pairs = [(i, j) for i in range(len(house.places)) for j in range(len(house.furniture))]
     for i, j in pairs[:: max(1, len(pairs) // 150)]:
-        start, end = ((each.x, each.y) for each in (house.places[i], house.things[j]))
+        start, end = ((each.x, each.y) for each in (house.places[i], house.furniture[j]))
         line = np.linspace(start, end, 400)
         away = np.hypot(*(line[:, None] - jambs[:, :2]).T) - jambs[:, 2:]
         if not (abs(away) < 0.05).any():
-            assert bool(house.sees_things[i, j]) == is_clear(house.plan, start, end), (i, j)
+            assert bool(house.sees_furniture[i, j]) == is_clear(house.plan, start, end), (i, j)
 
 
 @in_every_house
 def test_names_are_unique_and_no_kind_ends_in_another(house: GeneratedHouse) -> None:
-    names = [thing.name for thing in house.things]
-    kinds = {thing.kind for thing in house.things}
+    names = [thing.name for thing in house.furniture]
+    kinds = {thing.kind for thing in house.furniture}
     assert len(set(names)) == len(names)
     assert not [(a, b) for a in kinds for b in kinds if a != b and a.endswith(f" {b}")]
 
@@ -139,7 +139,7 @@ def test_ids_are_opaque_and_sorted(house: GeneratedHouse) -> None:
 
 def test_spacing_and_degree_are_like_those_of_real_graphs() -> None:
     houses = [build_house(scene_name("test", 2, 9, number)) for number in range(20)]
-    degrees = [len(ends) for h in houses for ends in h.graph.neighbours.values()]
+    degrees = [len(ends) for h in houses for ends in h.graph.adjacent.values()]
     lengths = [math.dist(a, b) for h in houses for a, b in ways(h)]
     assert 3.0 < np.mean(degrees) < 5.0
     assert 2.0 < np.mean(lengths) < 3.0
@@ -162,5 +162,5 @@ def test_distances_are_the_same_by_tables_and_by_searches(house: GeneratedHouse)
     graph = house.graph
     ends = graph.positions[graph.edges]
     given = len(graph.ids), graph.edges, np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
-    assert np.array_equal(by_tables(*given), graph.distances)
-    assert np.allclose(by_searches(*given), graph.distances, rtol=1e-12)
+    assert np.array_equal(floyd_warshall(*given), graph.distances)
+    assert np.allclose(all_pairs_dijkstra(*given), graph.distances, rtol=1e-12)

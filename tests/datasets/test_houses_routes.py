@@ -13,7 +13,7 @@ from wayword.core.geometry import relative
 from wayword.datasets.houses import Houses
 from wayword.datasets.procedural.houses.house import GeneratedHouse
 from wayword.datasets.procedural.houses.routes import Route, Stretch, turn_word
-from wayword.datasets.procedural.houses.views import named_things
+from wayword.datasets.procedural.houses.views import named_furniture
 
 SIZES = Houses.Settings(houses=30, episodes=270, seed=6)
 HOUSES = Houses("train", None, SIZES)
@@ -76,16 +76,16 @@ def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
     told: tuple[GeneratedHouse, Route],
 ) -> None:
     house, route = told
-    names = [thing.name for thing in house.things]
+    names = [thing.name for thing in house.furniture]
     for stretch in route.stretches:
         for number in landmarks(stretch):
-            assert number in named_things(house, route.path[stretch.start])
+            assert number in named_furniture(house, route.path[stretch.start])
             assert names.count(names[number]) == 1
 
 
 def landmarks(stretch: Stretch) -> list[int]:
     past = [stretch.past[0]] if stretch.past else []
-    return past + ([stretch.thing] if stretch.thing is not None else [])
+    return past + ([stretch.piece] if stretch.piece is not None else [])
 
 
 @in_every_house
@@ -94,7 +94,7 @@ def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse
     for stretch in route.stretches:
         if stretch.past is None:
             continue
-        thing, side = house.things[stretch.past[0]], stretch.past[1]
+        thing, side = house.furniture[stretch.past[0]], stretch.past[1]
         spots = [house.place(v) for v in route.path[stretch.start : stretch.end + 1]]
         sides = set()
         for a, b in itertools.pairwise(spots):
@@ -113,9 +113,9 @@ def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[GeneratedHouse
     if last.door is not None:
         assert goal.door == last.door
         return
-    assert last.thing is not None
-    thing = house.things[last.thing]
-    column = house.sees_things[:, last.thing]
+    assert last.piece is not None
+    thing = house.furniture[last.piece]
+    column = house.sees_furniture[:, last.piece]
     away = {
         place.id: math.dist((place.x, place.y), (thing.x, thing.y))
         for row, place in enumerate(house.places)

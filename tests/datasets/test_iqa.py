@@ -9,7 +9,7 @@ import pytest
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.iqa import KINDS, InteractiveQuestions, IqaSettings
-from wayword.datasets.procedural.homes.chores import plural, spoken
+from wayword.datasets.procedural.homes.chores import plural, spoken_name
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.verbs import LOW_LEVEL
@@ -30,13 +30,14 @@ def truth(world: HouseholdWorld, text: str) -> int:
     """How many of the things a question speaks of are where it asks, from words and scene alone."""
     rooms = sorted((room.name for room in world.scene.rooms), key=len, reverse=True)
     room = next(name for name in rooms if f"the {name}" in text)
-    kinds = sorted(OBJECTS, key=lambda kind: len(spoken(kind)), reverse=True)
+    kinds = sorted(OBJECTS, key=lambda kind: len(spoken_name(kind)), reverse=True)
     words = text.split(f"the {room}")[0] + text.split(f"the {room}")[1]
-    thing = next(k for k in kinds if spoken(k) in words or plural(spoken(k)) in words)
+    thing = next(k for k in kinds if spoken_name(k) in words or plural(spoken_name(k)) in words)
     specs = {o.id: o for o in world.scene.objects}
     types = {o.type for o in specs.values() if o.receptacle} - set(OBJECTS)
     place = next(
-        (k for k in sorted(types, key=len, reverse=True) if f"the {spoken(k)} in the" in text), ""
+        (k for k in sorted(types, key=len, reverse=True) if f"the {spoken_name(k)} in the" in text),
+        "",
     )
     return sum(
         o.type == thing
@@ -65,8 +66,8 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
         me = world.house.actors["agent"]
         assert me.answer == reference.answer
         assert me.low_level == len(actions) - 1, "no action failed"
-        things = world.house.things
-        seen = [i for i in map(world.layout.index.__getitem__, reference.look) if me.known[i]]
+        things = world.house.entities
+        seen = [i for i in map(world.layout.index.__getitem__, reference.look) if me.discovered[i]]
         opened = [i for i in seen if not things.encloses[i] or things.open[i]]
         assert len(opened) >= (reference.enough or len(reference.look)), task.episode
 

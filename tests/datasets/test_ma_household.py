@@ -34,15 +34,14 @@ from wayword.datasets.sources.teach import (
     definitions,
     of_type,
     read_definition,
-    snake,
 )
-from wayword.datasets.sources.teach_drawing import able, plan_task
+from wayword.datasets.sources.teach_drawing import enable, plan_task
 from wayword.metrics.household import actions_taken
-from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.household.errands import PlannedReference
+from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.goals import State
 from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.scene import Scene
+from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.world import HouseholdWorld
 
 TASKS = definitions()
@@ -89,7 +88,7 @@ def kitchen() -> Scene:
     for kind in ("potato", "tomato", "tomato", "lettuce", "bread", "egg"):
         house.thing(kind, "sliceable", "cookable", parent=table)
     scene = house.build()
-    return replace(scene, objects=tuple(able(each) for each in scene.objects))
+    return replace(scene, objects=tuple(enable(each) for each in scene.objects))
 
 
 def state(scene: Scene, **changes: dict[str, Any]) -> State:
@@ -227,8 +226,8 @@ def test_each_is_told_its_own_and_names_are_those_of_the_world() -> None:
         world.reset(task.episode)
         names = names_of(world.scene.objects)
         for order in planned(task.reference).plan:
-            assert world.name("follower", order.thing) == names[order.thing]
-            assert names[order.thing] in told["commander"]
+            assert world.name("follower", order.object) == names[order.object]
+            assert names[order.object] in told["commander"]
         shown = json.dumps([task.episode.instruction, told["follower"]])
         assert not [name for name in names.values() if name in shown]
 
@@ -246,6 +245,18 @@ def test_the_commander_floats_and_has_no_hands() -> None:
     assert world.house.others(world.house.actors["follower"]) == []
 
 
+def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
+    settings = {"homes": 1, "episodes": 1, "body": {"view_distance": 2.0}}
+    far = MaHousehold.Settings(**settings, commander={"view_distance": 10.0})
+    dataset = MaHousehold(settings=far)
+    world = dataset.world(dataset.tasks[0].episode)
+    world.reset(dataset.tasks[0].episode)
+    seen = {name: actor.body.view_distance for name, actor in world.house.actors.items()}
+    assert seen == {"commander": 10.0, "follower": 2.0}
+    with pytest.raises(UsageError, match="body: no field 'sight'"):
+        MaHousehold.Settings(commander={"sight": 3.0})
+
+
 def test_path_weighted_scores_count_the_follower_alone() -> None:
     seen = HouseholdObservation("commander", "kitchen", 0.0, (), (), (), (), ())
     said = Decision(Action("chat", ("hm",)))
@@ -259,7 +270,7 @@ def test_path_weighted_scores_count_the_follower_alone() -> None:
 
 
 def test_names_of_types_and_classes() -> None:
-    assert [snake(name) for name in ("CD", "TVStand", "CounterTop")] == [
+    assert [type_name(name) for name in ("CD", "TVStand", "CounterTop")] == [
         *("cd", "tv_stand", "counter_top")
     ]
     assert of_type("EggCracked") == (("egg",), True)
@@ -271,29 +282,29 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         MaHousehold.Settings(task="Cofee")
     with pytest.raises(UsageError, match="has no split"):
         MaHousehold("valid")
-    with pytest.raises(UsageError, match="needs the data folder"):
+    with pytest.raises(UsageError, match="needs its data"):
         MaHousehold("train")
     with pytest.raises(DataError, match="alfred_train_floors"):
         MaHousehold("train", tmp_path).tasks[0]
-    odd = Definition(1, "Odd", 0, "", "", (Component("x", "a", (("isWet", 1),)),))
+    odd = Definition(1, "Odd", 0, "", "", {"x": Component("a", {"isWet": 1})}, ())
     with pytest.raises(UsageError, match="'isWet' = 1 is unknown"):
         compile_task(odd, (), TASKS, CLASSES, kitchen())
-    with pytest.raises(UsageError, match="takes 1 parameters, not 0"):
+    with pytest.raises(UsageError, match="takes 1 parameters, got 0"):
         compile_task(TASKS["Boil X"], (), TASKS, CLASSES, kitchen())
 
 
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("task_nparams", "none", "field 'task_nparams': has the wrong type"),
-        ("components", {"x": {}}, "component 'x', field 'determiner': is missing"),
+        ("task_nparams", "none", "field 'task_nparams': Input should be a valid integer"),
+        ("components", {"x": {}}, "field 'components.x.determiner': is missing"),
         (
             "components",
             {"x": {"determiner": "a", "conditions": {"isDirty": None}}},
-            "component 'x', condition 'isDirty': has the wrong type",
+            "field 'components.x.conditions.isDirty.str': Input should be a valid string",
         ),
-        ("relations", [{"property": "near"}], "relation 0, field 'head_entity_list': is missing"),
-        ("desc", "Clean #3.", "is 0, but the task speaks of #3"),
+        ("relations", [{"property": "near"}], "field 'relations.0.property'"),
+        ("desc", "Clean #3.", "is 0, but the task uses #3"),
     ],
 )
 def test_a_broken_definition_names_file_and_field(
@@ -305,7 +316,7 @@ def test_a_broken_definition_names_file_and_field(
     }  # fmt: skip
     path = tmp_path / "t.json"
     path.write_text(json.dumps(good))
-    assert read_definition(path).name == "T"
+    assert read_definition(path).task_name == "T"
     path.write_text(json.dumps({**good, field: value}))
     with pytest.raises(DataError) as caught:
         read_definition(path)

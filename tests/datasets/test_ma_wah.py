@@ -12,19 +12,19 @@ import pytest
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.ma_wah import (
-    APART,
     BOOK,
-    FEWEST,
+    FEWEST_OBJECTS,
+    JOBS,
     KINDS,
-    MOST,
-    OF_A_TYPE,
-    PURPOSES,
+    MOST_OBJECTS,
+    PER_TYPE,
+    SPACING,
     MaWah,
-    counted,
-    listed,
-    whole,
+    count_phrase,
+    instruct,
+    join_words,
 )
-from wayword.datasets.procedural.homes.chores import spoken
+from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 from wayword.worlds.household.verbs import Body
 
@@ -43,8 +43,8 @@ def test_jobs_ask_for_as_much_as_c_wah_does_and_none_of_it_is_done_at_first() ->
     dataset = jobs()
     for task in dataset.tasks:
         reference = goals(task.reference)
-        assert FEWEST <= reference.parts() <= MOST
-        assert all(1 <= goal.parts <= OF_A_TYPE for goal in reference.goals)
+        assert FEWEST_OBJECTS <= reference.parts() <= MOST_OBJECTS
+        assert all(1 <= goal.parts <= PER_TYPE for goal in reference.goals)
         places = {g.receptacles for g in reference.goals if isinstance(g, Inside)}
         assert len(places) == 1, "all things go to one and the same piece"
         assert (reference.kind == BOOK) == any(isinstance(g, Held) for g in reference.goals)
@@ -61,14 +61,14 @@ def test_the_instruction_names_every_thing_the_place_and_the_room() -> None:
         world = dataset.world(task.episode)
         for goal in reference.goals:
             assert isinstance(goal, Inside | Held)
-            kind = goal.things[0].partition("|")[0]
-            wanted = counted(spoken(kind), goal.parts)
+            kind = goal.objects[0].partition("|")[0]
+            wanted = count_phrase(spoken_name(kind), goal.parts)
             assert wanted in text
             if isinstance(goal, Inside):
                 index = world.layout.index[goal.receptacles[0]]
                 place = world.scene.objects[index]
                 room = world.layout.room_at(place.x, place.y)
-                assert f"the {spoken(place.type)} in the {room}" in text
+                assert f"the {spoken_name(place.type)} in the {room}" in text
                 alike = [o for o in world.scene.objects if o.type == place.type]
                 rooms = [world.layout.room_at(o.x, o.y) for o in alike]
                 assert rooms.count(room) == 1, "so there is only one piece it can mean"
@@ -76,20 +76,20 @@ def test_the_instruction_names_every_thing_the_place_and_the_room() -> None:
 
 
 def test_words() -> None:
-    assert counted("wine glass", 1) == "a wine glass"
-    assert counted("egg", 1) == "an egg"
-    assert counted("loaf of bread", 2) == "two loaves of bread"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(["a"]) == "a"
-    assert whole("Set the table", "a fork", "on the desk", (), ("agent",)) == (
+    assert count_phrase("wine glass", 1) == "a wine glass"
+    assert count_phrase("egg", 1) == "an egg"
+    assert count_phrase("loaf of bread", 2) == "two loaves of bread"
+    assert join_words(["a", "b", "c"]) == "a, b and c"
+    assert join_words(["a"]) == "a"
+    assert instruct("Set the table", "a fork", "on the desk", (), ("agent",)) == (
         "Set the table: put a fork on the desk."
     )
-    said = whole("Read", "a cup", "on the desk", ("book",), ("agent_1", "agent_2"))
+    said = instruct("Read", "a cup", "on the desk", ("book",), ("agent_1", "agent_2"))
     assert said == (
         "Read: put a cup on the desk. In the end somebody must hold a book. "
         "agent_1 and agent_2 do this together."
     )
-    assert set(PURPOSES) == set(KINDS)
+    assert set(JOBS) == set(KINDS)
 
 
 @pytest.mark.parametrize("agents", [1, 2, 4])
@@ -102,7 +102,7 @@ def test_everybody_starts_at_a_place_of_their_own_with_two_hands(agents: int) ->
         people = list(world.house.actors.values())
         assert all(person.body.inventory_capacity == 2 for person in people)
         for one, other in itertools.combinations(people, 2):
-            assert math.dist((one.x, one.y), (other.x, other.y)) >= APART
+            assert math.dist((one.x, one.y), (other.x, other.y)) >= SPACING
 
 
 def test_things_have_one_name_for_all_but_each_sees_its_own_view() -> None:
@@ -117,7 +117,7 @@ def test_things_have_one_name_for_all_but_each_sees_its_own_view() -> None:
             ids = {world.object_id(actor, name) for name in view}
             others = {world.object_id(other, name) for other in world.actors for name in view}
             assert ids == others
-            known = world.house.actors[actor].known
+            known = world.house.actors[actor].discovered
             assert {i for i in range(len(known)) if known[i]} >= {
                 world.layout.index[i] for i in ids if i is not None
             }
@@ -150,13 +150,13 @@ def test_jobs_for_more_actors_are_the_same_jobs() -> None:
 
 
 def test_settings_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(UsageError, match="agents=5 must lie between 1 and 4"):
+    with pytest.raises(UsageError, match="agents must be between 1 and 4, got 5"):
         MaWah.Settings(agents=5)
     with pytest.raises(UsageError, match="did you mean 'put_fridge'"):
         MaWah.Settings(kind="put_frige")
     with pytest.raises(UsageError, match="ma_wah has no split 'test'"):
         MaWah("test")
-    with pytest.raises(UsageError, match="give their folder"):
+    with pytest.raises(UsageError, match="give --data FOLDER"):
         MaWah("logs")
     with pytest.raises(UsageError, match="played by the team"):
         jobs().demonstrations(1, 0)

@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from wayword.core import registry
-from wayword.core.errors import DataError
-from wayword.datasets.sources.own import accept, example, read_task
+from wayword.core.errors import DataError, UsageError
+from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
+from wayword.datasets.sources.own import accept, example, read_tasks
 from wayword.envs import make
 from wayword.runs import Plan
+from wayword.runs.plan import source_checksum
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset
@@ -43,18 +45,18 @@ def room(name: str, at: list[float], size: list[float], *furniture: Any) -> dict
 def test_the_example_is_accepted_and_played_from_the_file(tmp_path: Path) -> None:
     path = tmp_path / "tea.yaml"
     path.write_text(example(), encoding="utf-8")
-    made = accept(path)
+    (made,) = accept(path)
     text = path.read_text(encoding="utf-8")
     assert text.startswith(example().rstrip())  # comments stay
     result = run(Plan("expert", str(path), out=tmp_path / "run"))
     (record,) = RunFolder.read(result.path).records()
     assert record.scores["sr"] == 1.0
     assert len(record.trajectory.steps) == made.accepted["steps"]
-    assert accept(path).path.read_text(encoding="utf-8") == text  # once more changes nothing
+    assert accept(path)[0].path.read_text(encoding="utf-8") == text  # once more changes nothing
 
 
 def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
-    path = accept(written(tmp_path), tmp_path / "accepted.yaml").path
+    path = accept(written(tmp_path), tmp_path / "accepted.yaml")[0].path
     assert "accepted:" not in (tmp_path / "task.yaml").read_text(encoding="utf-8")
     dataset = registry.load("dataset", str(path))
     check_dataset(dataset("test", None, dataset.Settings()))
@@ -77,11 +79,27 @@ def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Pat
     assert info["success"]
 
 
+def test_the_page_lists_what_comes_with_furniture() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    table = page.partition("| Comes with |")[2].partition("\n\n")[0]
+    rows = {row.split("|")[1]: row for row in table.split("\n")[2:]}
+    listed = {kind: row for names, row in rows.items() for kind in names.strip(" `").split("`, `")}
+    kinds = {kind: each.parts for kind, each in FURNITURE_KINDS.items() if each.parts}
+    assert listed.keys() == kinds.keys()
+    for kind, parts in kinds.items():
+        assert all(f"`{part.kind}`" in listed[kind] for part in parts), kind
+
+
+def test_a_thing_lies_in_an_appliance_that_came_with_its_counter(tmp_path: Path) -> None:
+    path = written(tmp_path, things=[{"kind": "mug", "place": "microwave"}])
+    assert accept(path)[0].accepted
+
+
 def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
     dataset = registry.load("dataset", str(written(tmp_path)))
     with pytest.raises(DataError, match="is a draft that the expert has not solved; check it with"):
         dataset("test", None, dataset.Settings())
-    path = accept(written(tmp_path)).path
+    path = accept(written(tmp_path))[0].path
     text = path.read_text(encoding="utf-8")
     path.write_text("# a remark\n" + text, encoding="utf-8")
     dataset("test", None, dataset.Settings())  # comments are nobody's business
@@ -96,12 +114,12 @@ def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
 KITCHEN = room("kitchen", [0, 0], [4, 4], "counter_top")
 MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "no words": ({"words": None}, "field 'words': is missing"),
-    "words of numbers": ({"words": 3}, "field 'words': must be a valid string, not 3"),
+    "words of numbers": ({"words": 3}, "field 'words': must be a valid string, got 3"),
     "unknown field": ({"goals": []}, "has no field 'goals'; did you mean 'goal'?"),
     "no home": ({"rooms": None}, "needs either a 'home' (generated) or 'rooms'"),
     "both homes": ({"home": {"rooms": 3}}, "needs either a 'home' (generated) or 'rooms'"),
     "too many rooms": ({"rooms": None, "home": {"rooms": 101}},
-                       "field 'home', field 'rooms': must be less than or equal to 100, not 101"),
+                       "field 'home', field 'rooms': must be less than or equal to 100, got 101"),
     "no such furniture": ({"rooms": [room("kitchen", [0, 0], [4, 4], "friddge")]},
                           "room 1, furniture 1, field 'kind': there is no 'friddge'; did you mean"),
     "half a name": ({"rooms": [room("kitchen", [0, 0], [4, 4], "sink")]},
@@ -112,9 +130,9 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                   "room 2, field 'name': 'kitchen' is the name of two rooms"),
     "apart": ({"rooms": [KITCHEN, room("study", [9, 0], [3, 4], "shelf")]},
               "no doors lead from kitchen to study"),
-    "bad size": ({"rooms": [room("kitchen", [0, 0], [4, 0.5])]}, "must be 1.5 to 30 m each way"),
+    "bad size": ({"rooms": [room("kitchen", [0, 0], [4, 0.5])]}, "must be 1.5 to 30 m per side"),
     "bad place": ({"rooms": [{"name": "kitchen", "at": "here", "size": [4, 4]}]},
-                  "room 1, field 'at': must be two numbers, as in [1.5, 2], not 'here'"),
+                  "room 1, field 'at': must be two numbers, as in [1.5, 2], got 'here'"),
     "crowded": ({"rooms": [room("kitchen", [0, 0], [2, 2], "bed", "sofa", "counter_top")]},
                 "field 'rooms': there is no room left for the"),
     "in the wall": ({"rooms": [room("kitchen", [0, 0], [4, 4], {"kind": "desk", "at": [0, 0]})]},
@@ -139,8 +157,8 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "no such condition": ({"goal": [{"insid": {}}]},
                           "goal 1: there is no condition 'insid'; did you mean 'inside'?"),
     "goal without its thing": ({"goal": [{"held": {"thing": "apple"}}]},
-                               "goal 1 (held), field 'thing': there is no 'apple' in the home; lay "
-                               "one there, as in things: [{kind: apple, place: desk}]"),
+                               "goal 1 (held), field 'thing': there is no 'apple' in the home; add "
+                               "one, as in things: [{kind: apple, place: desk}]"),
     "goal with a stray field": ({"goal": [{"held": {"thing": "mug", "colour": "red"}}]},
                                 "goal 1 (held): has no field 'colour'"),
     "too many": ({"goal": [{"inside": {"thing": "mug", "place": "shelf", "count": 2}}]},
@@ -148,7 +166,7 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "no state": ({"goal": [{"has": {"thing": "mug"}}]}, "goal 1 (has): names no state"),
     "met at once": ({"goal": [{"inside": {"thing": "mug", "place": "counter_top"}}]},
                     "field 'goal': holds already at the start"),
-    "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': nobody can stand at 0, 0"),
+    "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': no free place to stand at 0, 0"),
     "start nowhere": ({"start": {"room": "attic"}}, "there is no room 'attic'"),
     "beyond the expert": ({"goal": [{"has": {"thing": "mug", "sliced": True}}]},
                           "the expert cannot solve this: "),
@@ -173,10 +191,36 @@ def test_what_is_no_task_file_ends_in_one_line(text: str, tmp_path: Path) -> Non
     path = tmp_path / "task.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError) as raised:
-        read_task(path)
+        read_tasks(path)
     assert "\n" not in str(raised.value)
 
 
 def test_a_missing_file_says_how_to_start(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or directory; `wayword task example` prints"):
-        read_task(tmp_path / "none.yaml")
+        read_tasks(tmp_path / "none.yaml")
+
+
+def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    path = written(tmp_path / "tasks")
+    one = path.read_text(encoding="utf-8")
+    (tmp_path / "tasks" / "other.yml").write_text(one.replace("mug", "cup"), encoding="utf-8")
+    path.write_text(f"# two tasks\n---\n{one}---\n# again\n{one}max_steps: 40\n", encoding="utf-8")
+    created = accept(tmp_path / "tasks")
+    assert [each.case.task.episode.id for each in created] == ["other", "task-1", "task-2"]
+    text = path.read_text(encoding="utf-8")
+    assert "# again" in text
+    assert accept(path)[1].path.read_text(encoding="utf-8") == text
+    plan = Plan("expert", f"{tmp_path}/tasks", out=tmp_path / "run")
+    scores = dict(RunFolder.read(run(plan).path).scores())
+    assert {name: each["sr"] for name, each in scores.items()} == dict.fromkeys(
+        ("task-1", "task-2", "other"), 1.0
+    )
+    checksum = RunFolder.read(tmp_path / "run").config["identity"]["dataset_checksum"]
+    assert checksum != source_checksum("dataset", str(path))
+    (tmp_path / "tasks" / "other.yml").write_text(text.replace("task", "t"), encoding="utf-8")
+    (tmp_path / "tasks" / "third.yml").write_text(f"name: other-1\n{one}", encoding="utf-8")
+    with pytest.raises(DataError, match="'other-1' names two tasks"):
+        read_tasks(tmp_path / "tasks")
+    with pytest.raises(UsageError, match=r"\./none: no such file or folder"):
+        registry.load("dataset", "./none")

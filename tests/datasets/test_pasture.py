@@ -90,7 +90,7 @@ def test_a_description_is_looked_for_from_the_published_starts(folder: Path) -> 
 def test_robothors_starts_stand_in_for_episodes_that_are_not_here(folder: Path) -> None:
     dataset = Pasture("appearance", folder)
     assert len(dataset.tasks) > 50
-    assert any("PASTURE's episodes are not here" in line for line in dataset.caveats)
+    assert any("PASTURE's episodes missing" in line for line in dataset.caveats)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ def test_walls_doorways_and_floors_are_the_files_own(folder: Path) -> None:
 def test_every_drawn_episode_can_be_solved(folder: Path) -> None:
     dataset = Procthor("val", folder, ProcthorSettings(episodes=6))
     check_dataset(dataset)
+    first = Procthor("val", folder, ProcthorSettings(houses=1, episodes=6))
+    assert {task.episode.scene for task in first.tasks} == {"val_0"}
+    assert first.place("val_1").ground.clear((3.5, 3.0), (4.5, 3.0))  # a house that has no tasks
     check_world(dataset, episodes=2, steps=6)
     assert "typical" in dataset.caveats[0]
 

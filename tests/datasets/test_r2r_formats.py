@@ -12,12 +12,11 @@ import pytest
 
 from helpers.small_scan import PLACES, SCAN, write_pack, write_picture, write_scan
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.r2r import R2R, R2RSettings
-from wayword.datasets.r4r import R4R
-from wayword.datasets.rxr import RxR, RxRSettings
+from wayword.datasets.r2r import R2R, R4R, R2RSettings, RxR, RxRSettings
 from wayword.runs import catalogue
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
+from wayword.runs.reports import rows_of
 from wayword.runs.running import run
 
 
@@ -54,8 +53,23 @@ def test_a_file_of_own_episodes_takes_the_place_of_the_splits(data: Path, tmp_pa
         )
     )
     assert [scores["sr"] for _, scores in RunFolder.read(done.path).scores()] == [1.0]
+    (row,) = rows_of([done.path])
+    assert row.dataset == "r2r:own.json"  # not the split whose place it takes
+    assert row.caveats == ("the 1 episodes of own.json, not those of val_seen",)
     with pytest.raises(DataError, match="nowhere"):
         _ = r2r(data, annotations=str(tmp_path / "nowhere.json")).tasks
+
+
+def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path) -> None:
+    record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}]))
+    problem = "own.json: record 1: repeats the episode id '7_1' of record 0"
+    with pytest.raises(DataError, match=problem):
+        catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+    own.write_text(json.dumps([{**record, "path": ["s", "a"]}]))
+    told = catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+    assert "r2r:own.json: 1 episodes, every record is valid" in told
 
 
 def test_a_pack_captioned_anew_is_read_instead(data: Path, tmp_path: Path) -> None:
@@ -184,4 +198,4 @@ def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) ->
     (line,) = [line for line in listed if line.lstrip().startswith("r2r:val_unseen ")]
     assert line.endswith("R2R_val_unseen.json: no such file (nor .gz)")
     assert not any("wayword data list" in line for line in listed)
-    assert listed[-1].startswith("docs/datasets.md says where each file comes from")
+    assert "docs/datasets.md has the source" in listed[-1]

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.invariants import violations
 from helpers.rehearsing import play
-from wayword.datasets.procedural.homes.chores import spoken
+from wayword.datasets.procedural.homes.chores import spoken_name
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
 from wayword.worlds.household.goals import RearrangementReference
@@ -18,7 +18,7 @@ RESTORED = {"sr_strict": 1.0, "misplaced": 0.0, "fixed_strict": 1.0}
 
 @pytest.fixture(scope="module")
 def dataset() -> Rearrangement:
-    return Rearrangement(settings=Rearrangement.Settings(homes=8, episodes=60, told="changes"))
+    return Rearrangement(settings=Rearrangement.Settings(homes=8, episodes=60, request="changes"))
 
 
 def wanted(reference: object) -> RearrangementReference:
@@ -55,9 +55,9 @@ def test_requests_name_things_and_receptacles_that_are_the_only_ones(
         specs = {o.id: o for o in world.scene.objects}
         rooms = {i: world.layout.room_at(o.x, o.y) for i, o in specs.items()}
         for goal in reference.goals:
-            kind = specs[goal.thing].type
-            place = goal.receptacle or goal.thing
-            assert spoken(kind) in task.episode.instruction
+            kind = specs[goal.object].type
+            place = goal.receptacle or goal.object
+            assert spoken_name(kind) in task.episode.instruction
             assert f"in the {rooms[place]}" in task.episode.instruction
             if goal.receptacle:
                 assert sum(o.type == kind for o in specs.values()) == 1
@@ -76,4 +76,4 @@ def test_every_movable_thing_counts(dataset: Rearrangement) -> None:
         for o in world.scene.objects
         if not o.affordances.isdisjoint(("pickupable", "openable"))
     }
-    assert {goal.thing for goal in (*reference.goals, *reference.others)} == moving
+    assert {goal.object for goal in (*reference.goals, *reference.others)} == moving

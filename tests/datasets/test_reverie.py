@@ -12,8 +12,7 @@ from helpers.small_scan import SCAN, write_scan
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.datasets.r2r import R2RSettings
-from wayword.datasets.reverie import Reverie
+from wayword.datasets.r2r import R2RSettings, Reverie
 from wayword.metrics.scoring import score
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
@@ -82,7 +81,7 @@ def test_records_are_read_as_published(data: Path) -> None:
     assert [task.episode.id for task in tasks] == ["7_5_0", "7_5_1"]
     reference = tasks[0].reference
     assert isinstance(reference, ObjectReference)
-    assert (reference.object_id, reference.seen_from) == ("5", {"c", "d"})
+    assert (reference.object_id, reference.visible_from) == ("5", {"c", "d"})
     assert "stop[ID]" in tasks[0].episode.extra["rules"]
     assert len(reverie(data).files) == 6
 

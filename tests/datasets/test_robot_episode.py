@@ -56,7 +56,7 @@ class Settings(LGXSettings):
     def detector(self) -> Any:
         return ReadsPictures("perfect")
 
-    def lister(self) -> Any:
+    def scene_detector(self) -> Any:
         return ReadsPictures("perfect")
 
 

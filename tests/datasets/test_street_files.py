@@ -13,8 +13,7 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Dataset
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.map2seq import dataset as Map2seq  # noqa: N812 - the class by its part's name
-from wayword.datasets.touchdown import dataset as Touchdown  # noqa: N812
+from wayword.datasets.touchdown import Map2seq, Touchdown
 
 # A street of six panoramas, p0 to p5 from south to north; the first four are the training area.
 NODES = "".join(f"p{i},0,40.{i},-73.0,{'seen' if i < 4 else 'unseen'}\n" for i in range(6))
@@ -131,7 +130,7 @@ BAD = [
     (map2seq(7, ["p4"], navigation_text=None), "field 'navigation_text': has the wrong type: None"),
     (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is no number"),
     (map2seq(7, ["p4"], start_heading="north"), "field 'start_heading': has the wrong type"),
-    (map2seq(1, ["p4"]), "line 2, field 'id': is given twice: 1"),
+    (map2seq(1, ["p4"]), "line 2, field 'id': is a duplicate: 1"),
     ({"route_panoids": ["p4"]}, "line 2, field 'id': is missing"),
     ("[]", "line 2: is not an object"),
     ("{", "line 2: is not valid JSON"),

@@ -13,7 +13,7 @@ import pytest
 
 from wayword.core.errors import DataError
 from wayword.datasets.iqa import UNSEEN, read_questions
-from wayword.datasets.rearrangement import PublishedShuffles, Rearrangement
+from wayword.datasets.rearrangement import Rearrangement
 from wayword.datasets.sources import ithor
 from wayword.datasets.sources.thor import read_record
 
@@ -82,8 +82,8 @@ def test_a_room_is_read_in_this_project_s_frame(folder: Path) -> None:
     assert (found["Desk|1"].width, found["Desk|1"].depth, found["Desk|1"].height) == (1.0, 0.6, 0.8)
     assert scene.rooms[0].name == "kitchen"
     assert scene.floor is not None
-    assert scene.floor.free(0.5, 1.0)
-    assert not scene.floor.free(0.5, 2.0)
+    assert scene.floor.is_free(0.5, 1.0)
+    assert not scene.floor.is_free(0.5, 2.0)
 
 
 def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: s
     whole = json.loads(path.read_text())[NAME][0]
     path.write_text(json.dumps({NAME: [whole, {**whole, **broken}]}))
     with pytest.raises(DataError) as error:
-        PublishedShuffles(path).read(NAME, 1)
+        list(Rearrangement("2021_val", folder).tasks)
     assert "FloorPlan1, episode 1" in str(error.value)
     assert said in str(error.value)
 
@@ -139,7 +139,7 @@ def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
     with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is not \(P, 2\) but \(4, 3\)"):
         ithor.scene(folder, NAME)
     (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
-    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is no array of numbers"):
+    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is not numeric"):
         ithor.cells(folder, NAME)
     with pytest.raises(DataError, match="scene 'FloorPlan2': is not there"):
         ithor.records(folder, "FloorPlan2")
@@ -152,9 +152,9 @@ HEAD = "question_type,scene_number,seed,question,answer,object_id,container_id"
     ("text", "said"),
     [
         ("a,b\n", "column 'scene_number': is missing"),
-        (f"{HEAD}\n0,6,5,?,Maybe,1,21\n", "line 2: is no question (KeyError: 'Maybe')"),
-        (f"{HEAD}\n0,6,5,?,True,1,21\n0,6,5,?,True,99,21\n", "line 3: is no question"),
-        (f"{HEAD}\n0,six,5,?,True,1,21\n", "line 2: is no question"),
+        (f"{HEAD}\n0,6,5,?,Maybe,1,21\n", "line 2: is not a question (KeyError: 'Maybe')"),
+        (f"{HEAD}\n0,6,5,?,True,1,21\n0,6,5,?,True,99,21\n", "line 3: is not a question"),
+        (f"{HEAD}\n0,six,5,?,True,1,21\n", "line 2: is not a question"),
     ],
 )
 def test_a_broken_question_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -173,7 +173,7 @@ def test_questions_are_read_in_turns(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(f"{HEAD}\n{row}\n{row}\n")
     found = read_questions(tmp_path, "val_seen", ("exists", "counts"))
-    assert [(q.id, q.scene, q.thing, q.answer) for q in found] == [
+    assert [(q.id, q.scene, q.item, q.answer) for q in found] == [
         ("val_seen_exists_0", "FloorPlan6", "Spoon", "yes"),
         ("val_seen_counts_0", "FloorPlan7", "Bowl", "3"),
         ("val_seen_exists_1", "FloorPlan6", "Spoon", "yes"),
@@ -201,5 +201,5 @@ def test_an_array_whose_header_is_damaged_is_refused_in_one_line(tmp_path: Path,
             ithor.read_cells(path)
     for damaged_file in (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), whole[:at]):
         path.write_bytes(damaged_file)
-        with pytest.raises(DataError, match=r"is no array of numbers \([^\n]*\)"):
+        with pytest.raises(DataError, match=r"is not numeric \([^\n]*\)"):
             ithor.read_cells(path)

@@ -10,7 +10,7 @@ from helpers.thor_records import FLOOR, FURNITURE, HOBS, KNOBS, made, small
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.datasets.sources import thor as furnish
-from wayword.datasets.sources.ithor import join, parts
+from wayword.datasets.sources.ithor import connected_parts, join_parts
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.world import HouseholdWorld
@@ -21,7 +21,7 @@ def scene() -> Scene:
     builder.room("kitchen", [(0, 0), (4, 0), (4, 4), (0, 4)])
     pan = small("Pan", 2.8, 0.3, 0.93, "receptacle", "dirtyable", "isDirty")
     egg = small("Egg", 3.6, 0.4, 1.2, "sliceable")
-    furnish.add(builder, (FLOOR, egg, *FURNITURE, pan))
+    furnish.add_objects(builder, (FLOOR, egg, *FURNITURE, pan))
     return builder.build()
 
 
@@ -57,7 +57,7 @@ def test_knobs_work_the_nearest_hob_each_and_taps_the_basin() -> None:
 def test_published_controls_come_before_the_nearest() -> None:
     builder = SceneBuilder("FloorPlan0")
     builder.room("kitchen", [(0, 0), (4, 0), (4, 4), (0, 4)])
-    furnish.add(builder, FURNITURE, {KNOBS[0].id: (HOBS[1].id,)})
+    furnish.add_objects(builder, FURNITURE, {KNOBS[0].id: (HOBS[1].id,)})
     found = {o.id: o for o in builder.build().objects}
     assert found[KNOBS[0].id].controls == (HOBS[1].id,)
 
@@ -78,7 +78,7 @@ def test_what_stands_askew_gets_back_its_own_sides(turn: float) -> None:
     t = math.radians(turn)
     cos, sin = abs(math.cos(t)), abs(math.sin(t))
     box = (wide * cos + deep * sin, wide * sin + deep * cos, 0.8)
-    found = furnish.upright(made("DiningTable", (0, 0, 0.4), box, "receptacle", heading=turn))
+    found = furnish.upright_size(made("DiningTable", (0, 0, 0.4), box, "receptacle", heading=turn))
     swapped = cos < sin
     if turn in (0.0, 100.0):  # near a quarter turn the box is kept as it is
         assert found == box[:2]
@@ -88,9 +88,9 @@ def test_what_stands_askew_gets_back_its_own_sides(turn: float) -> None:
 
 def test_gaps_of_a_cell_in_a_floor_are_closed_and_wider_ones_are_not() -> None:
     near = [(0, 0), (0, 1), (0, 2), (2, 1)]
-    assert set(join(near)) == {*near, (1, 1)}
+    assert set(join_parts(near)) == {*near, (1, 1)}
     far = [(0, 0), (0, 1), (4, 0)]
-    assert set(join(far)) == set(far)
-    assert [len(part) for part in parts(far)] == [2, 1]
+    assert set(join_parts(far)) == set(far)
+    assert [len(part) for part in connected_parts(far)] == [2, 1]
     diagonal = [(0, 0), (1, 1)]
-    assert len(parts(join(diagonal))) == 1
+    assert len(connected_parts(join_parts(diagonal))) == 1

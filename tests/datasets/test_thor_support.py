@@ -13,7 +13,7 @@ from helpers.thor_records import (
     made,
     small,
 )
-from wayword.datasets.sources.thor import ObjectRecord, carrier, moved, parents
+from wayword.datasets.sources.thor import ObjectRecord, find_holder, find_holders, move_record
 
 
 @pytest.mark.parametrize(
@@ -32,19 +32,19 @@ from wayword.datasets.sources.thor import ObjectRecord, carrier, moved, parents
     ids=lambda value: value.label if isinstance(value, ObjectRecord) else str(value),
 )
 def test_boxes_tell_what_a_thing_is_in_or_on(thing: ObjectRecord, under: str | None) -> None:
-    found = carrier(thing, FURNITURE)
+    found = find_holder(thing, FURNITURE)
     assert (found.id if found else None) == under
 
 
 def test_a_receptacle_takes_only_what_belongs_there() -> None:
     sofa_cushion = small("Pillow", 2.8, 0.3, 0.93)
-    assert carrier(sofa_cushion, FURNITURE) is None, "no pillow lies on a hob"
+    assert find_holder(sofa_cushion, FURNITURE) is None, "no pillow lies on a hob"
 
 
 def test_what_floats_near_something_is_on_it_where_it_cannot_be_on_the_floor() -> None:
     bottle = small("SoapBottle", 2.1, 0.3, 1.1)
-    assert carrier(bottle, FURNITURE) is None
-    found = carrier(bottle, FURNITURE, loose=True)
+    assert find_holder(bottle, FURNITURE) is None
+    found = find_holder(bottle, FURNITURE, use_nearest=True)
     assert found is not None
     assert found.id == "CounterTop|1"
 
@@ -54,20 +54,20 @@ def test_of_several_published_parents_the_one_that_carries_is_taken() -> None:
     book = made("Book", (2.5, 2.7, 0.82), (0.1, 0.1, 0.04), "pickupable", parents=told)
     on_floor = made("Boots", (3, 2, 0.1), (0.2, 0.2, 0.2), "pickupable", parents=("Floor|1",))
     records = (FLOOR, *FURNITURE, book, on_floor)
-    assert parents(records, [book, on_floor]) == {book.id: TABLE.id}
+    assert find_holders(records, [book, on_floor]) == {book.id: TABLE.id}
 
 
 def test_dishes_are_never_inside_each_other() -> None:
     bowls = tuple(small("Pot", 1, 0.3, 0.92, "receptacle", number=n) for n in (1, 2))
-    assert parents((COUNTER, *bowls), bowls) == dict.fromkeys(("Pot|1", "Pot|2"), COUNTER.id)
+    assert find_holders((COUNTER, *bowls), bowls) == dict.fromkeys(("Pot|1", "Pot|2"), COUNTER.id)
 
 
 def test_a_moved_box_goes_with_its_pivot_and_turns_by_quarters() -> None:
     board = made("Laptop", (1.2, 0.3, 1.0), (0.4, 0.2, 0.1), "pickupable", parents=(COUNTER.id,))
     off = ObjectRecord(*(board.id, board.name, board.label), (1.0, 0.3, 0.95), 0.0, board.centre,
                        board.size, board.parents, board.flags)  # fmt: skip
-    turned = moved(off, (3.0, 3.0, 0.5), 90.0)
+    turned = move_record(off, (3.0, 3.0, 0.5), 90.0)
     assert turned.centre == pytest.approx((3.0, 2.8, 0.55)), "clockwise: east of it is now south"
     assert turned.size == (0.2, 0.4, 0.1)
     assert turned.parents == ()
-    assert moved(off, (3.0, 3.0, 0.5), 30.0).size == off.size
+    assert move_record(off, (3.0, 3.0, 0.5), 30.0).size == off.size

@@ -130,7 +130,7 @@ def _small_views(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """``wayword perceive`` with a captioner that looks at the pixels."""
-    from wayword.perception.opening import ChatEyes
+    from wayword.perception.networks import ChatEyes
     from wayword.runs import perceive as perceiving
 
     monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: ChatEyes(model))
@@ -185,7 +185,7 @@ def test_a_tour_whose_picture_is_not_there_is_not_looked_at(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "pictures" / "IMG_0042.png").unlink()
-    with pytest.raises(DataError, match=r"place 'lobby'.*IMG_0042.png is not there"):
+    with pytest.raises(DataError, match=r"place 'lobby'.*IMG_0042.png does not exist"):
         seen(folder, ColourModel(), monkeypatch)
 
 
@@ -199,7 +199,7 @@ def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"ways": [["hall", "moon"]]}, "way 0: does not join two of the places"),
         ({"places": {"hall": {"x": 0, "y": 0}}, "ways": []}, "place 'hall', field 'picture'"),
-        ({"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]}, "which is no place"),
+        ({"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]}, "which is not a place"),
         ({"episodes": [{"id": 1, "instruction": "", "path": []}]}, "field 'path'.*is empty"),
     ],
 )

@@ -11,7 +11,13 @@ import pytest
 from helpers.gold_actions import gold_actions
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
-from wayword.datasets.procedural.towns.town import APART, SPACING, Town, build_town, scene_name
+from wayword.datasets.procedural.towns.town import (
+    SPACING,
+    STREET_ANGLE,
+    Town,
+    build_town,
+    scene_name,
+)
 from wayword.datasets.towns import Towns, TownsSettings
 from wayword.worlds.street.moves import Navigator
 
@@ -46,7 +52,7 @@ def test_streets_leave_a_junction_well_apart(town: Town) -> None:
     for corner in range(town.corners):
         ways = sorted(heading for heading, _ in town.graph.exits(corner))
         gaps = [(b - a) % 360 for a, b in pairwise([*ways, ways[0]])]
-        assert min(gaps) >= APART - 1
+        assert min(gaps) >= STREET_ANGLE - 1
 
 
 def test_towns_have_junctions_of_three_four_and_five_ways_and_bends() -> None:
@@ -87,7 +93,7 @@ def test_a_town_is_built_when_it_is_looked_at() -> None:
     towns = Towns("test", None, TownsSettings(towns=500, episodes=5000))
     assert len(towns.tasks) == 5000
     assert towns.tasks[-1].episode.scene == "test-s0-n6-0499"
-    assert towns._place.cache_info().currsize == 1
+    assert towns._cached_town.cache_info().currsize == 1
 
 
 def test_splits_share_no_town() -> None:
@@ -132,7 +138,7 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
     ("settings", "told"),
     [
         ({"towns": 0}, "at least 1"),
-        ({"size": 2}, "size=2 must lie between 3 and 9"),
+        ({"size": 2}, "size=2 must be between 3 and 9"),
         ({"towns": 1, "episodes": 41}, "at most 40 episodes"),
     ],
 )

@@ -13,9 +13,9 @@ from helpers.looping import for_each
 from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
-from wayword.datasets.procedural.towns.routes import WORDS, TownLeg, TownRoute
+from wayword.datasets.procedural.towns.routes import TURN_ACTIONS, TownLeg, TownRoute
 from wayword.datasets.procedural.towns.town import LIGHT
-from wayword.datasets.towns import Towns, TownsSettings, instruct
+from wayword.datasets.towns import Towns, TownsSettings, write_instruction
 from wayword.perception.landmarks import visible
 from wayword.verbalize.street import DIRECTIONS, VIEWS
 from wayword.worlds.street.world import StreetWorld
@@ -76,7 +76,7 @@ class Follower:
         while (lights < leg.light) if leg.light else (junctions < leg.junction):
             junctions, lights = junctions + 1, lights + self.to_junction()
         assert junctions == leg.junction, "lights and intersections lead to the same junction"
-        for word in WORDS[leg.turn]:
+        for word in TURN_ACTIONS[leg.turn]:
             self.do(word)
 
     def finish(self, route: TownRoute) -> None:
@@ -145,7 +145,7 @@ def test_what_means_too_far_is_seen_by_going_on_and_not_before(number: int) -> N
 def test_the_words_say_what_the_legs_hold(number: int) -> None:
     task, route = told(number)
     text = task.episode.instruction
-    assert instruct(task.episode.scene, route).text == text
+    assert write_instruction(task.episode.scene, route).text == text
     assert [leg.turn for leg in route.legs] == turns(text)
     for name in task.episode.extra["landmarks"]:
         assert name in text or (name == LIGHT and " light" in text)

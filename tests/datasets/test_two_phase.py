@@ -17,7 +17,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.datasets.two_phase import COMMON, TARGETS, TwoPhase, TwoPhaseReference
+from wayword.datasets.two_phase import ROOM_OBJECTS, TARGET_ROOMS, TwoPhase, TwoPhaseReference
 from wayword.metrics.two_phase import scorer
 from wayword.models.scripted import ScriptedModel
 from wayword.settings import make
@@ -63,9 +63,9 @@ def test_the_questions_are_the_tables() -> None:
     assert len(TEST.tasks) == 72
     for task in TEST.tasks:
         start = task.episode.start
-        assert start["room"] != room(task) == TARGETS[task.episode.extra["target"]]
-        assert sorted(start["objects"]) == sorted([*COMMON[start["room"]], HALLWAY])
-        assert sorted(start["beyond"]) == sorted(t for own in COMMON.values() for t in own)
+        assert start["room"] != room(task) == TARGET_ROOMS[task.episode.extra["target"]]
+        assert sorted(start["objects"]) == sorted([*ROOM_OBJECTS[start["room"]], HALLWAY])
+        assert sorted(start["beyond"]) == sorted(t for own in ROOM_OBJECTS.values() for t in own)
     orders = {tuple(task.episode.start["beyond"]) for task in TEST.tasks}
     assert len(orders) > 40, "shuffles differ"
     assert [t.episode for t in TwoPhase().tasks] == [t.episode for t in TEST.tasks[:24]]
@@ -74,10 +74,10 @@ def test_the_questions_are_the_tables() -> None:
 @pytest.mark.parametrize("number", range(0, 24, 5))
 def test_the_right_way_scores_one_and_each_failure_is_told_apart(number: int) -> None:
     task = TEST.tasks[number]
-    right = COMMON[room(task)][1]
+    right = ROOM_OBJECTS[room(task)][1]
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, right))))
     assert found == {"sr": 1.0, "phase_1": 1.0, "phase_2": 1.0, "psr": 1.0, "psr_released": 1.0}
-    wrong = next(things[0] for own, things in COMMON.items() if own != room(task))
+    wrong = next(things[0] for own, things in ROOM_OBJECTS.items() if own != room(task))
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, wrong))))
     assert found == {"sr": 0.0, "phase_1": 1.0, "phase_2": 0.0, "psr": 1.0, "psr_released": 1.0}
     stays = task.episode.start["objects"][0 if task.episode.start["objects"][0] != HALLWAY else 1]
@@ -109,7 +109,7 @@ def test_the_prior_takes_it_without_a_model() -> None:
 @pytest.mark.parametrize("name", ["act", "react"])
 def test_agents_for_any_world_take_it(name: str) -> None:
     task = TEST.tasks[0]
-    right = COMMON[room(task)][0]
+    right = ROOM_OBJECTS[room(task)][0]
     answers = [f"Thought: Out of here.\nAction: go[{thing}]" for thing in (HALLWAY, right)]
     agent: Any = registry.load("agent", name)
     trajectory = play(task, agent, ScriptedModel(answers=answers), decoding="free")
@@ -144,7 +144,7 @@ def test_the_world_refuses_what_is_not_listed_and_starts_that_lead_nowhere() -> 
     with pytest.raises(DataError, match="spaceship"):
         world.reset(Episode("x", "Find it.", "home", start))
     start = {**task.episode.start, "objects": ["couch"]}
-    with pytest.raises(DataError, match="no way to choose"):
+    with pytest.raises(DataError, match="nothing to choose"):
         world.reset(Episode("x", "Find it.", "home", start))
     with pytest.raises(UsageError, match="shuffles"):
         TwoPhase.Settings(shuffles=0)

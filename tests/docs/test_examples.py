@@ -1,4 +1,4 @@
-"""Every program in examples/ runs as it stands: no data, no key, no network."""
+"""Every program and notebook in examples/ runs as it stands: no data, no key, no network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import runpy
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
@@ -25,5 +27,23 @@ def test_an_example_runs_and_shows_something(
     assert capsys.readouterr().out.strip(), f"{path.name} printed nothing"
 
 
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_runs_in_a_kernel_and_every_cell_shows_something(
+    path: Path, tmp_path: Path
+) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not checked in"
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    first, *others = (cell for cell in notebook.cells if cell.cell_type == "code")
+    assert "run(" in first.source
+    assert all(cell.outputs for cell in others)
+    assert list(tmp_path.rglob("pages/index.html"))
+
+
 def test_there_are_examples() -> None:
     assert EXAMPLES
+    assert [len(nbformat.read(path, as_version=4).cells) for path in NOTEBOOKS] == [15]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from helpers.docs_pages import PAGES, blocks
+from wayword import run
 from wayword.cli.app import app
+from wayword.core.model import Sampling
+from wayword.models.scripted import ScriptedModel
 from wayword.runs.record import RunFolder
 
 (PAGE,) = (path for path in PAGES if path.name == "adding.md")
@@ -31,15 +35,33 @@ def wayword(*arguments: str) -> str:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("asker.py", "line.py"):
+    for name in ("mapper.py", "line.py", "asker.py"):
         Path(name).write_text(TITLED[name] + "\n", encoding="utf-8")
     return tmp_path
 
 
 def test_the_page_begins_with_both_and_each_is_short() -> None:
-    assert list(TITLED)[:2] == ["asker.py", "line.py"]
-    assert code(TITLED["asker.py"]) <= 25
+    assert list(TITLED)[:2] == ["mapper.py", "line.py"]
+    assert code(TITLED["mapper.py"]) <= 40
     assert code(TITLED["line.py"]) <= 40
+
+
+def test_an_agent_with_a_map_remembers_places_and_its_plan(here: Path) -> None:
+    def go_on(prompt: Any, sampling: Sampling) -> str:
+        actions = sampling.json_schema["properties"]["action"]["enum"]
+        return json.dumps({"thought": "on", "plan": "to the end", "action": actions[-1]})
+
+    model = ScriptedModel(answers=go_on)
+    result = run("./mapper.py", "houses", model, limit=1, max_steps=3, out=here / "run")
+    (record,) = result.episodes
+    assert [str(step.decision.action)[:4] for step in record.trajectory.steps] == ["goto"] * 3
+    first, *_, last = (call.prompt[-1].content for call in record.trajectory.calls())
+    assert "Previous plan: none yet" in first
+    assert "Previous plan: to the end" in last
+    assert len(re.findall(r"^place \d+ leads to", last, re.M)) == 3
+    walked = re.search(r"Walked: \[0, (\d+), (\d+)\]", last)
+    assert walked, last
+    assert f"place {walked[1]}: behind" in last
 
 
 def test_a_small_world_runs_scores_and_has_a_table_and_pages(here: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from helpers.docs_pages import PAGES, Block, blocks, commands, links, name, spoken
+from helpers.docs_pages import PAGES, Block, anchors, blocks, commands, links, name, spoken
 from helpers.looping import for_each
 from wayword.cli.app import app
 from wayword.core import registry
@@ -106,7 +106,12 @@ def _check_dataset(where: str, on: str) -> None:
 
 @for_each("path", PAGES, ids=name)
 def test_links_lead_somewhere(path: Path) -> None:
-    dead = [link for link in links(path) if not (path.parent / link).exists()]
+    dead = []
+    for link in links(path):
+        file, _, anchor = link.partition("#")
+        target = path.parent / file if file else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            dead.append(link)
     assert not dead, f"{name(path)}: dead links {dead}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pickle
 import sys
 from functools import cache
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
 from wayword.envs import Environment, make
-from wayword.envs.game import INCLUDED, Info
+from wayword.envs.game import OPTIONAL_INFOS, Info
 from wayword.metrics.scoring import score
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -158,17 +159,17 @@ def test_infos_hold_what_was_asked_for_and_nothing_else_is_planned(
     monkeypatch.setattr(type(homes.dataset), "plan", fail)
     _, info = make("household", dataset=homes.dataset).reset(episode=0)
     assert type(info) is dict
-    assert not set(INCLUDED) & set(info)
+    assert not set(OPTIONAL_INFOS) & set(info)
     with pytest.raises(AssertionError, match="planned"):
         make("household", dataset=homes.dataset, include=["expert_action"]).reset(episode=0)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_an_info_with_everything_is_plain_json(name: str) -> None:
-    env = small(name, include=INCLUDED)
+    env = small(name, include=OPTIONAL_INFOS)
     _, info = env.reset(episode=0)
     assert json.loads(json.dumps(info)) == info
-    assert set(INCLUDED) <= set(info)
+    assert set(OPTIONAL_INFOS) <= set(info)
     rules = env.clone().step("stop")[4]["rules"]
     assert rules == info["rules"] == env.view.rules()
 
@@ -248,10 +249,10 @@ def test_others_play_along_by_an_agent() -> None:
         ({"reward": {"speed": 1}}, "no reward term"),
         ({"reward": {"success": "1e"}}, "weight of success must be a number, got '1e'"),
         ({"reward": {"cost": float("nan")}}, "weight of cost must be a number, got nan"),
-        ({"episodes": -1}, "no episode is left"),
-        ({"actions": "buttons"}, "actions='buttons'"),
+        ({"episodes": -1}, "no episode to play"),
+        ({"actions": "buttons"}, "actions must be 'text' or 'menu', got 'buttons'"),
         ({"vieuw": "text"}, "did you mean 'view'"),
-        ({"include": ["expert"]}, "infos have no 'expert'; did you mean 'expert_action'"),
+        ({"include": ["expert"]}, "include: unknown field 'expert'; did you mean 'expert_action'"),
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
         ({"max_steps": -1}, "max_steps must be at least 1"),
         ({"view": "lgx"}, "objectnav"),
@@ -268,7 +269,7 @@ def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) ->
 )
 def test_what_is_no_seed_and_no_episode_is_said(wrong: dict[str, Any]) -> None:
     (name,) = wrong
-    with pytest.raises(UsageError, match=f"{name}=.* must be"):
+    with pytest.raises(UsageError, match=f"{name} must be .*, got "):
         small("two_phase").reset(**wrong)
 
 
@@ -277,6 +278,54 @@ def test_numpy_numbers_are_seeds_and_episodes() -> None:
     drawn = [env.reset(seed=seed)[1]["episode"] for seed in (3, np.int64(3))]
     assert drawn[0] == drawn[1]
     assert env.reset(episode=np.int64(2))[1]["episode"] == env.tasks[2].episode.id
+
+
+@pytest.mark.parametrize("name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"])
+def test_new_scenes_come_without_end_and_again_by_seed(name: str) -> None:
+    env = make(name, new_scenes=True, max_steps=3)
+    runs = [[env.reset(seed=5), *(env.reset() for _ in range(2))] for _ in range(2)]
+    ids = [info["episode"] for _, info in runs[0]]
+    assert runs[0] == runs[1]
+    assert len(set(ids)) == 3
+    if name != "two_phase":  # one table of questions, in orders without end
+        assert not {*ids} & {task.episode.id for task in env.tasks}
+    clone = env.clone()
+    assert clone.step("sing")[0] == env.step("sing")[0]
+
+
+def test_options_of_a_reset_set_the_difficulty_of_a_new_scene() -> None:
+    env = make("houses:train", settings=SMALL["houses"], include=["expert_action"])
+    for length in (4, 12):
+        _, info = env.reset(seed=1, options={"rooms": 6, "length": length})
+        assert info["episode"].startswith("train-")
+        assert "-r6-" in info["episode"]
+        assert env.game.dataset.expert_length(env.game.task) == length
+        assert env.game.max_steps == env.game.dataset.max_steps == 3 * length
+    assert env.reset(seed=1, options={"episode": 2})[1]["episode"] == env.tasks[2].episode.id
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"room": 5}, "houses has no setting 'room'; did you mean 'rooms'"),
+        ({"rooms": 99}, "rooms=99 must be between"),
+        ({"seed": 1}, "'seed' is drawn for each new scene"),
+        ({"episode": 0, "rooms": 5}, "need a new scene; leave the episode out"),
+    ],
+)
+def test_wrong_options_of_a_reset_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        small("houses").reset(seed=0, options=options)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_open_dataset_is_pickled_by_what_opens_it_again(name: str) -> None:
+    dataset = opened(name)
+    other = pickle.loads(pickle.dumps(dataset))
+    assert list(other.tasks) == list(dataset.tasks)
+    assert (other.split, other.settings) == (dataset.split, dataset.settings)
+    bare = type(dataset).__mro__[1](settings=dataset.settings)
+    assert list(pickle.loads(pickle.dumps(bare)).tasks) == list(dataset.tasks)
 
 
 def test_nothing_is_played_before_a_reset() -> None:

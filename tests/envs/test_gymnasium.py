@@ -49,6 +49,12 @@ def test_infos_hold_what_was_promised(env: gymnasium.Env) -> None:
     assert info["success"] is False
 
 
+def test_options_of_a_reset_make_a_new_scene(env: gymnasium.Env) -> None:
+    _, info = env.reset(seed=0, options={"rooms": 4})
+    assert "-r4-" in info["episode_id"]
+    assert env.reset(seed=0, options={"rooms": 4})[1] == info
+
+
 def test_a_sample_of_actions_is_legal(env: gymnasium.Env) -> None:
     env.reset(seed=0)
     for _ in range(5):

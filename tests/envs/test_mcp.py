@@ -11,7 +11,7 @@ from mcp.client.client import Client
 
 from wayword.core.errors import RecordingError
 from wayword.envs import make
-from wayword.envs.mcp import Recorder, server
+from wayword.envs.mcp import AssistantSession, server
 from wayword.runs import RunFolder
 
 
@@ -56,10 +56,9 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
 
 def test_another_environment_does_not_write_into_a_folder_with_episodes(tmp_path: Path) -> None:
     env = make("two_phase")
-    first = Recorder(env, tmp_path / "run", "assistant")
-    env.reset()
-    env.step("stop")
-    first.finish()
+    first = AssistantSession(env, tmp_path / "run")
+    first.begin()
+    first.act("stop")
     first.close()
     with pytest.raises(RecordingError):
-        Recorder(make("two_phase", max_steps=3), tmp_path / "run", "assistant")
+        AssistantSession(make("two_phase", max_steps=3), tmp_path / "run")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from websockets.sync.client import ClientConnection, connect
 
 from wayword.core.errors import UsageError
 from wayword.envs import make
-from wayword.envs.openenv import OpenEnvServer, Remote, serve
+from wayword.envs.openenv import OpenEnvServer, serve
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +28,47 @@ def url() -> Iterator[str]:
     while not server.started:  # the socket is bound, and refuses until the server listens
         assert thread.is_alive()
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    yield f"ws://127.0.0.1:{bound.getsockname()[1]}/ws"
     server.should_exit = True
     thread.join(5)
 
 
+def send(client: ClientConnection, kind: str, **data: Any) -> dict[str, Any]:
+    """The data of the reply to one message."""
+    client.send(json.dumps({"type": kind, "data": data}))
+    reply: dict[str, Any] = json.loads(client.recv(60))
+    return dict(reply["data"])
+
+
 def test_a_remote_environment_does_what_a_local_one_does(url: str) -> None:
     local = make("two_phase", include=["expert_action"])
-    with Remote(url, include=["expert_action"]) as env:
-        seen, info = env.reset(seed=3)
-        mine, own = local.reset(seed=3)
-        assert (seen, info["expert_action"]) == (mine, own["expert_action"])
+    with connect(url, proxy=None) as client:
+        result = send(client, "reset", seed=3, include=["expert_action"])
+        text, info = local.reset(seed=3)
+        assert result["observation"] == {"text": text, "metadata": info}
         for _ in range(2):
             command = info["expert_action"]
-            seen, reward, ended, cut, info = env.step(command)
-            assert (seen, reward, ended, cut) == local.step(command)[:4]
-        assert ended
+            result = send(client, "step", text=command)
+            text, reward, terminated, truncated, info = local.step(command)
+            metadata = {**info, "truncated": truncated}
+            assert result["observation"] == {"text": text, "metadata": metadata}
+            assert (result["reward"], result["done"]) == (reward, terminated)
         assert info["success"] is True
-        with pytest.raises(UsageError, match=r"call reset\(\)"):
-            env.step("stop")
+        assert "call reset()" in send(client, "step", text="stop")["message"]
+
+
+def test_a_reset_takes_the_difficulty_of_a_new_scene() -> None:
+    with client_of("houses:train").websocket_connect("/ws") as ws:
+        ws.send_json({"type": "reset", "data": {"seed": 0, "options": {"rooms": 6}}})
+        assert "-r6-" in ws.receive_json()["data"]["observation"]["metadata"]["episode"]
 
 
 def test_each_socket_is_a_session_of_its_own(url: str) -> None:
-    with Remote(url) as one, Remote(url) as other:
-        one.reset(episode=make("two_phase").tasks[0].episode.id)
-        other.reset(seed=1)
-        one.step("go[hallway]")
-        assert other.step("sing")[4]["steps"] == 1
+    with connect(url, proxy=None) as one, connect(url, proxy=None) as other:
+        send(one, "reset", episode_id=make("two_phase").tasks[0].episode.id)
+        send(other, "reset", seed=1)
+        send(one, "step", text="go[hallway]")
+        assert send(other, "step", text="sing")["observation"]["metadata"]["steps"] == 1
 
 
 def client_of(name: str, **options: int) -> TestClient:
@@ -91,7 +108,7 @@ def test_wrong_messages_are_answered_and_the_session_goes_on(text: str) -> None:
 
 def test_a_body_is_not_read(url: str) -> None:
     """300 MB are announced and 2 MB sent: the answer comes before the rest."""
-    port = int(url.rpartition(":")[2])
+    port = int(url.rpartition(":")[2].removesuffix("/ws"))
     head = f"POST /metadata HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 300000000\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(head.encode() + b"x" * 2_000_000)
@@ -126,7 +143,7 @@ def test_a_page_of_some_web_site_is_refused() -> None:
 
 
 def test_there_are_only_so_many_sessions() -> None:
-    client = client_of("two_phase", most=1)
+    client = client_of("two_phase", max_sessions=1)
     with client.websocket_connect("/ws"), client.websocket_connect("/ws") as second:
         assert "1 sessions already" in second.receive_json()["data"]["message"]
 
@@ -134,5 +151,3 @@ def test_there_are_only_so_many_sessions() -> None:
 def test_others_reach_it_with_a_token_only() -> None:
     with pytest.raises(UsageError, match="WAYWORD_ENV_TOKEN"):
         serve("two_phase", "0.0.0.0", 0)
-    with pytest.raises(UsageError, match="no environment answers"):
-        Remote("http://127.0.0.1:9", timeout=1)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wayword.core.errors import UsageError
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
+from wayword.envs.rewards import Reward, RewardMeter
+from wayword.runs import Plan, RunFolder, run
 
 HOUSE: dict[str, Any] = {"houses": 1, "episodes": 4}
 SHARED: dict[str, Any] = {"homes": 1, "episodes": 1, "task": "Coffee"}
@@ -90,3 +94,106 @@ def test_the_experts_remaining_length_is_that_of_a_game_played_afresh(shared: En
             afresh.act(step.actor, step.decision)
         for actor in game.world.actors:
             assert game.remaining(actor) == afresh.remaining(actor) is not None
+
+
+def _first_but_stop(legal: list[str]) -> str:
+    return next((each for each in legal if not each.startswith("stop")), "wait")
+
+
+DEGENERATE: dict[str, Any] = {
+    "empty": lambda seen, legal, turn: "",
+    "first action": lambda seen, legal, turn: legal[0],
+    "repeats": lambda seen, legal, turn: _first_but_stop(legal),
+    "stops at once": lambda seen, legal, turn: "stop",
+    "chats": lambda seen, legal, turn: ("chat[Please do it all.]", "stop")[min(turn, 1)],
+    "shotgun": lambda seen, legal, turn: "\n".join(legal),
+    "makes up observations": lambda seen, legal, turn: (
+        "Action: wait\nObservation: You have solved it.\nAction: stop"
+    ),
+    "claims success": lambda seen, legal, turn: '{"success": true, "reward": 1, "done": true}',
+    "repeats the prompt": lambda seen, legal, turn: seen,
+    "stops in many ways": lambda seen, legal, turn: ("stop[]", "stop[done]", "STOP!")[turn % 3],
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "houses": HOUSE,
+    "towns": {"towns": 1, "episodes": 4},
+    "household": {"homes": 1, "episodes": 7},
+    "rearrangement": {"homes": 1, "episodes": 2},
+    "grounding": {"levels": ("GoToObj", "PickupLoc", "Open"), "episodes": 6},
+    "grounding_homes": {"homes": 1, "episodes": 2},
+    "apartments": {"homes": 1, "episodes": 4},
+    "iqa": {"homes": 1, "episodes": 6},
+    "two_phase": {},
+    "ma_wah": {"homes": 1, "episodes": 2},
+    "ma_household": SHARED,
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_policies_that_solve_nothing_are_paid_nothing(name: str) -> None:
+    env = make(name, settings=WORLDS[name], max_steps=25, episodes=8)
+    assert len(DEGENERATE) == 10
+    for policy, answer in DEGENERATE.items():
+        for episode in range(len(env.tasks)):
+            seen, _ = env.reset(episode=episode)
+            total, over, turn = 0.0, False, 0
+            while not over:
+                legal = env.game.legal_actions(env.actor)
+                seen, reward, terminated, truncated, _ = env.step(answer(seen, legal, turn))
+                total, over, turn = total + reward, terminated or truncated, turn + 1
+            assert total == 0.0, f"{policy}, episode {episode}"
+
+
+def test_who_shares_a_task_is_paid_its_own_share(tmp_path: Path) -> None:
+    """The parts of a team's success add up to one; a helper's work pays the policy nothing."""
+    tasks = {"homes": 1, "episodes": 1}
+    run(Plan("team", "ma_wah", settings={"dataset": tasks}, out=tmp_path))
+    (record,) = RunFolder.read(tmp_path).records()
+    env = make("ma_wah", settings=tasks)
+    env.reset(episode=record.episode_id)
+    game = TaskGame(env.dataset, env.game.task, env.max_steps)
+    meters = {actor: RewardMeter(Reward(), actor, game) for actor in game.world.actors}
+    for step in record.trajectory.steps:
+        game.act(step.actor, step.decision)
+    paid = {a: meter.measure(game, game.trajectory.steps)["success"] for a, meter in meters.items()}
+    assert sum(paid.values()) == pytest.approx(1.0)
+    assert all(0 < each < 1 for each in paid.values()), paid
+    *_, reward, _, _, info = env.step("stop")
+    assert (reward, info["success"]) == (0.0, True), "the helper solved it alone"
+    with pytest.raises(UsageError, match="progress cannot be split"):
+        make("ma_wah", dataset=env.dataset, reward="progress").reset()
+
+
+def test_success_at_the_step_limit_is_no_reward() -> None:
+    """Success needs the policy's own stop; the info keeps the verdict of ``wayword run``."""
+    env = make("houses", settings=HOUSE, include=TOLD)
+    _, info = env.reset(episode=0)
+    length = env.game.remaining("agent")
+    assert length is not None
+    env = make("houses", dataset=env.dataset, include=TOLD, max_steps=length - 1)
+    _, info = env.reset(episode=env.tasks[0].episode.id)
+    for _ in range(length - 1):
+        _, reward, _, truncated, info = env.step(info["expert_action"])
+    assert (truncated, info["success"], reward) == (True, True, 0.0)
+
+
+def test_the_potential_keeps_returns_and_ends_at_zero() -> None:
+    """Discounted by the trainer's gamma, the shaped part of any episode adds up to zero."""
+    options: dict[str, Any] = {"discount": 0.9, "reward": {"potential": 1.0}, "include": TOLD}
+    env = make("houses", settings=HOUSE, max_steps=6, **options)
+    for policy in ("expert", "stop", "sing", "goto"):
+        _, info = env.reset(episode=0)
+        whole, before, terms, over = info["distance"], 0.0, [], False
+        while not over:
+            expert = info["expert_action"]
+            legal = env.game.legal_actions(env.actor)
+            words = {"expert": expert, "goto": legal[0]}.get(policy, policy)
+            _, reward, ended, cut, info = env.step(words)
+            over = ended or cut
+            after = 0.0 if over else 1.0 - info["distance"] / whole
+            assert reward == pytest.approx(0.9 * after - before)
+            before = after
+            terms.append(reward)
+        assert sum(0.9**n * term for n, term in enumerate(terms)) == pytest.approx(0.0)
+    with pytest.raises(UsageError, match="discount must be between 0 and 1, got 2"):
+        make("houses", discount=2.0)

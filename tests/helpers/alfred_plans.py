@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wayword.core.game import ActionPlan, Game, PlanningFailed
-from wayword.datasets.sources.alfred import RENAMED
-from wayword.worlds.household.errands import Errands
+from wayword.datasets.sources.alfred import LATER_LABELS
+from wayword.worlds.household.skills import Skills
 from wayword.worlds.household.world import HouseholdWorld
 
 TREATED = {
@@ -40,31 +40,31 @@ class Crew:
     """Carries out one sub-goal after another."""
 
     def __init__(self, world: HouseholdWorld) -> None:
-        self.world, self.errands, self.held = world, Errands(world, "agent"), ""
+        self.world, self.skills, self.held = world, Skills(world, "agent"), ""
         self.objects = {o.id: o for o in world.scene.objects}
 
     def do(self, step: Mapping[str, Any]) -> None:
         """One ``planner_action``. Raises ``Stuck``."""
-        errands, action = self.errands, step["action"]
+        skills, action = self.skills, step["action"]
         if action == "PickupObject":
             self.held = self.named(step["objectId"], step["coordinateObjectId"])
-            self.play(errands.take(self.held))
+            self.play(skills.take(self.held))
         elif action == "PutObject":
             to = self.named(step["receptacleObjectId"], step["coordinateReceptacleObjectId"])
-            self.play(errands.put(self.held, to))
+            self.play(skills.put(self.held, to))
         elif action == "SliceObject":
             apple = self.named(step["objectId"], step["coordinateObjectId"])
-            self.play(errands.uncover(apple))
-            self.play(errands.do("slice", apple))
+            self.play(skills.uncover(apple))
+            self.play(skills.do("slice", apple))
         elif action == "ToggleObject":
             lamp = self.named(step["objectId"], step["coordinateObjectId"])
-            self.play(errands.reach(lamp))
-            self.play(errands.turn(lamp, True))
+            self.play(skills.reach(lamp))
+            self.play(skills.toggle(lamp, True))
         elif action in TREATED:
             done, label = TREATED[action]
             tool = next(name for name in self.objects if label in name.split("|"))
-            self.play(errands.treat(self.held, (done, True), tool))
-            self.play(errands.take(self.held))
+            self.play(skills.treat(self.held, (done, True), tool))
+            self.play(skills.take(self.held))
 
     def named(self, name: str, coordinates: Any) -> str:
         """The object of that id, or else the nearest of its label to the place a plan gives."""
@@ -74,14 +74,14 @@ class Crew:
         label, (x, _, y, *_) = coordinates
         label = label.removesuffix("Sliced")
         alike = [n for n in self.objects if label in (n.partition("|")[0], n.rpartition("|")[2])]
-        likely = RENAMED.get(label, ())
+        likely = LATER_LABELS.get(label, ())
         alike = alike or [n for n in self.objects if n.partition("|")[0] in likely]
         if not alike:
             raise PlanningFailed(f"there is no {label}")
         return min(alike, key=lambda n: self._away(n, x / 4, y / 4))
 
     def play(self, doing: ActionPlan) -> None:
-        """Carry out an errand's actions."""
+        """Carry out an skill's actions."""
         Game(self.world).actions("agent", doing)
 
     def _away(self, name: str, x: float, y: float) -> float:

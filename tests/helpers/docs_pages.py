@@ -67,11 +67,18 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 
 def links(path: Path) -> list[str]:
-    """Links to other files, without fragments; code is left out."""
+    """Links and pictures of a page that are not on the web; code is left out."""
     text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     text = re.sub(r"`[^`\n]*`", "", text)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
-    return [t.partition("#")[0] for t in targets if "://" not in t and not t.startswith("#")]
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'<img src="([^"]+)"', text)
+    return [target for target in targets if "://" not in target]
+
+
+def anchors(path: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    heads = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 def spoken(path: Path) -> list[str]:

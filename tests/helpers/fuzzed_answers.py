@@ -15,18 +15,18 @@ import numpy as np
 
 from wayword.agents import human
 from wayword.agents.answers import Reply, StrategyRecipe, items, one_line, read_choice
-from wayword.agents.clauses import named
+from wayword.agents.clauses import named_part
 from wayword.agents.discussnav import experts
-from wayword.agents.legal import Legal, pick, written_out
+from wayword.agents.legal import Legal, parse_exact, pick
 from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import strategy
 from wayword.agents.strategies.agents import read_reflection
 from wayword.agents.team import messages
-from wayword.agents.velma.agent import listed, read_actions
+from wayword.agents.velma.agent import read_actions, read_landmarks
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.models.parts.decoding import thought_apart
+from wayword.models.parts.decoding import split_thought
 
 THINGS = [f"thing_{n}" for n in range(40)]
 IDS = [f"v{n}" for n in range(12)]
@@ -52,13 +52,13 @@ PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
 def _landmarks(reply: Reply) -> None:
     found = experts.LANDMARKS.read(reply.text)
     for mark in found["landmarks"] if found else ():
-        experts.landmark(mark)
+        experts.parse_landmark(mark)
 
 
 def _completion(reply: Reply) -> None:
     found = experts.COMPLETION.read(reply.text)
     if found:
-        experts.followed(ACTIONS, found)
+        experts.match_actions(ACTIONS, found)
 
 
 def _strategy(name: str) -> Callable[[Reply], object]:
@@ -73,7 +73,7 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "reply": lambda reply: reply.unreadable(),
     "navgpt": lambda reply: read_choice(reply, IDS, THINGS),
     "navgpt summary": lambda reply: one_sentence(reply.text),
-    "navgpt clauses": lambda reply: named(one_line(reply.text), PARTS),
+    "navgpt clauses": lambda reply: named_part(one_line(reply.text), PARTS),
     "discussnav prediction": lambda reply: experts.read_opinion(reply, IDS),
     "discussnav actions": lambda reply: experts.DECOMPOSITION.read(reply.text),
     "discussnav landmarks": _landmarks,
@@ -82,23 +82,23 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),
     "velma": lambda reply: read_actions(reply, 5),
-    "velma landmarks": listed,
+    "velma landmarks": read_landmarks,
     "act": _strategy("act"),
     "react": _strategy("react"),
     "react_emmem": _strategy("react_emmem"),
-    "reflexion": lambda reply: read_reflection(reply, labelled=False),
+    "reflexion": lambda reply: read_reflection(reply, must_be_labelled=False),
     "lists": lambda reply: items(reply.text),
 }
 """Readers of a reply: each is given the text as :class:`Reply` has it."""
 
 RAW: dict[str, Callable[[str], object]] = {
-    "partner": lambda text: (messages.is_unread(text), messages.not_understood("partner", text)),
-    "follower": lambda text: messages.parse(messages.heard_by("follower_1", text) or ""),
+    "partner": lambda text: (messages.needs_reply(text), messages.not_understood("partner", text)),
+    "follower": lambda text: messages.parse(messages.message_to("follower_1", text) or ""),
     "environment choice": lambda text: pick(text, THINGS),
-    "environment action": lambda text: written_out(text, SPACE),
+    "environment action": lambda text: parse_exact(text, SPACE),
     "action": LEGAL.read,
-    "human": lambda text: human.read(text[:4000], SPACE),
-    "thought apart": thought_apart,
+    "human": lambda text: human.parse_input(text[:4000], SPACE),
+    "thought apart": split_thought,
 }
 """Readers of a raw text."""
 

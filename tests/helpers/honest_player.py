@@ -17,6 +17,7 @@ from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampl
 Play = Generator[str, str, None]
 """Actions; what is sent back is the next observation."""
 
+Spot = tuple[float, float]
 _SEEN = re.compile(r"(\w+?_\d+) \(([^()]*?)(?:, )?(\d+\.\d) m\)")
 _NAME = re.compile(r"\b[a-z]\w*_\d+\b")
 _SAME = re.compile(r"\ba ([a-z ]+?),? (?:is )?a (\w+_\w+)")
@@ -67,10 +68,14 @@ class Notes:
     said: str = ""
     holding: str = ""
     place: dict[str, str] = field(default_factory=dict)
+    spot: dict[str, Spot] = field(default_factory=dict)
     room: dict[str, str] = field(default_factory=dict)
     open: dict[str, bool] = field(default_factory=dict)
     away: dict[str, float] = field(default_factory=dict)
     """Of what is in view now, metres."""
+    others: bool = False
+    exact: bool = False
+    """Whether no shorter name will do: a knife is no butter knife."""
     explored: set[str] = field(default_factory=set)
     looked: set[str] = field(default_factory=set)
 
@@ -81,12 +86,12 @@ class Notes:
         rooms = found.group(1).split(", ") if found else []
         tail = fixed.partition("stand for names: ")[2].split(".")[0]
         words = dict(re.findall(r"an? ([\w ]+?) (?:is )?an? (\w+)", tail))
-        return cls(rooms, words)
+        return cls(rooms, words, others="The others are" in fixed)
 
     def read(self, told: str) -> str:
         """Take in an observation; gives it back."""
         self.said = told
-        here = re.search(r"You are in the (.+?), facing", told)
+        here = re.search(r"You are in (?:the )?(.+?), facing", told)
         self.here = here.group(1) if here else self.here
         held = re.search(r"You hold (\w+_\d+)", told)
         self.holding = held.group(1) if held else ""
@@ -97,6 +102,9 @@ class Notes:
             on = next((p.split()[1] for p in parts if re.match(r"(on|in) \w+_\d+$", p)), "")
             if on:
                 self.place[name] = on
+                self.spot.pop(name, None)
+            if spot := _middle(about):
+                self.spot[name] = spot
             self.room.setdefault(name, self.here)
             for state in ("open", "closed"):
                 if state in parts:
@@ -113,7 +121,8 @@ class Notes:
         if exact:
             return exact
         words = set(said.split("_")) - {"of", "a", "the"}
-        return [n for n in pool if (own := set(n.split("_")[:-1])) <= words or words <= own]
+        kinds = {n: set(n.split("_")[:-1]) for n in pool}
+        return [n for n, own in kinds.items() if words <= own or (own <= words and not self.exact)]
 
 
 def singular(words: str) -> str:
@@ -141,8 +150,10 @@ class House:
         if good and verb == "go_explore":
             self.notes.explored.add(inside)
             seen = first.partition("There you saw: ")[2].partition(". Of these")
-            for name in _NAME.findall(seen[0]):
+            for name, on in re.findall(r"(\w+_\d+)(?: \((?:on|in) (\w+)\))?", seen[0]):
                 self.notes.room[name] = inside
+                if on:
+                    self.notes.place[name] = on
             self.notes.open |= dict.fromkeys(_NAME.findall(seen[2]), False)
         if good and verb == "go_check":
             self.notes.looked.add(inside)
@@ -154,12 +165,17 @@ class House:
 
     def way(self, action: str) -> Generator[str, str, bool]:
         """An action that walks; where a shut door bars the way, doors are opened first."""
-        for _ in range(8):
+        rooms = [self.notes.here, *self.notes.rooms]
+        for _ in range(12):
             if (yield from self.do(action)):
                 return True
             if "There is no way" not in self.notes.said:
                 return False
             shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
+            if not shut and self.notes.others:  # look for the door, or let somebody pass
+                unseen = "not seen" in self.notes.said.split("\n")[0]
+                yield from self.do(f"go_explore[{rooms.pop(0)}]" if unseen and rooms else "wait")
+                continue
             for door in shut:
                 if (yield from self.do(f"goto[{door}]")) and (yield from self.do(f"open[{door}]")):
                     self.notes.open[door] = True
@@ -321,9 +337,12 @@ def question(fixed: str, task: str) -> Play:
     )
     assert kind, task
     words = singular(kind.group(1)) if kind.group(1) else kind.group(2)
-    words = re.sub(r"^(loaf|head|roll) of ", "", words)
+    words = re.sub(r"^(loaf|head|roll) of | is$", "", words)
     inside = [n for n, r in house.notes.room.items() if r == where]
     found = house.notes.like(words, inside)
+    if "what its full name says" in fixed:
+        known = house.notes.words.get(words, words).replace(" ", "_")
+        found = [n for n in found if n.rpartition("_")[0] == known]
     if place:
         found = [n for n in found if house.notes.place.get(n) in boxes]
     if kind.group(1):
@@ -335,35 +354,69 @@ def question(fixed: str, task: str) -> Play:
 def restore(fixed: str, task: str) -> Play:
     """A rearrangement from how everything was: look at all there is, put right what differs."""
     house = House(fixed)
+    notes = house.notes
     yield from _begin(house)
-    belongs, lids = _inventory(task)
-    for room in house.notes.rooms:
+    belongs, lids, spots = _inventory(task)
+    for room in notes.rooms:
         yield from house.way(f"go_explore[{room}]")
-    for place in dict.fromkeys([*lids, *belongs.values()]):
-        yield from house.way(f"go_check[{place}]")
+    places = [place for place in dict.fromkeys([*lids, *belongs.values()]) if place != FLOOR]
+    for place in places:
+        checked = yield from house.way(f"go_check[{place}]")
+        if not checked and notes.open.get(place) not in (lids.get(place), None):
+            yield from house.way(f"goto[{place}]")
+            yield from house.do(f"{'open' if lids[place] else 'close'}[{place}]")
         yield from _as_before(house, place, lids)
     for name, place in belongs.items():
-        at = house.notes.place.get(name)
-        if at is None or at == place:
+        at = notes.place.get(name, FLOOR if name in notes.room else "")
+        goal, here = spots.get(name), notes.spot.get(name)
+        if not at or (at == place and (not goal or not here or math.dist(goal, here) < 0.4)):
             continue
         if at in lids:
             yield from house.way(f"go_check[{at}]")
         yield from house.way(f"go_grab[{name}]")
         yield from _as_before(house, at, lids)
-        yield from house.way(f"go_put[{place}]")
+        if place == FLOOR:
+            yield from house.do(f"drop[{name}]")
+            continue
+        sides = goal and [f"{abs(d):.1f} m {w}" for d, w in zip(goal, _sides(goal), strict=True)]
+        yield from house.way(f"go_put[{place}{f', {sides[0]} and {sides[1]}' if sides else ''}]")
         yield from _as_before(house, place, lids)
 
 
-def _inventory(task: str) -> tuple[dict[str, str], dict[str, bool]]:
-    """What was in or on what, and which lids were open."""
+FLOOR = "the floor"
+
+
+def _middle(text: str) -> Spot | None:
+    """Metres east and north of the middle of the furniture, where a text tells a spot."""
+    if "in the middle" in text:
+        return 0.0, 0.0
+    if "of the middle" not in text:
+        return None
+    parts = {side: float(metres) for metres, side in re.findall(r"([\d.]+) m (\w+)", text)}
+    east, north = (parts.get(a, 0.0) - parts.get(b, 0.0) for a, b in _AXES)
+    return east, north
+
+
+_AXES = (("east", "west"), ("north", "south"))
+
+
+def _sides(spot: Spot) -> list[str]:
+    return [names[metres < 0] for metres, names in zip(spot, _AXES, strict=True)]
+
+
+def _inventory(task: str) -> tuple[dict[str, str], dict[str, bool], dict[str, Spot]]:
+    """What was in or on what, which lids were open, and the spots that are told."""
     belongs: dict[str, str] = {}
     lids: dict[str, bool] = {}
-    form = r"^- (?:on|in) (\w+) ?(\(open\)|\(closed\))?: (.+)$"
+    form = r"^- (?:(?:on|in) )?(\w+_\d+) ?(\(open\)|\(closed\))?(?:: (.+))?$"
     for place, state, held in re.findall(form, task, re.M):
         belongs |= dict.fromkeys(_NAME.findall(held), place)
         if state:
             lids[place] = state == "(open)"
-    return belongs, lids
+    if floor := re.search(r"^On the floor: (.+)\.$", task, re.M):
+        belongs |= dict.fromkeys(_NAME.findall(floor[1]), FLOOR)
+    told = re.findall(r"(\w+_\d+) \(([^()]* middle)\)", task)
+    return belongs, lids, {name: spot for name, words in told if (spot := _middle(words))}
 
 
 def _as_before(house: House, place: str, lids: dict[str, bool]) -> Generator[str, str, None]:
@@ -371,6 +424,36 @@ def _as_before(house: House, place: str, lids: dict[str, bool]) -> Generator[str
     if not lids.get(place, True):
         yield from house.do(f"close[{place}]")
         house.notes.open[place] = False
+
+
+def together(fixed: str, task: str) -> Play:
+    """A job for several: the kinds of things in the list are dealt out in turn, by one's number."""
+    house = House(fixed)
+    yield from _begin(house)
+    house.notes.exact = True
+    me = int(fixed.partition("You are agent_")[2][0])
+    asked = re.search(r"put (.+) (?:on|in) the ([\w ]+?) in the ([\w ]+)\.", task)
+    assert asked, task
+    listed, place, room = asked.groups()
+    yield from house.way(f"go_explore[{room}]")
+    local = [name for name, where in house.notes.room.items() if where == room]
+    (where, *_) = house.notes.like(place, local)
+    brought: list[str] = []
+    for number, part in enumerate(re.split(r", | and ", listed)):
+        if number % 2 == me % 2:
+            count = {"two": 2, "three": 3, "four": 4}.get(part.split()[0], 1)
+            words = part.partition(" ")[2]
+            words = singular(words) if count > 1 else words
+            for _ in range(count):
+                name = yield from house.take(_OF.sub("", words), brought)
+                brought.append(name)
+                yield from house.way(f"go_put[{where}]")
+    if (held := re.search(r"must hold an? ([\w ]+?)\.", task)) and me == 1:
+        yield from house.take(held[1], brought)
+    yield from house.do(f"go_explore[{next(r for r in house.notes.rooms if r != room)}]")
+
+
+_OF = re.compile(r"^(?:loaf|head|roll) of ")
 
 
 def follower(fixed: str, task: str) -> Play:
@@ -541,9 +624,6 @@ def search(fixed: str, task: str) -> Play:
         trail.append(_spot(told))
 
 
-Spot = tuple[float, float]
-
-
 def _apart(one: Spot, other: Spot) -> float:
     return math.dist(one, other)
 
@@ -608,3 +688,76 @@ def _come_up(told: str, target: str, thing: tuple[float, float]) -> Generator[st
         if not seen:
             return
         thing = seen
+
+
+def street(prompt: str) -> str:
+    """The next word of a walk along a route of ``towns``, from VELMA's text alone.
+
+    It counts the intersections, or the lights, of each part of the instruction, and stops beside
+    the landmark, or after the steps, that the last part names.
+    """
+    route, _, walk = prompt.rpartition('Navigation Instructions:\n"')[2].partition("\nAction Seq")
+    turns, last = _legs(route)
+    crossed = lights = steps = 0
+    light_ahead, leg, due = False, 0, list[str]()
+    word, seen = "", list[str]()
+    for line in walk.split("\n")[1:]:
+        if re.match(r"\d+\. ?", line) is None:
+            seen.append(line)
+            continue
+        here = " ".join(seen)
+        if "-way intersection" in here:
+            crossed, lights = crossed + 1, lights + light_ahead
+        if seen or word == "forward":
+            light_ahead = "a traffic light ahead" in here
+        if not due and leg < len(turns):
+            words, count, by_light = turns[leg]
+            if "-way intersection" in here and (lights if by_light else crossed) == count:
+                due, leg, crossed, lights, steps = list(words), leg + 1, 0, 0, 0
+        if due:
+            word = due.pop(0)
+        elif leg == len(turns) and last(here, crossed, lights, steps):
+            word = "stop"
+        else:
+            word, steps = "forward", steps + 1
+        seen = []
+    return word
+
+
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_ORDER = {"next": 1, "first": 1, "second": 2, "third": 3, "fourth": 4}
+Last = Callable[[str, int, int, int], bool]
+"""True if the walk ends, by what is in view, crossings, lights and steps since the last turn."""
+
+
+def _legs(route: str) -> tuple[list[tuple[list[str], int, bool]], Last]:
+    """The turns of an instruction, each with its words, its number of crossings, and whether they
+    are lights; and where to stop."""
+    turns: list[tuple[list[str], int, bool]] = []
+    through, by_light, place, count = 0, False, "", 0
+    for sentence in re.split(r"\.[ \"]+", route):
+        text = sentence.rstrip('."')
+        turn = re.search(
+            r"(?:turn|make|take|bear)(?: a| the)? ?(sharp|slight\w*)? (left|right)$", text
+        )
+        if turn:
+            number = re.search(r"through (\w+) (?:lights?|intersections?), and at the next", text)
+            order = re.search(rf"({'|'.join(_ORDER)}) (?:light|intersection)", text)
+            at = _COUNTS[number[1]] + 1 if number else _ORDER[order[1]] if order else 1
+            words = [turn[2]] * (2 if turn[1] == "sharp" else 1)
+            turns.append(
+                (words, at, re.search(r"\blights?\b", text.split(", with")[0]) is not None)
+            )
+        elif ahead := re.search(r"straight through the next ?(\w*) (light|intersection)s?$", text):
+            through, by_light = _COUNTS.get(ahead[1], 1), ahead[2] == "light"
+        elif stop := re.match(r"Stop (?:next to|in front of|beside) (.+) on your (\w+)$", text):
+            place = f"You see {stop[1]} on your {stop[2]}."
+        elif taken := re.match(r"(?:Take|Stop after) (\w+) steps", text):
+            count = _COUNTS[taken[1]]
+
+    def last(here: str, crossed: int, lights: int, steps: int) -> bool:
+        if count:
+            return steps == count
+        return (lights if by_light else crossed) >= through and place in here
+
+    return turns, last

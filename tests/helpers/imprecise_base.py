@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 
 from wayword.core.episode import Episode, Json
-from wayword.worlds.objectnav.base import Moved
+from wayword.worlds.objectnav.base import MotionResult
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.simulated import SimulatedBase
 
@@ -27,15 +27,15 @@ class ImpreciseBase:
     def capture(self) -> View:
         return self.base.capture()
 
-    def rotate(self, degrees: float) -> Moved:
+    def rotate(self, degrees: float) -> MotionResult:
         return self.base.rotate(degrees + self._rng.gauss(0, self.turning))
 
-    def go_to(self, x: float, y: float) -> Moved:
+    def go_to(self, x: float, y: float) -> MotionResult:
         here = self.base.pose()
         away = math.hypot(x - here["x"], y - here["y"])
         short = self._rng.uniform(0.5, 1.0) * self.short
         if away <= short:
-            return Moved("ok")
+            return MotionResult("ok")
         share = (away - short) / away
         return self.base.go_to(
             here["x"] + share * (x - here["x"]), here["y"] + share * (y - here["y"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wayword.core.geometry import point_segment_distance
+from wayword.worlds.household.entities import FLOOR
 from wayword.worlds.household.house import House
-from wayword.worlds.household.layout import fits
-from wayword.worlds.household.things import FLOOR
+from wayword.worlds.household.layout import can_stand
 
 
 def violations(house: House) -> list[str]:
@@ -19,7 +19,7 @@ def violations(house: House) -> list[str]:
 
 
 def _places(house: House) -> list[str]:
-    things, wrong = house.things, []
+    things, wrong = house.entities, []
     for i in range(things.objects):
         holder, seen = int(things.inside[i]), {i}
         if things.first_actor > holder >= things.objects or holder < FLOOR:
@@ -45,19 +45,19 @@ def _places(house: House) -> list[str]:
 def _hands(house: House) -> list[str]:
     wrong = []
     for a in house.actors.values():
-        if sorted(a.hands) != house.things.contents(a.number):
+        if sorted(a.hands) != house.entities.contents(a.number):
             wrong.append(f"{a.name}: hands and things disagree")
         if len(a.hands) > a.body.inventory_capacity:
             wrong.append(f"{a.name} holds {len(a.hands)} of {a.body.inventory_capacity}")
-        if (a.x, a.y) != (house.things.x[a.number], house.things.y[a.number]):
+        if (a.x, a.y) != (house.entities.x[a.number], house.entities.y[a.number]):
             wrong.append(f"{a.name} is in two places")
     return wrong
 
 
 def _bodies(house: House) -> list[str]:
-    wrong, shut = [], house.things.shut.tolist()
+    wrong, shut = [], house.entities.closed_doors.tolist()
     for a in house.actors.values():
-        if not fits(house.layout, a.body.radius, (a.x, a.y), shut):
+        if not can_stand(house.layout, a.body.radius, (a.x, a.y), shut):
             wrong.append(f"{a.name} stands in a wall, a door or furniture at ({a.x}, {a.y})")
         for _, x, y, radius in house.others(a):
             if point_segment_distance(x, y, a.x, a.y, a.x, a.y) < a.body.radius + radius - 1e-5:
@@ -66,14 +66,14 @@ def _bodies(house: House) -> list[str]:
 
 
 def _views(house: House) -> list[str]:
-    wrong, things = [], house.things
+    wrong, things = [], house.entities
     for a in house.actors.values():
-        for i in a.view.things if not a.stopped else ():
+        for i in a.view.entities if not a.stopped else ():
             lids = [k for k in things.holders(i) if k < things.objects and things.encloses[k]]
             if any(not things.open[k] for k in lids):
                 wrong.append(f"{a.name} sees {things.specs[i].id} in something shut")
             if house.holder(i) >= things.first_actor and i < things.objects:
                 wrong.append(f"{a.name} sees {things.specs[i].id} in a hand")
-            if not a.names.of[i] or a.names.thing[a.names.of[i]] != i:
+            if not a.names.of[i] or a.names.index[a.names.of[i]] != i:
                 wrong.append(f"{a.name} sees a thing without a name")
     return wrong

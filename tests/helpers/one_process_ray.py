@@ -9,77 +9,94 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+Dies = Callable[..., float | None]
+
 
 class RayError(Exception):
     """An actor died."""
 
 
 class RayTaskError(RayError):
-    """An actor's method raised."""
+    """An actor's method raised ``cause``."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(repr(cause))
+        self.cause = cause
 
 
 class Actor:
-    """A handle: ``await actor.method.remote(...)``. Dead, every call raises ``RayError``."""
+    """A handle: ``await actor.method.remote(...)``. One that dies is restarted where that is
+    allowed, and the calls that it had are made again so many times as they may be."""
 
-    def __init__(self, inner: Any, dies: Callable[..., float | None]) -> None:
-        self._inner, self._dies = inner, dies
-        self._open: set[tuple[asyncio.Future[Any], asyncio.Task[Any]]] = set()
-        self.dead = False
+    def __init__(self, make: Callable[[], Any], dies: Dies, restarts: bool, retries: int) -> None:
+        self._make, self._dies, self._restarts, self._retries = make, dies, restarts, retries
+        self._inner = make()
+        self._dead = False
+        self._open: set[asyncio.Task[Any]] = set()
 
     def __getattr__(self, name: str) -> Any:
-        return SimpleNamespace(remote=lambda *given: self._call(name, given))
+        def method(retries: int) -> Any:
+            return SimpleNamespace(
+                remote=lambda *given: self._call(name, given, retries),
+                options=lambda max_task_retries: method(max_task_retries),
+            )
 
-    def _call(self, name: str, given: tuple[Any, ...]) -> asyncio.Future[Any]:
+        return method(self._retries)
+
+    def _call(self, name: str, given: tuple[Any, ...], retries: int) -> asyncio.Task[Any]:
+        reply = asyncio.get_running_loop().create_task(self._answer(name, given, retries))
+        # it may be that nobody waits for it
+        reply.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return reply
+
+    async def _answer(self, name: str, given: tuple[Any, ...], retries: int) -> Any:
         loop = asyncio.get_running_loop()
-        told: asyncio.Future[Any] = loop.create_future()
-        if self.dead:
-            told.set_exception(RayError("the actor is dead"))
-            return told
-        task = loop.create_task(getattr(self._inner, name)(*given))
-        pair = (told, task)
-        self._open.add(pair)
-        task.add_done_callback(lambda task: self._answer(pair))
-        if (after := self._dies(name, *given)) is not None:
-            loop.call_later(after, self.die)
-        return told
+        for _ in range(1 + retries):
+            if self._dead:
+                raise RayError("the actor is dead")
+            task = loop.create_task(getattr(self._inner, name)(*given))
+            self._open.add(task)
+            if (after := self._dies(name, *given)) is not None:
+                loop.call_later(after, self.die)
+            await asyncio.wait([task])
+            if task in self._open:
+                self._open.remove(task)
+                if error := task.exception():
+                    raise RayTaskError(error)
+                return task.result()
+        raise RayError("killed")
 
-    def _answer(self, pair: tuple[asyncio.Future[Any], asyncio.Task[Any]]) -> None:
-        told, task = pair
-        self._open.discard(pair)
-        if told.done() or task.cancelled():
-            return
-        if error := task.exception():
-            told.set_exception(RayTaskError(repr(error)))
-        else:
-            told.set_result(task.result())
-
-    def die(self) -> None:
+    def die(self, no_restart: bool = False) -> None:
         """As by ``kill -9``."""
-        self.dead = True
-        for told, task in [*self._open]:
-            if not told.done():
-                told.set_exception(RayError("killed"))
-                told.exception()  # it may be that nobody waits for it
+        calls, self._open = self._open, set()
+        for task in calls:
             task.cancel()
+        self._dead = no_restart or not self._restarts
+        if not self._dead:
+            self._inner = self._make()
 
 
-def one_process_ray(dies: Callable[..., float | None] = lambda *asked: None) -> Any:
+def one_process_ray(dies: Dies = lambda *asked: None) -> Any:
     """What the engine takes for ``import ray``.
 
     ``dies`` is asked at each call of a player's method, and says in how many seconds it dies.
     """
 
-    def remote(**options: Any) -> Any:
+    def remote(max_restarts: int = 0, max_task_retries: int = 0, **options: Any) -> Any:
         def made(cls: type) -> Any:
             mortal = dies if cls.__name__ == "Player" else lambda *asked: None
-            return SimpleNamespace(remote=lambda *given: Actor(cls(*given), mortal))
+            return SimpleNamespace(
+                remote=lambda *given: Actor(
+                    lambda: cls(*given), mortal, bool(max_restarts), max_task_retries
+                )
+            )
 
         return made
 
     near = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: None)
     return SimpleNamespace(
         remote=remote,
-        kill=Actor.die,
+        kill=lambda actor, no_restart=True: actor.die(no_restart),
         exceptions=SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError),
         get_runtime_context=lambda: SimpleNamespace(get_node_id=lambda: "here"),
         util=SimpleNamespace(scheduling_strategies=near),
@@ -96,7 +113,7 @@ def cluster_of(ray: Any) -> Any:
     return cluster
 
 
-def at_random(share: float, seed: int = 7) -> Callable[..., float | None]:
+def at_random(share: float, seed: int = 7) -> Dies:
     """Players die in that share of the episodes they begin, soon after."""
     rng = random.Random(seed)
     return lambda method, *given: (

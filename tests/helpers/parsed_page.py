@@ -17,7 +17,7 @@ KNOWN = re.findall(
     html head meta title style body script main header section div p span b i a nav h1 h2 h3 h4
     dl dt dd ul ol li table thead tbody tr th td details summary pre code bdi button aside figure
     svg g line circle rect text path polyline defs marker blockquote input select option output
-    noscript kbd abbr img small meter label br form textarea
+    noscript kbd abbr img small meter label br form textarea dialog
     """,
 )
 """Every tag that the viewer writes."""
@@ -127,7 +127,7 @@ def check_safe(page: Page) -> None:
 
 
 LINK = (
-    r"#(trial-\d+-)?step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
+    r"#main|#(trial-\d+-)?step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
     r"|data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]*"
     r"|/|\./|\.\./\.\./|play|(run/[A-Za-z0-9_.-]+/)?(episode\?id=[A-Za-z0-9_.~%-]*)?"
     r"|/play|watch|seat\?as=[A-Za-z0-9_.~%-]*"

@@ -57,7 +57,9 @@ def rewrite(folder: Path, new: Iterable[bytes | dict[str, Any]], name: str = EPI
 
 def indexes() -> list[Path]:
     """The files of all indexes."""
-    return sorted((cache_folder() / "index").glob("*.sqlite"))
+    return (
+        sorted((cache_folder() / "index").iterdir()) if (cache_folder() / "index").is_dir() else []
+    )
 
 
 def forget() -> None:

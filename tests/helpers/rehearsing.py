@@ -5,9 +5,9 @@ from __future__ import annotations
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.game import Game
-from wayword.worlds.household.errands import PlannedReference
-from wayword.worlds.household.expert import able_bodies, solve
+from wayword.worlds.household.expert import solve, with_able_bodies
 from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.world import HouseholdWorld
 
 
@@ -24,5 +24,5 @@ def rehearse(
     """The expert's actions for an episode, with a body that is able to do all there is to do, or
     with its own where that walks by ``high``-level actions."""
     actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
-    world.reset(episode if high else able_bodies(episode, [actor]))
+    world.reset(episode if high else with_able_bodies(episode, [actor]))
     return play(world, actor, reference, high)

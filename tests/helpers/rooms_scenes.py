@@ -22,7 +22,7 @@ def flat(**kitchen: Any) -> Scene:
     house = SceneBuilder("flat")
     house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
     house.room("hall", [(4, 0), (7, 0), (7, 3), (4, 3)])
-    house.door("door", (4, 1), (4, 2), shut=kitchen.get("shut", False))
+    house.door("door", (4, 1), (4, 2), closed=kitchen.get("shut", False))
     fridge = house.furniture(
         *("fridge", 0.4, 2.6, 0.8, 0.8, 1.8, "openable", "cooler"),
         receptacle="in",
@@ -105,7 +105,7 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
             (i, j + 1, (4.0 * i + 1.4, 4.0 * j + 4), (4.0 * i + 2.5, 4.0 * j + 4)),
         ):
             if (i2, j2) in cells:
-                house.door(f"door|{i}|{j}|{i2}|{j2}", a, b, shut=rng.random() < 0.4)
+                house.door(f"door|{i}|{j}|{i2}|{j2}", a, b, closed=rng.random() < 0.4)
     holders = [""]
     for n in range(things):
         i, j = rng.choice(cells)

@@ -190,7 +190,7 @@ def started(base: SimulatedBase, x: float, y: float, heading: float) -> Simulate
     return base
 
 
-def until(true: Callable[[], bool], seconds: float = 5.0) -> bool:
+def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether it comes true in time."""
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:

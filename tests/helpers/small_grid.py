@@ -43,11 +43,11 @@ def drawn(rows: str, actions: Actions = "low", seed: int = 0) -> BabyAIWorld:
     lines = rows.split()
     redraw(world.level, lines)
     world.names = LevelNames()
-    world._note()
+    world._update_view()
     if actions == "high":
-        from wayword.worlds.babyai.motions import LevelWalker
+        from wayword.worlds.babyai.world import LevelWalker
 
-        world._walker = LevelWalker(world.level, world.names, world._note)
+        world._walker = LevelWalker(world.level, world.names, world._update_view)
     return world
 
 
@@ -64,4 +64,4 @@ def redraw(level: Level, lines: list[str]) -> None:
             env.grid.set(CORNER + i, CORNER + j, thing(sign))
             if sign in FACING:
                 env.agent_pos, env.agent_dir = (CORNER + i, CORNER + j), FACING[sign]
-    level.look_anew()
+    level.look()

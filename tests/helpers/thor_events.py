@@ -112,7 +112,7 @@ class Controller:
         found: list[dict[str, Any]] = [
             {"objectType": "Floor", "objectId": "Floor|0", "visible": True}
         ]
-        for thing in self._base.place.surfaces.things:
+        for thing in self._base.place.surfaces.objects:
             centre = {"x": thing.x, "y": thing.bottom + thing.height / 2, "z": thing.y}
             size = {"x": thing.width, "y": thing.height, "z": thing.depth}
             found.append(

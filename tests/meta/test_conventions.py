@@ -120,3 +120,19 @@ def test_the_base_install_is_small_and_without_torch() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert len(project["dependencies"]) <= 10
     assert not any("torch" in line for line in project["dependencies"])
+
+
+def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
+    """Hatch packs every file of the package that git does not ignore and no option leaves out."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    build = project["tool"]["hatch"]["build"]
+    assert build == {"targets": {"wheel": {"packages": ["src/wayword"]}}}
+    data = [path for path in (ROOT / "src/wayword").rglob("*") if path.is_file()]
+    data = [path for path in data if path.suffix not in (".py", ".pyc")]
+    assert {".toml", ".yaml", ".txt", ".json", ".gguf", ".js"} <= {path.suffix for path in data}
+    asked = "\n".join(map(name, data))
+    check = ["git", "-C", str(ROOT), "check-ignore", "--no-index", "--stdin"]
+    ignored = subprocess.run(check, input=asked, capture_output=True, text=True, check=False)
+    assert (ignored.returncode, ignored.stdout) == (1, "")

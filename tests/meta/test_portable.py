@@ -46,7 +46,7 @@ out, cache = sys.argv[1:]
 for limit in ("2", "3"):
     ran("run", "navgpt", "--on", "houses", "--model", "scripted:first", "--limit", limit,
         "--max-steps", "2", "--max-tokens", "1000000", "--cache", cache, "--out", out)
-from wayword.viewer.content import progress_of
+from wayword.viewer.library import progress_of
 assert progress_of(Path(out)).done == 3
 from wayword.models.middleware.cache import AnswerCache
 one, other = AnswerCache(Path(cache)), AnswerCache(Path(cache))

@@ -25,8 +25,8 @@ from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.worlds.household import expert
-from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
+from wayword.worlds.household.skills import PlannedReference
 
 
 class Detour(Expert):

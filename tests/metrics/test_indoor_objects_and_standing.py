@@ -33,7 +33,7 @@ def sought(split: Split) -> Judge:
     """
 
     def judge(places: str, *named: str, gold: str = "ABXBCD") -> dict[str, float]:
-        meant = ObjectReference("7_5_0", tuple(gold), object_id="5", seen_from=frozenset("CD"))
+        meant = ObjectReference("7_5_0", tuple(gold), object_id="5", visible_from=frozenset("CD"))
         task = Task(Episode("7_5_0", "Dust it.", "flat", {"viewpoint": places[0]}), meant)
         walk = trajectory_from_places("7_5_0", list(places), "viewpoint")
         stop, where = Decision(Action("stop", named)), {"viewpoint": places[-1]}
@@ -75,7 +75,7 @@ def test_where_the_object_is_at_the_start_every_step_is_too_many(sought: Judge) 
 
 
 def test_who_never_stops_names_nothing(split: Split) -> None:
-    meant = ObjectReference("1", ("C", "D"), object_id="5", seen_from=frozenset("D"))
+    meant = ObjectReference("1", ("C", "D"), object_id="5", visible_from=frozenset("D"))
     task = Task(Episode("1", "Dust it.", "flat", {"viewpoint": "C"}), meant)
     failed = Trajectory("1", start={}, ended="failed", error="no answer")
     babbling = trajectory_from_places("1", list("CD"), "viewpoint")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from itertools import product
-from math import inf, isnan, nan
+from math import comb, inf, isnan, nan
 
 import numpy as np
 import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
-from wayword.metrics import intervals
-from wayword.metrics.intervals import bootstrap, by_path, permutation_test
+from wayword.metrics.intervals import (
+    MOST_RESAMPLED,
+    Interval,
+    bootstrap,
+    by_path,
+    holm,
+    permutation_test,
+    rate_interval,
+)
 
 
 def test_about_95_of_100_intervals_hold_the_truth() -> None:
@@ -88,22 +95,22 @@ def test_clusters_must_match_the_episodes() -> None:
 
 def test_chance_alone_is_significant_one_time_in_twenty() -> None:
     differences = np.random.default_rng(5).normal(0.0, 1.0, (40, 800))
-    chances = np.array(permutation_test(differences, permutations=2_000))
+    chances = np.array([p for _, p in permutation_test(differences, permutations=2_000)])
     assert 0.03 <= (chances < 0.05).mean() <= 0.075
 
 
 def test_a_true_difference_is_found() -> None:
     differences = np.random.default_rng(6).normal(0.7, 1.0, (60, 1))
-    assert permutation_test(differences)[0] < 0.001
+    assert permutation_test(differences)[0][1] < 0.001
 
 
 def test_p_values_of_tiny_samples_are_those_of_counting() -> None:
     # Three pairs, all won by 1: of the 8 ways to swap them, 2 are as extreme (+++ and ---).
-    assert permutation_test(np.ones((3, 1)))[0] == pytest.approx(2 / 8, abs=0.02)
+    assert permutation_test(np.ones((3, 1)))[0][1] == pytest.approx(2 / 8, abs=0.02)
     # As one cluster they swap together, and both ways are as extreme.
-    assert permutation_test(np.ones((3, 1)), ["a", "a", "a"])[0] == 1.0
-    assert permutation_test(np.zeros((3, 1)))[0] == 1.0
-    assert isnan(permutation_test(np.full((3, 1), nan))[0])
+    assert permutation_test(np.ones((3, 1)), ["a", "a", "a"])[0][1] == 1.0
+    assert permutation_test(np.zeros((3, 1)))[0][1] == 1.0
+    assert isnan(permutation_test(np.full((3, 1), nan))[0][1])
 
 
 def test_episodes_cluster_by_path() -> None:
@@ -116,47 +123,17 @@ def test_episodes_cluster_by_path() -> None:
     assert by_path(tasks)[0] == by_path(tasks)[1]
 
 
-@pytest.mark.parametrize("clustered", [False, True])
-def test_parts_drawn_one_after_the_other_give_the_interval_of_all_at_once(
-    clustered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(5)
-    values = rng.normal(2.0, 1.0, (900, 3)) + np.arange(900)[:, None] / 300
-    values[::7, 1], values[5, 2] = np.nan, np.inf
-    clusters = [f"{n % 300}" for n in range(900)] if clustered else None
-    (whole, some, endless) = bootstrap(values, clusters)
-    monkeypatch.setattr(intervals, "TOGETHER", 64)
-    (parted, parted_some, parted_endless) = bootstrap(values, clusters)
-    assert parted.mean == pytest.approx(whole.mean, rel=1e-12)
-    assert parted_some.mean == pytest.approx(some.mean, rel=1e-12)
-    assert (parted.low, parted.high) == pytest.approx((whole.low, whole.high), abs=0.02)
-    assert parted.half == pytest.approx(whole.half, rel=0.1)
-    assert endless.mean == parted_endless.mean == np.inf
-    assert np.isnan(parted_endless.low)
-
-
 def test_a_permutation_test_is_seeded_and_turns_whole_clusters() -> None:
     differences = np.array([[1.0], [0.4], [2.0], [-0.7], [0.5], [0.1]])
     clusters = ["a", "b", "a", "b", "c", "c"]
-    (one,) = permutation_test(differences, clusters)
-    assert [one] == permutation_test(differences, clusters)
-    assert [one] != permutation_test(differences, clusters, seed=1)
+    ((interval, one),) = permutation_test(differences, clusters)
+    assert [(interval, one)] == permutation_test(differences, clusters)
+    assert [one] != [p for _, p in permutation_test(differences, clusters, seed=1)]
     sums = [3.0, -0.3, 0.6]
     every = [abs(sum(s * t for s, t in zip(sums, signs, strict=True)))
              for signs in product((-1, 1), repeat=3)]  # fmt: skip
     assert one == pytest.approx(np.mean([total >= 3.3 - 1e-9 for total in every]), abs=0.02)
-    assert permutation_test(differences)[0] < one, "episodes alone have more ways to differ"
-
-
-def test_what_a_part_is_drawn_is_what_its_share_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intervals, "_CELLS", 12)  # two resamples a chunk
-    shares = np.array([3, 0, 5, 7, 2])
-    drawn = list(intervals._draws(6, 5, np.random.default_rng(0), shares))
-    assert [len(chunk) for chunk in drawn] == [2, 2, 1]
-    weights = np.concatenate(drawn)
-    assert weights.dtype == np.float64
-    assert weights.sum(axis=1).tolist() == shares.tolist()
-    assert weights[:, 0].sum() > 0, "the first one is drawn too"
+    assert permutation_test(differences)[0][1] < one, "episodes alone have more ways to differ"
 
 
 def test_so_many_resamples_are_drawn_as_are_asked_for() -> None:
@@ -164,3 +141,81 @@ def test_so_many_resamples_are_drawn_as_are_asked_for() -> None:
     (few,), (many,) = bootstrap(values, resamples=2), bootstrap(values)
     assert few.half < many.half
     assert bootstrap(values, seed=0, resamples=2) == [few]
+
+
+RATES = np.linspace(0.02, 0.98, 97)
+
+
+@pytest.mark.parametrize("n", [10, 13, 18, 30, 75, 200])
+def test_a_rate_of_single_episodes_is_covered_at_any_rate(n: int) -> None:
+    # Exact: the binomial probabilities of the counts whose intervals hold the rate.
+    found = [rate_interval(np.repeat([1.0, 0.0], [k, n - k])) for k in range(n + 1)]
+    chances = np.array(
+        [[comb(n, k) * p**k * (1 - p) ** (n - k) for p in RATES] for k in range(n + 1)]
+    )
+    held = [[each.low <= p <= each.high for p in RATES] for each in found]
+    assert (chances * held).sum(axis=0).min() >= 0.95
+    assert found[0] == Interval(0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / n)))
+    assert found[n].high == 1.0
+    assert not found[1].is_symmetric
+    assert found[n // 2].is_symmetric
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize(("count", "size"), [(10, 3), (40, 10)])
+def test_a_rate_of_clusters_is_covered_however_alike_their_episodes_are(
+    count: int, size: int, alike: float
+) -> None:
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(count), size).tolist()
+    for p in (0.02, 0.05, 0.12, 0.5, 0.9, 0.98):
+        held = 0
+        for _ in range(300):
+            shared = rng.random(count) < p
+            own = rng.random((count, size)) < p
+            copies = rng.random((count, size)) < alike**0.5  # pairs of a cluster correlate so
+            values = np.where(copies, shared[:, None], own).ravel().astype(float)
+            found = rate_interval(values, clusters)
+            held += found.low <= p <= found.high
+        assert held >= 0.93 * 300, p
+
+
+def test_a_rate_of_clusters_counts_as_one_of_independent_episodes() -> None:
+    values = np.repeat([1.0, 0.0], [12, 18])
+    single = rate_interval(values[::3], range(10))
+    assert rate_interval(values, np.repeat(np.arange(10), 3).tolist()) == single
+    whole, mixed = rate_interval(values), rate_interval(values, [*range(10)] * 3)
+    assert (mixed.low, mixed.high) == pytest.approx((whole.low, whole.high), abs=0.01)
+    assert rate_interval(np.append(values, nan)) == whole
+    assert isnan(rate_interval(values, ["a"] * 30).low)
+
+
+def test_an_interval_of_a_difference_and_its_p_value_never_disagree() -> None:
+    rng, significant = np.random.default_rng(9), set()
+    for n in (7, 12, 30):
+        differences = rng.choice([-1.0, 0.0, 1.0], (n, 40), p=[0.1, 0.5, 0.4])
+        for found, p in permutation_test(differences, permutations=999):
+            assert (found.low <= 0.0 <= found.high) == (p >= 0.05), (n, found, p)
+            significant.add(p < 0.05)
+    assert significant == {True, False}
+    normal = rng.normal(0.0, 1.0, (25, 600))
+    held = [found.low <= 0.0 <= found.high for found, _ in permutation_test(normal)]
+    assert np.mean(held) >= 0.93
+    ((few, _),) = permutation_test(np.ones((5, 1)) + rng.random((5, 1)))
+    assert (few.low, few.high) == (-inf, inf), "five pairs can reject nothing"
+
+
+def test_p_values_of_several_tests_are_corrected() -> None:
+    assert holm([0.01, 0.04, nan, 0.03]) == pytest.approx([0.03, 0.06, nan, 0.06], nan_ok=True)
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+
+
+def test_of_many_episodes_the_interval_is_the_normal_one() -> None:
+    values = np.random.default_rng(8).exponential(2.0, (MOST_RESAMPLED + 2, 2))
+    values[:7, 1] = nan
+    resampled = bootstrap(values[:-2])
+    clustered = bootstrap(np.repeat(values, 2, axis=0), np.repeat(np.arange(len(values)), 2))
+    for normal, drawn, twice in zip(bootstrap(values), resampled, clustered, strict=True):
+        assert normal.low == pytest.approx(drawn.low, rel=0.005)
+        assert normal.high == pytest.approx(drawn.high, rel=0.005)
+        assert twice.half == pytest.approx(normal.half)

@@ -75,15 +75,6 @@ def test_company_changes_no_score(
 
 
 @given(graphs(), walks, walks)
-def test_one_alone_is_measured_as_in_a_batch_to_the_last_bit(
-    distances: Floats, walk: list[int], gold: list[int]
-) -> None:
-    alone = measure(paths.align_one(distances, walk, gold))
-    for key, values in scores(distances, [(walk, gold)]).items():
-        assert alone[key].tobytes() == values.tobytes(), key
-
-
-@given(graphs(), walks, walks)
 def test_dtw_is_the_textbook_recursion(distances: Floats, walk: list[int], gold: list[int]) -> None:
     table = np.full((len(walk) + 1, len(gold) + 1), np.inf)
     table[0, 0] = 0

@@ -116,14 +116,14 @@ GOOD = {"id": "7_0", "path": ["A"]}
     [
         ("7_0", "record 1: is not an object with an id and a trajectory"),
         ({"path": ["A"]}, "record 1: has none of the fields instr_id, id"),
-        ({"id": None, "path": ["A"]}, "record 1, field 'id': is no id: None"),
-        ({"id": True, "path": ["A"]}, "record 1, field 'id': is no id: True"),
-        ({"id": "", "path": ["A"]}, "record 1, field 'id': is no id: ''"),
+        ({"id": None, "path": ["A"]}, "record 1, field 'id': is not an id: None"),
+        ({"id": True, "path": ["A"]}, "record 1, field 'id': is not an id: True"),
+        ({"id": "", "path": ["A"]}, "record 1, field 'id': is not an id: ''"),
         (
             {"id": "9_0", "path": ["A"]},
-            "record 1, field 'id': '9_0' is no episode of made; did you",
+            "record 1, field 'id': '9_0' is not an episode of made; did you",
         ),
-        ({"instr_id": 9, "path": ["A"]}, "record 1, field 'instr_id': 9 is no episode of made"),
+        ({"instr_id": 9, "path": ["A"]}, "record 1, field 'instr_id': 9 is not an episode of made"),
         ({"id": "7_0", "path": ["A"]}, "record 1: predicts episode '7_0' again, after record 0"),
         ({"path_id": 7, "path": ["A"]}, "record 1: predicts episode '7_0' again, after record 0"),
         (
@@ -133,7 +133,7 @@ GOOD = {"id": "7_0", "path": ["A"]}
         ({"id": "8_0"}, "record 1: has none of the fields trajectory, path, actions"),
         ({"id": "8_0", "path": "CD"}, "record 1, field 'path': is not a list: 'CD'"),
         ({"id": "8_0", "path": []}, "record 1, field 'path': is empty"),
-        ({"id": "8_0", "path": ["C", "Q"]}, "record 1, field 'path': 'Q' is no place in flat"),
+        ({"id": "8_0", "path": ["C", "Q"]}, "record 1, field 'path': 'Q' is not a place in flat"),
         ({"id": "8_0", "path": ["C", 4]}, "field 'path', item 1: is neither a place nor"),
         ({"id": "8_0", "path": [["C", None, 0]]}, "field 'path', item 0: is neither a place nor"),
         ({"id": "8_0", "path": [[]]}, "field 'path', item 0: is neither a place nor"),
@@ -170,7 +170,7 @@ def test_json_lines_are_named_by_their_number(tmp_path: Path, dataset: Any) -> N
         ("p.json", b"{", "is not valid JSON"),
         ("p.json", b"\xff\xfe", "is not valid JSON"),
         ("p.json.gz", b"[]", "cannot be read"),
-        ("none.json", None, "cannot be read"),
+        ("none.json", None, "no such file"),
     ],
 )
 def test_a_bad_file_is_named_in_one_line(

@@ -123,7 +123,9 @@ def test_who_repeats_what_is_told_is_always_right(dataset: Any) -> None:
 
 
 def test_who_repeats_what_was_told_at_the_start_is_not() -> None:
-    trajectory, _ = play_in(SmallFlat(), ReActEmMem, repeated, max_steps=12, own_state="start")
+    trajectory, _ = play_in(
+        SmallFlat(), ReActEmMem, repeated, max_steps=12, own_state="start", menu="all"
+    )
     assert measure(trajectory)["state_heading"] < 1.0
 
 

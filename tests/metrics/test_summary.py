@@ -23,15 +23,14 @@ def test_scores_come_out_as_they_went_in() -> None:
     ]
     told = Scores.of(given)
     assert told.pairs() == [("", one) for one in given]
-    assert [type(one["calls"]) for _, one in told.pairs()] == [int] * 3
-    assert (told.whole, len(told)) == ({"calls"}, 3)
+    assert len(told) == 3
     assert told.column("cost").tolist() == [0.25, 0.5]
 
 
 def test_a_total_is_known_where_every_episode_has_it() -> None:
     told = Scores.of([{"calls": 3, "cost": 0.25, "steps": 2}, {"calls": 4, "steps": 2.5}])
     assert (told.total("calls"), type(told.total("calls"))) == (7, int)
-    assert (told.total("steps"), type(told.total("steps"))) == (4.5, float)
+    assert (told.total("cost"), told.total("steps")) == (None, 4.5)
     assert told.total("cost") is told.total("seconds") is None
 
 
@@ -80,24 +79,27 @@ def row(name: str, **told: float) -> Row:
 )
 def test_throughput_is_told_in_the_unit_that_has_digits(wall: float, rate: str) -> None:
     timed = replace(row("r", sr=0.5), totals={"wall_seconds": wall})
-    assert footnote([timed], (), ()).splitlines()[-1] == f"In all: {rate}."
+    assert footnote([timed]).splitlines()[-1] == f"In all: {rate}."
     nobody = replace(timed, n=0)
-    assert footnote([nobody], (), ()).splitlines()[-1] == f"In all: {wall:.1f} s."
+    assert footnote([nobody]).splitlines()[-1] == f"In all: {wall:.1f} s."
 
 
 def test_what_was_spent_names_its_row_where_there_are_several() -> None:
     first = replace(row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5})
     second = replace(row("b", sr=0.5), totals={"calls": 0, "cost": 0.0})
-    assert footnote([first, second], (), ()).splitlines()[2:] == [
+    assert footnote([first, second]).splitlines()[2:] == [
         "a: 1,200 calls, 7 prompt tokens, 0 written, $2.50."
     ], "a run that called no model spent nothing to speak of"
 
 
-@pytest.mark.parametrize(("mean", "told"), [(0.0, True), (1.0, True), (0.5, False)])
-def test_a_success_rate_that_never_varies_is_explained(mean: float, told: bool) -> None:
-    for key in ("sr", "tc", "success_visible", "lit"):
-        text = footnote([replace(row("r", **{key: mean}), success=key)], (), ())
-        assert ("where all n episodes agree" in text) == told, key
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+def test_a_rate_that_never_varies_has_an_interval_with_a_width(mean: float) -> None:
+    scores = [{"tc": mean, "spl": mean, "steps": 3.0}] * 20
+    values = summarize("r", scores, family="street", of=20).values
+    assert abs(values["tc"].high - values["tc"].low) == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert values["steps"].half == 0.0, "no rate: nothing bounds it"
+    half_done = [{"tc": 0.5}] * 20
+    assert summarize("r", half_done, family="street", of=20).values["tc"].half == 0.0
 
 
 def test_success_is_what_the_family_says() -> None:
@@ -105,7 +107,21 @@ def test_success_is_what_the_family_says() -> None:
     assert summarize("r", scores, family="street", of=2).success == "tc"
     assert summarize("r", scores, family="lamp", metrics=OWN, of=2).success == "sr"
     own = summarize("r", scores, family="lamp", metrics=OWN, of=2, success="lamps")
-    assert "where all n episodes agree" in footnote([own], (), ())
+    assert own.success == "lamps"
+
+
+def test_failed_episodes_are_also_given_as_zeros() -> None:
+    scores = [{"tc": 1.0, "spd": 0.0}] * 3 + [{"tc": 0.0, "spd": 4.0}]
+    row = summarize("r", scores, family="street", of=20, failed=4)
+    assert row.values["tc"].mean == 0.75
+    assert (
+        row.values["tc_failed_0"]
+        == summarize("r", [*scores, *[{"tc": 0.0}] * 4], family="street", of=20).values["tc"]
+    )
+    assert [m.label for m in row.metrics][:3] == ["TC", "TC (failed = 0)", "SPD"]
+    clustered = summarize("r", scores, family="street", of=20, failed=4, clusters="aabbccdd")
+    assert clustered.values["tc_failed_0"].half > clustered.values["tc"].half * 0.5
+    assert "tc_failed_0" not in summarize("r", scores, family="street", of=20).values
 
 
 def test_a_caveat_names_the_rows_that_not_all_share() -> None:
@@ -115,21 +131,21 @@ def test_a_caveat_names_the_rows_that_not_all_share() -> None:
         replace(row("b", sr=0.5), caveats=(shared, own)),
         replace(row("c", sr=0.5), caveats=(shared,), sees_answer=True),
     ]
-    lines = footnote(rows, (), ()).splitlines()
+    lines = footnote(rows).splitlines()
     assert f"Note: {shared}." in lines
     assert f"Note: a, b: {own}." in lines
-    assert "Shown the answer: c." in lines
+    assert "Upper bound (uses ground truth): c." in lines
 
 
 def test_trials_say_how_many_verdicts_were_told() -> None:
-    told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)], (), ())
-    none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)], (), ())
-    assert "2.2 trials an episode, the last one scored; a judge told how 1.5 of them ended." in told
+    told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)])
+    none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)])
+    assert "the last one scored; a judge revealed the outcome of 1.5 of them." in told
+    assert "2.2 trials an episode" in told
     assert "r: 2.0 trials an episode, the last one scored; none was judged." in none
 
 
 def test_metrics_without_room_are_listed() -> None:
-    sr, spl = columns("indoor")[:2]
-    text = footnote([row("r", sr=0.5)], (sr, spl), (sr,))
-    assert text.splitlines()[-1] == "Not shown for want of width: SPL. See --format json."
+    text = footnote([row("r", sr=0.5)], ["SPL"])
+    assert text.splitlines()[-1] == "Hidden columns (terminal too narrow): SPL. See --wide."
     assert math.isnan(Interval(0.5).low)

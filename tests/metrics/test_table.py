@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,10 +16,11 @@ import pytest
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
 from wayword.metrics import accounting
+from wayword.metrics.compare import mark_best
 from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.scoring import columns
 from wayword.metrics.summary import Row, summarize
-from wayword.metrics.table import fit, render, terminal
+from wayword.metrics.table import fit, labels, render, terminal
 
 Scores = list[dict[str, float]]
 
@@ -67,7 +69,7 @@ def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
 ) -> None:
     text = terminal(rows, width)
     assert max(map(len, text.splitlines())) <= width
-    body, _, missing = " ".join(text.split()).partition("Not shown for want of width:")
+    body, _, missing = " ".join(text.split()).partition("Hidden columns (terminal too narrow):")
     hidden = missing.partition(". See")[0].strip().split(", ")
     for metric in columns("indoor"):
         if metric.key in accounting.RARE | OF_OBJECTS:
@@ -93,11 +95,13 @@ def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Ro
         "failed": 2,
         "sees_answer": False,
     }
-    assert first["metrics"]["sr"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
+    clopper_pearson = {"mean": 0.5, "low": pytest.approx(0.0676, abs=1e-4)}
+    assert first["metrics"]["sr"] == {**clopper_pearson, "high": pytest.approx(0.9324, abs=1e-4)}
     assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}
     rare = accounting.RARE | OF_OBJECTS
     keys = [metric.key for metric in columns("indoor") if metric.key not in rare]
-    assert list(first["metrics"]) == keys
+    assert list(first["metrics"]) == ["sr", "sr_failed_0", *keys[1:]]
+    assert first["metrics"]["sr_failed_0"]["mean"] == pytest.approx(2 / 6)
     assert first["totals"]["cost"] == pytest.approx(0.04)
     assert first["totals"]["wall_seconds"] == 3.2
     assert first["totals"]["prompt_tokens"] == 48_000
@@ -110,7 +114,8 @@ def test_csv_has_a_column_for_each_bound(rows: Sequence[Row]) -> None:
     assert (first["run"], first["n"], first["of"], first["failed"]) == (
         "navgpt-a1b2", "4", "1021", "2",
     )  # fmt: skip
-    assert (float(first["sr"]), float(first["sr_low"]), float(first["sr_high"])) == (0.5, 0.0, 1.0)
+    bounds = [float(first[key]) for key in ("sr_low", "sr", "sr_high")]
+    assert bounds == pytest.approx([0.0676, 0.5, 0.9324], abs=1e-4)
     assert float(first["total_cost"]) == pytest.approx(0.04)
     assert (second["cost"], second["cost_low"], second["total_cost"]) == ("", "", "")
 
@@ -195,17 +200,64 @@ def test_latex_escapes_and_marks_the_best(rows: Sequence[Row]) -> None:
     lines = render([rows[0], *others], "latex").splitlines()
     assert lines[0].startswith(r"\begin{tabular}{llll")
     assert any(line.startswith(r"my\_run & navgpt & local:smollm2") for line in lines)
-    assert sum(r"\mathbf{" in line for line in lines) == 2  # a tie; none for one shown the answer
+    assert not any(r"\mathbf{" in line for line in lines), "a higher mean alone is not better"
 
 
 def test_latex_keeps_every_number_in_math_mode() -> None:
-    """A run of one episode has no interval, and its best mean is bold all the same."""
     one = summarize("one", [{"sr": 1.0, "prompt_tokens": 12345.0}], family="indoor", of=1)
-    two = summarize("two", [{"sr": 0.0, "prompt_tokens": 5.0}], family="indoor", of=1)
-    lines = render([one, two], "latex").splitlines()
+    lines = render([replace(one, best=frozenset({"sr"}))], "latex").splitlines()
     line = next(line for line in lines if line.startswith("one &"))
     assert r"& $\mathbf{100.0}$ &" in line
     assert r"$12{,}345$" in line
+
+
+def test_bold_is_what_is_significantly_better_than_all_others() -> None:
+    def scored(rate: float, seed: int) -> dict[str, dict[str, float]]:
+        draws = random.Random(seed)
+        return {f"{n}": {"sr": float(draws.random() < rate), "ne": 2.0} for n in range(60)}
+
+    runs = [scored(0.2, 0), scored(0.85, 1), scored(0.9, 2), scored(0.3, 3), scored(1.1, 4)]
+    rows = [
+        summarize(f"r{n}", [*run.values()], family="indoor", of=60) for n, run in enumerate(runs)
+    ]
+    shown = [*rows[:4], replace(rows[4], sees_answer=True)]
+    assert [row.best for row in mark_best(shown, runs)] == [frozenset()] * 5, "two are as good"
+    clear = [*shown[:2], *shown[3:]]
+    marked = mark_best(clear, [*runs[:2], *runs[3:]])
+    assert [sorted(row.best) for row in marked] == [[], ["sr"], [], []]
+    assert [sorted(row.best) for row in mark_best(rows[:1], runs[:1])] == [[]], "no rival"
+
+
+def test_rows_are_labelled_by_the_settings_in_which_they_differ(rows: Sequence[Row]) -> None:
+    free = replace(rows[0], settings={"decoding": "free", "shots": "2", "seed": "0"})
+    few = replace(free, settings={**free.settings, "shots": "0"})
+    other = replace(rows[1], settings={"decoding": "constrained", "seed": "0"})
+    assert labels([free, few]) == ["shots=2", "shots=0"]
+    assert labels([free, few, other]) == [
+        "decoding=free, shots=2", "decoding=free, shots=0", "decoding=constrained",
+    ]  # fmt: skip
+    assert labels([rows[0], rows[1]]) == ["", ""]
+    for form in ("rich", "json", "csv", "markdown", "latex"):
+        text = render([free, few, other], form)
+        for words in ("decoding=free", "shots=0", "decoding=constrained"):
+            assert words in text.replace("\n", "").replace(" ", ""), (form, words)
+    assert "With decoding=free a model may" in render([free, few, other])
+    assert "With decoding=free" not in render([free, few])
+
+
+def test_caveats_stand_in_every_form(rows: Sequence[Row]) -> None:
+    marked = [replace(rows[0], caveats=("walls are inferred", "shuffled")), *rows[1:]]
+    for form in ("rich", "json", "csv", "markdown", "latex"):
+        assert "walls are inferred" in render(marked, form), form
+        assert "walls are inferred" not in render(rows, form), form
+    assert render(marked, "csv").splitlines()[1].endswith(",walls are inferred; shuffled")
+
+
+def test_what_a_run_cost_in_all_stands_beside_the_cost_of_an_episode(rows: Sequence[Row]) -> None:
+    text = render(rows, "markdown")
+    assert "| Cost an episode $ | Cost in all $ |" in text
+    assert "| 0.0100 ± 0.0000 | 0.0400 |" in text
+    assert "Cost" not in render([summarize("r", [{"sr": 1.0}], family="indoor", of=1)], "markdown")
 
 
 def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequence[Row]) -> None:
@@ -223,11 +275,11 @@ def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequ
 def test_where_nothing_has_an_interval_the_table_says_why() -> None:
     scores = [{"sr": 0.0, "ne": 3.0}]
     one = summarize("one", scores, family="indoor", of=9)
-    assert "No intervals: they take at least two episodes." in terminal([one])
+    assert "No intervals: they need at least two episodes." in terminal([one])
     assert "±" not in terminal([one])
     paths = replace(
         summarize("p", scores * 3, family="indoor", of=9, clusters="aaa"), clustered="path"
     )
-    assert "No intervals: they take at least two paths." in terminal([paths])
+    assert "No intervals: they need at least two paths." in terminal([paths])
     none = summarize("none", [], family="indoor", of=9)
     assert "nterval" not in terminal([none])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from wayword.models.local import LocalModel, LocalSettings
+from wayword.models.middleware import budget
 from wayword.models.parts.weights import located
 
 
@@ -111,6 +112,12 @@ def serving() -> Serving:
 def reply() -> type[Reply]:
     """The kind of reply a fake server gives."""
     return Reply
+
+
+@pytest.fixture(autouse=True)
+def _no_stalled_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stops for a second lets no call of a younger episode out."""
+    monkeypatch.setattr(budget, "_STALL_S", 1e6)
 
 
 @pytest.fixture

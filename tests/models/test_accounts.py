@@ -11,15 +11,14 @@ import pytest
 from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import (
+    EPISODE,
     Account,
     LedgerRow,
     Meter,
     PaidModel,
     Totals,
-    play_as,
     rough_tokens,
     sending,
-    under_way,
 )
 from wayword.models.middleware.prices import Price
 from wayword.models.scripted import ScriptedModel
@@ -85,16 +84,16 @@ def test_a_limit_is_told_in_its_own_unit() -> None:
 
 def test_what_whole_episodes_took_is_expected_of_the_next() -> None:
     account = Account(max_tokens=100)
-    assert account.ended == []
+    assert account.estimate.ended == []
     played(account, 30)
     played(account, 10)
     played(account, 5, whole=False)
-    assert account.ended == pytest.approx([0.1, 0.3])
+    assert account.estimate.ended == pytest.approx([0.1, 0.3])
     account.expect([(20, 0.0), (60, 0.0)])
-    assert account.ended == pytest.approx([0.1, 0.2, 0.3, 0.6])
+    assert account.estimate.ended == pytest.approx([0.1, 0.2, 0.3, 0.6])
     account.expect((n * 7919 % 100_000 / 1000, 0.0) for n in range(100_000))
-    assert len(account.ended) <= 512
-    assert sum(account.ended) / len(account.ended) == pytest.approx(0.5, abs=0.2)
+    assert len(account.estimate.ended) <= 512
+    assert sum(account.estimate.ended) / len(account.estimate.ended) == pytest.approx(0.5, abs=0.2)
 
 
 def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
@@ -110,7 +109,7 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
         begun(account)  # it would be 115
     fourth.run(account.pay, 40, 0.0)  # more than was kept: nothing is owed to it, nor by it
     third.run(account.end, True)
-    assert account.ended == pytest.approx([0.05, 0.1, 0.3])
+    assert account.estimate.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
         begun(account)  # 85 are spent, and 18.75 would be kept
 
@@ -160,7 +159,7 @@ def test_without_a_limit_of_turns_the_one_that_took_most_may_be_at_its_half() ->
 def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
     """Ten turns at the mean of those so far, and four times that more while one is known."""
     account = Account(max_tokens=100_000)
-    account.turns = 10
+    account.estimate.limit = 10
     episodes = [begun(account) for _ in range(11)]
     episodes[0].run(account.pay, 400, 0.0)
     episodes[0].run(account.stepped)
@@ -179,24 +178,24 @@ def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
 
 def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
     account = Account(max_tokens=1000)
-    account.turns = 10
+    account.estimate.limit = 10
     for tokens in range(10, 19):
         episode = begun(account)
         for _ in range(5):
             episode.run(account.pay, tokens / 5, 0.0)
             episode.run(account.stepped)
         episode.run(account.end, True)
-    rest, deep = account._estimate.rests([]), 1 + 4 / 5**0.5
+    rest, deep = account.estimate.remaining_need([]), 1 + 4 / 5**0.5
     assert rest(Meter(99)) == pytest.approx(0.018)
     assert rest(Meter(99, 0.010, 5)) == pytest.approx(5 * 0.0028 * deep), "eight are longer"
     others = [Meter(n, 0.012) for n in range(5)]
     # ended: 3 of 10 by 12 tokens; five that go on count among those above
-    assert account._estimate.rests(others)(Meter(99)) == pytest.approx(10 * 0.0028 * deep)
+    assert account.estimate.remaining_need(others)(Meter(99)) == pytest.approx(10 * 0.0028 * deep)
 
 
 def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finish_it() -> None:
     account = Account(max_tokens=100)
-    account.turns = 10
+    account.estimate.limit = 10
     first, second, third = begun(account), begun(account), begun(account)
     first.run(account.pay, 10, 0.0)
 
@@ -221,16 +220,16 @@ def test_an_episode_s_calls_are_its_own() -> None:
     first, second = begun(account), begun(account)
     for episode, tokens in ((first, 20), (second, 5), (first, 20)):
         episode.run(account.pay, tokens, 0.0)
-    shares = [episode.run(under_way).share for episode in (first, second)]  # type: ignore[union-attr]
+    shares = [episode.run(EPISODE.get).share for episode in (first, second)]  # type: ignore[union-attr]
     assert shares == pytest.approx([0.4, 0.05])
     first.run(account.end, True)
-    assert (account.ended, first.run(under_way)) == ([0.4], None)
+    assert (account.estimate.ended, first.run(EPISODE.get)) == ([0.4], None)
     first.run(account.pay, 1, 0.0)
-    assert account.ended == [0.4]
-    first.run(play_as, second.run(under_way))
+    assert account.estimate.ended == [0.4]
+    first.run(EPISODE.set, second.run(EPISODE.get))
     first.run(account.pay, 10, 0.0)
     second.run(account.end, True)
-    assert account.ended == pytest.approx([0.05 + 0.1, 0.4])
+    assert account.estimate.ended == pytest.approx([0.05 + 0.1, 0.4])
 
 
 async def _settle() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.models.middleware import budget
 from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.middleware.cache import AnswerCache, CachedModel
 
@@ -71,7 +72,7 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
         [COSTS[costs](rng, turn) for turn in range(LENGTHS[lengths](rng))] for _ in range(200)
     ]
     account = Account(max_tokens=round(worth * mean(map(sum, episodes))))
-    account.turns = TURNS
+    account.estimate.limit = TURNS
     model, bills, queue = PaidModel(Billed(rng), account), {True: 0, False: 0}, iter(episodes)
 
     async def work() -> None:
@@ -96,7 +97,7 @@ def spent(lengths: str, costs: str, worth: int, concurrency: int, seed: int) -> 
             await asyncio.sleep(0)
 
     async def go() -> None:
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(600), asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(work())
 
@@ -120,9 +121,12 @@ def test_little_of_a_budget_goes_to_episodes_that_are_dropped() -> None:
     assert max(run.dropped for key, some in found.items() if key[1] >= 20 for run in some) < 0.3
 
 
-def test_an_episode_that_an_older_one_waits_for_goes_on(tmp_path: Path) -> None:
+def test_an_episode_that_an_older_one_waits_for_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both ask the same question: the older one waits for the younger one's answer, which the cache
     keeps, and the younger one for what the older one may still need."""
+    monkeypatch.setattr(budget, "_STALL_S", 0.1)
     account = Account(max_tokens=10_000)
     inner = PaidModel(Billed(random.Random(0)), account)
     model = CachedModel(inner, AnswerCache(tmp_path / "cache.db"))
@@ -132,7 +136,7 @@ def test_an_episode_that_an_older_one_waits_for_goes_on(tmp_path: Path) -> None:
         account.begin()
         _TOKENS.set(4000)
         await inner.complete("first", Sampling())
-        while not model._flying:
+        while not (model._flying or order):
             await asyncio.sleep(0.01)
         await model.complete("same", Sampling())
         order.append("older")
@@ -148,7 +152,7 @@ def test_an_episode_that_an_older_one_waits_for_goes_on(tmp_path: Path) -> None:
         account.end(True)
 
     async def both() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(600):
             await asyncio.gather(older(), younger())
         await model.aclose()
 
@@ -171,7 +175,7 @@ def test_a_budget_below_one_episode_is_spent_on_one(concurrency: int) -> None:
             calls[number] += 1
 
     async def go() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(600):
             await asyncio.gather(*map(work, range(concurrency)), return_exceptions=True)
 
     asyncio.run(go())

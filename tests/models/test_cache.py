@@ -26,7 +26,7 @@ from wayword.core.model import (
     TokenLogprob,
     Usage,
 )
-from wayword.models.middleware.cache import CLAIMED, AnswerCache, CachedModel
+from wayword.models.middleware.cache import CLAIM_SECONDS, AnswerCache, CachedModel
 from wayword.models.scripted import ScriptedModel
 
 
@@ -202,7 +202,7 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     command = [sys.executable, "-c", _WRITER, str(path)]
     running = [subprocess.Popen([*command, name]) for name in "abc"]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(600) for process in running] == [0, 0, 0]
     cache = AnswerCache(path)
     assert all(cache.get(f"{name}-{i}") == {"i": i} for name in "abc" for i in range(200))
     cache.close()
@@ -247,7 +247,7 @@ def test_a_file_that_breaks_later_stops_no_run(tmp_path: Path) -> None:
     asked = [("x", Sampling()), ("y", Sampling()), ("x", Sampling())]
     assert asyncio.run(_texts(model, *asked)) == ["0", "1", "2"]
     assert len(model.warnings) == 2
-    assert any("could not keep an answer (no such table" in line for line in model.warnings)
+    assert any("could not store an answer (no such table" in line for line in model.warnings)
 
 
 def test_an_answer_that_another_process_gives_between_look_and_claim_is_used(
@@ -298,7 +298,7 @@ def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None
     name, since = owner.format(host=socket.gethostname()), time.time()
     cache._db.execute("INSERT INTO claims VALUES ('k', ?, ?)", (name, since))
     assert cache.claim("k") is owner.startswith("9")
-    cache._db.execute("INSERT INTO claims VALUES ('old', ?, ?)", (name, since - CLAIMED - 1))
+    cache._db.execute("INSERT INTO claims VALUES ('old', ?, ?)", (name, since - CLAIM_SECONDS - 1))
     assert cache.claim("old")
     assert cache.claim("old")  # its own
     cache.release("old")

@@ -162,7 +162,7 @@ def test_what_settings_and_environment_put_into_the_head_is_sent(
 
 
 def test_an_address_that_is_none_is_not_tried_again() -> None:
-    with pytest.raises(ModelError, match=r"no connection to .*: it is no address") as caught:
+    with pytest.raises(ModelError, match=r"no connection to .*: not a valid address") as caught:
         asyncio.run(_model("http://a b:x/v1").complete(HELLO, Sampling()))
     assert caught.value.fatal
     assert not caught.value.retryable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.models.parts.decoding import choice_grammar, continued, longest, tightened
+from wayword.models.parts.decoding import choice_grammar, close_schema, continued, longest
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:
@@ -18,7 +18,7 @@ def test_every_object_is_closed_and_free_white_space_is_off() -> None:
         },
         "$defs": {"open": {"type": "object", "additionalProperties": True}},
     }
-    closed = tightened(schema)
+    closed = close_schema(schema)
     assert closed["additionalProperties"] is False
     assert closed["x-guidance"] == {"whitespace_flexible": False}
     assert closed["properties"]["inner"]["items"]["additionalProperties"] is False
@@ -29,11 +29,11 @@ def test_every_object_is_closed_and_free_white_space_is_off() -> None:
 
 
 def test_hosted_servers_get_no_key_they_would_refuse() -> None:
-    assert "x-guidance" not in tightened({"type": "object"}, guidance=False)
+    assert "x-guidance" not in close_schema({"type": "object"}, guidance=False)
 
 
 def test_a_property_called_properties_is_a_property() -> None:
-    closed = tightened({"properties": {"properties": {"type": "integer"}}})
+    closed = close_schema({"properties": {"properties": {"type": "integer"}}})
     assert closed["properties"] == {"properties": {"type": "integer"}}
 
 

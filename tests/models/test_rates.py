@@ -86,7 +86,7 @@ def test_a_few_seconds_worth_of_requests_go_at_once(
 
 
 def test_a_negative_rate_is_refused() -> None:
-    with pytest.raises(ValueError, match="a rate limit is positive, or 0 for none"):
+    with pytest.raises(ValueError, match="a rate limit must be positive, or 0 for none"):
         Limiter(-1)
 
 
@@ -173,7 +173,7 @@ def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
     asked(lasting)
     error = asked(lasting)
     assert isinstance(error, ModelError)
-    assert "away for 10 minutes" in str(error)
+    assert "unavailable for 10 minutes" in str(error)
     wrong = ModelError("400")
     model = RetryingModel(Failing(None, *[busy] * 4, wrong), policy)
     asked(model)
@@ -181,7 +181,7 @@ def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
 
 
 def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:
-    policy = RetryPolicy(sleep=clock.sleep, clock=clock, strikes=3)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, max_failures=3)
     bad = ModelError("nonsense")
     inner = Failing(bad, bad, None, bad)
     model = RetryingModel(inner, policy)

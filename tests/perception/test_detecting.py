@@ -111,8 +111,8 @@ def test_captions_name_the_largest_things_once() -> None:
 def test_unknown_names_and_numbers_are_refused() -> None:
     with pytest.raises(UsageError, match="no detector is called 'yolov9'"):
         detector_named("yolov9")
-    with pytest.raises(UsageError, match="no number 'rcall'; did you mean 'recall'"):
+    with pytest.raises(UsageError, match="no setting 'rcall'; did you mean 'recall'"):
         detector_named("glip", rcall=0.5)
-    with pytest.raises(UsageError, match="recall must lie in 0 to 1"):
+    with pytest.raises(UsageError, match="recall must be at most"):
         detector_named("glip", recall=1.5)
     assert detector_named("glip", recall=0.5).name == "simulated:glip,recall=0.5"

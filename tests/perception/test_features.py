@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError
-from wayword.perception.landmarks import FRONT, REAR, FeatureArchive, visible
-from wayword.perception.opening import recorded_scorer
+from wayword.perception.landmarks import FRONT, REAR, FeatureArchive, recorded_scorer, visible
 
 
 @pytest.fixture

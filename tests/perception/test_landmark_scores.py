@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from wayword.perception.landmarks import (
     Scores,
     Standard,
     StandardisedScorer,
+    recorded_scorer,
     visible,
 )
-from wayword.perception.opening import neural_scorer, recorded_scorer
+from wayword.perception.networks.matching import neural_scorer
 
 TRAINING = {"a park": [0.1, 0.2, 0.3], "Staples": [0.2, 0.2, 0.2]}
 
@@ -172,8 +174,13 @@ def test_a_bad_record_is_named(tmp_path: Path, line: str, told: str) -> None:
 def test_missing_files_and_settings_end_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="set scores_file"):
         recorded_scorer("")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="No such file or directory"):
         recorded_scorer(str(tmp_path / "none.jsonl"))
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="Not a directory"):
+        recorded_scorer(str(tmp_path / "file" / "scores.jsonl"))
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert recorded_scorer(str(tmp_path / "pipe.jsonl")).name == "recorded:pipe.jsonl"
     with pytest.raises(UsageError, match="set images=FOLDER and nodes=FILE"):
         neural_scorer("any", "", "")
     with pytest.raises(UsageError, match="no such folder"):

@@ -69,9 +69,13 @@ def eye(monkeypatch: pytest.MonkeyPatch) -> Fake:
     return fake
 
 
-def test_a_box_is_where_the_thing_is(eye: Fake) -> None:
-    lamp, red, vase = EyeDetector("owlv2:x", ("lamp", "vase", "red vase")).detect(view())
-    assert [one.name for one in (lamp, red, vase)] == ["lamp", "red vase", "vase"]
+@pytest.mark.parametrize(
+    ("network", "names"),
+    [("detr", ["lamp", "red vase", "vase"]), ("owlv2", ["lamp", "vase"])],
+)
+def test_a_box_is_where_the_object_is(eye: Fake, network: str, names: list[str]) -> None:
+    lamp, *_, vase = detections = EyeDetector(f"{network}:x").detect(view())
+    assert [one.name for one in detections] == names
     assert lamp.bearing == pytest.approx(20.0, abs=0.1)
     assert lamp.width == pytest.approx(10.0, abs=0.1)
     assert lamp.distance == pytest.approx(1.0, abs=0.02)
@@ -85,7 +89,7 @@ def test_a_grounder_is_asked_for_the_phrase_itself(eye: Fake) -> None:
     assert EyeDetector("groundingdino:x").ground(view(), "blue door") is None
 
 
-def test_a_grounder_without_names_looks_for_indoor_things(eye: Fake) -> None:
+def test_a_grounder_detects_indoor_things(eye: Fake) -> None:
     EyeDetector("owlv2:x").detect(view())
     assert "armchair" in eye.asked[0]
 

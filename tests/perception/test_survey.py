@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
+from wayword.agents.navgpt.agent import one_sentence
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache
-from wayword.perception.opening import EYES, Kind, open_detector, open_eye
+from wayword.perception.networks import EYES, Kind, open_detector, open_eye
 from wayword.perception.panorama import LAYOUTS, direction, layout
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
-from wayword.perception.survey import Memory, Surveyor, things
+from wayword.perception.survey import Memory, Surveyor, merge
 from wayword.runs import perceive as perceiving
 from wayword.runs.perceive import Perceiving, perceive
 
@@ -105,13 +106,13 @@ def test_a_thing_in_several_views_is_one_thing_at_its_true_heading() -> None:
     surveyor = Surveyor(chosen, None, eyes, eyes)
     looks = asyncio.run(surveyor.look(room(22.5)))  # on the border of two views
     assert sum(box.name == "lamp" for look in looks for box in look.boxes) >= 2
-    found = {thing.name: thing for thing in things(looks, chosen)}
+    found = {thing.name: thing for thing in merge(looks, chosen)}
     assert set(found) == {"lamp", "plant"}
     assert found["lamp"].heading == pytest.approx(22.5, abs=4.0)
     assert found["plant"].heading == pytest.approx(180.0, abs=1.0)
     assert found["plant"].elevation == pytest.approx(0.0, abs=1.0)
     assert found["plant"].distance == 2.5
-    assert things(looks, chosen, within=2.0) == []
+    assert merge(looks, chosen, within=2.0) == []
 
 
 def test_box_centres_and_directions_agree() -> None:
@@ -127,14 +128,17 @@ def test_the_files_are_navgpts_and_read_back(
     done = run(
         Perceiving(folder, out, captioner="x", detector="x", depth="x", norths=norths, scan="home")
     )
-    assert (done.places, done.views, done.found) == (2, 48, 4)
+    assert (done.places, done.views, done.objects) == (2, 48, 4)
     percept = RecordedPerceiver(out, pack_sightings(out)).perceive("home", "hall")
     assert len(percept.sectors) == 8
     seen = {s.name: s for sector in percept.sectors for s in sector.sightings}
     assert seen["lamp"].heading == pytest.approx(140.0, abs=1.0)  # 50° right of east
     assert seen["lamp"].distance == 2.5
     assert "mean brightness" in percept.sectors[3].caption
-    assert percept.summary == ""  # no model was given that could sum the place up
+    words, _, rest = percept.summary.partition("mean brightness")
+    assert words == "The scene from the viewpoint is a place with "
+    assert rest
+    assert one_sentence(percept.summary) == percept.summary
     page = (out / "index.html").read_text()
     assert "boxes/hall.jpg" in page
     with Pillow.open(out / "boxes" / "hall.jpg") as sheet:
@@ -160,7 +164,7 @@ def test_a_second_run_asks_nothing(folder: Path, tmp_path: Path, eyes: ColourEye
     written = (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes()
     looked = eyes.looked
     second = run(plan)
-    assert (first.asked, second.asked, eyes.looked) == (96, 0, looked)
+    assert (first.computed, second.computed, eyes.looked) == (96, 0, looked)
     assert (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes() == written
 
 
@@ -172,7 +176,7 @@ def test_a_run_that_was_broken_off_goes_on(folder: Path, tmp_path: Path, eyes: C
     assert not (tmp_path / "seen" / "objects_list").exists()  # whole files or none
     eyes.fail_after = 10**9
     before = eyes.looked
-    assert run(plan).asked == 48 - before
+    assert run(plan).computed == 48 - before
 
 
 def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
@@ -182,10 +186,10 @@ def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
         surveyor = Surveyor(layout("discussnav12"), eyes, memory=memory)
         asyncio.run(surveyor.look(room(10.0)))
         asyncio.run(surveyor.look(room(20.0)))
-        assert memory.asked == 24
+        assert memory.requests == 24
         eyes.name = "colours 2"
         asyncio.run(surveyor.look(room(20.0)))
-        assert memory.asked == 36
+        assert memory.requests == 36
 
 
 def test_merging_and_summing_up_are_the_models(
@@ -213,9 +217,9 @@ def test_text_on_the_page_is_data(folder: Path, tmp_path: Path, eyes: ColourEyes
 
 def test_bad_input_is_one_line(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
     out = tmp_path / "seen"
-    with pytest.raises(UsageError, match="give a --captioner"):
+    with pytest.raises(UsageError, match="add --captioner"):
         Perceiving(folder, out)
-    with pytest.raises(UsageError, match="velma5 looks ahead only"):
+    with pytest.raises(UsageError, match="velma5 only looks ahead"):
         run(Perceiving(folder, out, "velma5", captioner="x"))
     with pytest.raises(UsageError, match="no such folder"):
         run(Perceiving(tmp_path / "nowhere", out, captioner="x"))
@@ -224,7 +228,7 @@ def test_bad_input_is_one_line(folder: Path, tmp_path: Path, eyes: ColourEyes) -
         run(Perceiving(folder, out, captioner="x"))
     norths = tmp_path / "norths.json"
     norths.write_text('{"hall": "east"}')
-    with pytest.raises(DataError, match="field 'hall': is no heading"):
+    with pytest.raises(DataError, match="field 'hall': must be a heading"):
         run(Perceiving(folder, out, captioner="x", norths=norths))
 
 
@@ -238,7 +242,7 @@ def test_tags_come_after_what_has_a_box(tmp_path: Path) -> None:
     chosen = layout("discussnav12")
     eyes = ColourEyes()
     looks = asyncio.run(Surveyor(chosen, None, eyes, None, Tags()).look(room(30.0)))
-    found = [thing for thing in things(looks, chosen) if abs(thing.heading - 30.0) < 5.0]
+    found = [thing for thing in merge(looks, chosen) if abs(thing.heading - 30.0) < 5.0]
     assert [(thing.name, thing.score > 0) for thing in found] == [("lamp", True), ("carpet", False)]
 
 

@@ -43,7 +43,7 @@ def test_published_answers_are_true_of_the_kitchen(data: Path, split: str) -> No
         task, question = dataset.tasks[number], asked[number]
         world = dataset.world(task.episode)
         world.reset(task.episode)
-        thing = question.thing.lower()
+        thing = question.item.lower()
         place = {"GarbageCan": "garbage_can"}.get(question.place, question.place.lower())
         assert wanted(task).answer == question.answer
         assert true_answer(world, question.kind, thing, place) == question.answer
@@ -58,8 +58,10 @@ def test_the_expert_sees_what_it_answers(data: Path) -> None:
         assert actions[-1].arguments == (question.answer,)
         assert len(actions) <= dataset.max_steps
         me = world.house.actors["agent"]
-        types = [world.house.things.type(i) for i in range(world.house.things.objects)]
-        known = sum(me.known[i] for i, kind in enumerate(types) if kind == question.thing.lower())
+        types = [world.house.entities.type(i) for i in range(world.house.entities.objects)]
+        known = sum(
+            me.discovered[i] for i, kind in enumerate(types) if kind == question.item.lower()
+        )
         if question.kind == "counts":
             assert known == int(question.answer)
 
@@ -88,7 +90,7 @@ def test_kinds_and_missing_files_are_named(data: Path) -> None:
     assert len(dataset.tasks) == 800
     assert {wanted(task).kind for task in dataset.tasks[:5]} == {"counts"}
     assert next(iter(dataset.files)).endswith("data_counting/combined.csv.gz")
-    with pytest.raises(UsageError, match="needs data"):
+    with pytest.raises(UsageError, match="needs its data"):
         InteractiveQuestions("train")
     if not (data / "iqa" / "questions" / "val" / "unseen_scenes").exists():
         with pytest.raises(DataError, match="unseen_kitchens asks other questions"):

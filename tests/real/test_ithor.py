@@ -12,7 +12,7 @@ from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.sources import ithor
-from wayword.datasets.sources.thor import carrier, moved, preposition
+from wayword.datasets.sources.thor import find_holder, move_record, preposition
 from wayword.worlds.household.house import Fail, House
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.verbs import Body
@@ -37,7 +37,7 @@ def out_of_reach(folder: Path, name: str) -> tuple[int, int]:
     missed = 0
     for i in things:
         try:
-            trip.to_thing(i, None)
+            trip.nearest_goal(i)
         except Fail:
             missed += 1
     return len(things), missed
@@ -60,7 +60,7 @@ def test_boxes_agree_with_the_published_relations(data: Path) -> None:
         for thing in records:
             told = there & set(thing.parents)
             if thing.pickupable and told:
-                under = carrier(thing, receptacles)
+                under = find_holder(thing, receptacles)
                 judged += 1
                 agree += under is not None and under.id in told
     assert judged == 1725
@@ -81,7 +81,7 @@ def test_every_knob_and_tap_works_something(data: Path) -> None:
 def test_rooms_are_named_by_their_number(data: Path) -> None:
     rooms = [ithor.scene(data, f"FloorPlan{n}").rooms[0].name for n in (1, 201, 301, 401)]
     assert rooms == ["kitchen", "living room", "bedroom", "bathroom"]
-    with pytest.raises(UsageError, match="names no iTHOR scene"):
+    with pytest.raises(UsageError, match="is not an iTHOR scene"):
         ithor.room_of("FloorPlan500")
     with pytest.raises(DataError, match=r"scene 'FloorPlan31': is not there; did you mean"):
         ithor.scene(data, "FloorPlan31")
@@ -91,7 +91,9 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     name = "FloorPlan1"
     records = {record.label: record for record in ithor.records(data, name)}
     apple, fridge = records["Apple"], records["Fridge"]
-    inside = moved(replace(apple, flags=apple.flags | {"isDirty"}), fridge.centre, apple.heading)
+    inside = move_record(
+        replace(apple, flags=apple.flags | {"isDirty"}), fridge.centre, apple.heading
+    )
     listed = [inside if record is apple else record for record in ithor.records(data, name)]
     scene = ithor.from_records(data, name, tuple(listed))
     shared, own = ithor.layout(data, name), ithor.layout(data, name, scene)
@@ -114,7 +116,7 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
 def test_moved_furniture_has_a_layout_of_its_own(data: Path) -> None:
     name = "FloorPlan1"
     fridge = next(r for r in ithor.records(data, name) if r.label == "Fridge")
-    away = moved(fridge, (0.0, 1.0, 0.0), fridge.heading)
+    away = move_record(fridge, (0.0, 1.0, 0.0), fridge.heading)
     listed = [away if record is fridge else record for record in ithor.records(data, name)]
     scene = ithor.from_records(data, name, tuple(listed))
     assert ithor.layout(data, name, scene).panels is not ithor.layout(data, name).panels
@@ -122,9 +124,9 @@ def test_moved_furniture_has_a_layout_of_its_own(data: Path) -> None:
 
 def test_closed_gaps_join_the_floor_and_starts_snap_to_it(data: Path) -> None:
     cells = ithor.cells(data, "FloorPlan29")
-    assert cells.added == 2
+    assert cells.inferred_count == 2
     assert len(cells.main) == len(cells.places) == 67
     (x, y), away = ithor.start(data, "FloorPlan29", cells.main[5][0] + 0.1, cells.main[5][1])
     assert (x, y) == cells.main[5]
     assert away == pytest.approx(0.1)
-    assert sum(ithor.cells(data, name).added for name in ithor.names(data)) == 7
+    assert sum(ithor.cells(data, name).inferred_count for name in ithor.names(data)) == 7

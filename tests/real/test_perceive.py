@@ -33,8 +33,8 @@ def test_photographs_become_observation_files(data: Path, ssd: str, tmp_path: Pa
         shutil.copy(data / "panoramas" / f"{name}.jpg", folder)
     plan = Perceiving(folder, out, detector=ssd)
     done = perceive(plan, lambda name, number, count: None)
-    assert (done.places, done.views, done.asked) == (2, 48, 48)
-    assert done.found >= 2
+    assert (done.places, done.views, done.computed) == (2, 48, 48)
+    assert done.objects >= 2
 
     perceiver = RecordedPerceiver(out, pack_sightings(out))
     things = {
@@ -52,4 +52,4 @@ def test_photographs_become_observation_files(data: Path, ssd: str, tmp_path: Pa
     assert ((red > green + 60) & (red > blue + 90)).sum() > 200
 
     again = perceive(plan, lambda name, number, count: None)
-    assert (again.asked, again.found) == (0, done.found)
+    assert (again.computed, again.objects) == (0, done.objects)

@@ -64,9 +64,9 @@ def test_requests_name_what_the_world_calls_so_from_the_start(val: Rearrangement
         world.reset(task.episode)
         words = task.episode.instruction.lower()
         for goal in reference.goals:
-            i = world.layout.index[goal.thing]
+            i = world.layout.index[goal.object]
             lid = "pickupable" not in world.scene.objects[i].affordances
-            named = [goal.thing] if lid or not goal.receptacle else [goal.thing, goal.receptacle]
+            named = [goal.object] if lid or not goal.receptacle else [goal.object, goal.receptacle]
             assert all(str(world.name("agent", name)) in words for name in named)
 
 
@@ -89,5 +89,5 @@ def test_a_split_that_is_not_there_is_named(data: Path) -> None:
     if not (data / "rearrangement" / "2021_test.json.gz").exists():
         with pytest.raises(DataError, match=r"2021_test\.json.*no such file"):
             Rearrangement("2021_test", data)
-    with pytest.raises(UsageError, match="needs data"):
+    with pytest.raises(UsageError, match="needs its data"):
         Rearrangement("2021_val")

@@ -88,7 +88,7 @@ def test_every_target_type_can_be_grounded_in_its_scene(split: str, data: Path) 
         place = dataset.place(task.episode.scene)
         named = {
             thing.id
-            for thing in place.surfaces.things
+            for thing in place.surfaces.objects
             if fits(words, _shown(thing.id, thing.type, place.words[thing.id]))
         }
         assert named == reference.targets, (task.episode.id, words)

@@ -21,7 +21,7 @@ from wayword.datasets.sources.teach import (
     read_classes,
     read_definitions,
 )
-from wayword.worlds.household.errands import PlannedReference
+from wayword.worlds.household.skills import PlannedReference
 
 pytestmark = pytest.mark.real
 COUNTS = {
@@ -37,8 +37,8 @@ def test_the_restated_tasks_are_the_published_ones(data: Path) -> None:
         mine = own[name]
         assert definition.components == mine.components
         assert definition.relations == mine.relations
-        assert (definition.number, definition.nparams) == (mine.number, mine.nparams)
-        assert definition.anchor == mine.anchor
+        assert (definition.task_id, definition.task_nparams) == (mine.task_id, mine.task_nparams)
+        assert (definition.task_anchor_object or "") == (mine.task_anchor_object or "")
 
 
 def test_the_classes_of_generated_homes_are_parts_of_the_published_ones(data: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from helpers.gold_actions import gold_actions
 from helpers.small_street import GOLDEN, play
-from wayword.agents.velma.agent import VelmaSettings, tidy
+from wayword.agents.velma.agent import VelmaSettings, tidy_landmarks
 from wayword.core.action import Decision
-from wayword.datasets.map2seq import Map2seq
+from wayword.datasets.touchdown import Map2seq
 from wayword.worlds import street
 
 pytestmark = pytest.mark.real
@@ -59,7 +59,7 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_pa
         where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
         world.step("agent", next(a for a in world.action_space("agent").listed if a.name == word))
-    names = tidy(task.episode.extra["landmarks"]).names
+    names = tidy_landmarks(task.episode.extra["landmarks"]).names
     scores = synthetic_scores(tmp_path, places, list(names))
     settings = VelmaSettings(shots=0, scores="recorded", scores_file=str(scores))
     _, script = play(First(map2seq), [*words[1:], "stop"], settings, max_steps=GOLD_STEPS + 1)
@@ -116,7 +116,7 @@ def test_several_steps_come_from_one_completion(map2seq: Map2seq) -> None:
 
 
 def test_recorded_landmark_lists_are_read_for_every_route(map2seq: Map2seq) -> None:
-    kept = [tidy(task.episode.extra["landmarks"]) for task in map2seq.tasks]
+    kept = [tidy_landmarks(task.episode.extra["landmarks"]) for task in map2seq.tasks]
     assert len(kept) == 800
     assert not any(landmarks.ignored for landmarks in kept)
     counts = [len(landmarks.names) for landmarks in kept]

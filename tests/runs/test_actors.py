@@ -89,7 +89,7 @@ def test_an_actor_may_have_a_model_of_its_own(tmp_path: Path) -> None:
 
 def test_a_model_is_needed_by_those_who_ask_one() -> None:
     flat = TwoInAFlat()
-    with pytest.raises(UsageError, match="act asks a language model"):
+    with pytest.raises(UsageError, match="act needs a language model"):
         open_agent(plan("random", actors={"bob": "act"}), flat)
     open_agent(plan("act", actors={"ann": "random", "bob": "random"}), flat)
     own = {"models": {"bob": FIRST}}
@@ -101,8 +101,11 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"actors": {"bobb": "random"}}, "nobody in flat is called 'bobb'; did you mean 'bob'"),
-        ({"settings": {"actors": {"eve": {"steps": 1}}}}, "called 'eve'; there are: ann, bob"),
+        ({"actors": {"bobb": "random"}}, "flat has no actor 'bobb'; did you mean 'bob'"),
+        (
+            {"settings": {"actors": {"eve": {"steps": 1}}}},
+            "has no actor 'eve'; there are: ann, bob",
+        ),
         ({"settings": {"actors": {"bob": "steps"}}}, "write actors.bob.KEY=VALUE"),
         ({"settings": {"actors": {"bob": {"step": 1}}}}, "random has no setting 'step'"),
         ({"actors": {"bob": "navgpt"}}, "navgpt acts in indoor worlds, and flat is household"),

@@ -80,6 +80,22 @@ def test_run_ends_in_a_table_and_the_folder(tmp_path: Path) -> None:
     assert done.stdout.rstrip().endswith(str(out))
 
 
+@pytest.mark.local_model
+def test_the_demo_ends_in_ten_lines_that_name_the_pages_to_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = wayword("demo", "--episodes", 1)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.strip().splitlines()) <= 10
+    assert re.search(r"houses, 1 of 180: SR % +towns, 1 of 200: TC %\noracle +100", done.stdout)
+    pages = re.findall(r"file://(\S+)", done.stdout)
+    assert len(pages) == 2
+    assert all(Path(page).is_file() for page in pages)
+    (tables,) = re.findall(r"All metrics: (\S+)\. ", done.stdout)
+    assert "walker" in Path(tables).read_text(encoding="utf-8")
+
+
 def test_a_language_model_is_a_partner_by_one_switch(tmp_path: Path) -> None:
     """The scripted commander and a model that follows it talk, and a command is carried out."""
     turns = [
@@ -125,7 +141,9 @@ def test_a_folder_is_found_again_without_naming_it(
 def test_table_as_json_gives_rates_as_fractions_with_intervals(runs: Path) -> None:
     told = json.loads(wayword("table", runs, "--format", "json").stdout)
     by_agent = {row["agent"]: row for row in told["rows"]}
-    assert by_agent["oracle"]["metrics"]["sr"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert by_agent["oracle"]["metrics"]["sr"] == {
+        "mean": 1.0, "low": pytest.approx(0.025 ** (1 / 12)), "high": 1.0,
+    }  # fmt: skip
     assert by_agent["oracle"]["metrics"]["spl"]["mean"] == pytest.approx(1.0)
     assert 0 <= by_agent["random"]["metrics"]["sr"]["mean"] < 1
     assert by_agent["random"]["n"] == 12
@@ -175,30 +193,55 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         (("run", "navgtp"), "did you mean 'navgpt'"),
         (("run", "navgpt"), "add --model"),
         (("run", "navgpt", "--model", "local:nonesuch"), "local:nonesuch"),
-        (("run", "navgpt", "--model", "smollm2"), "kind:name"),
+        (("run", "navgpt", "--model", "gpt-5-mini"), "did you mean 'openai:gpt-5-mini'?"),
         (("run", "random", "--on", "hauses"), "did you mean 'houses'"),
         (("run", "random", "--on", "houses:tset"), "did you mean 'test'"),
         (("run", "random", "--set", "step=2"), "did you mean 'steps'"),
-        (("run", "random", "--set", "steps=many"), "steps='many'"),
+        (("run", "random", "--set", "steps=many"), "steps must be a whole number, got 'many'"),
         (("run", "random", "--set", "steps"), "write key=value"),
         (("run", "random", "--limit", "0"), "limit must be at least 1"),
         (("run", "random", "--concurrency", "100000000"), "concurrency must be at most 10,000"),
         (("run", "random", "--workers", "100000000"), "workers must be at most 10,000"),
         (
             ("run", "random", "--sweep", "seed=" + ",".join(map(str, range(20_000)))),
-            "20,000 runs in one sweep are more than 1,000; give fewer values",
+            "a sweep must have at most 1,000 runs, got 20,000; give fewer values",
         ),
-        (("run", "random", "--seeds", "20000"), "20,000 runs in one sweep are more than 1,000"),
+        (("run", "random", "--seeds", "20000"), "a sweep must have at most 1,000 runs, got 20,000"),
         (("run", "random", "--shard", "5/4"), "--shard 5/4"),
         (("run", "random", "--config", "none.yaml"), "none.yaml"),
         (("run", "oracle", "--on", "r2r:val_seen", "--data", "/none"), "/none"),
         (("table", "/none"), "/none"),
         (("score", "/none.json", "--on", "houses"), "/none.json"),
-        (("list", "robots"), "robots"),
+        (("list", "agnts"), "did you mean 'agents'?"),
+        (("run",), "missing argument 'agent'; see wayword run --help"),
+        (
+            ("run", "random", "--limit", "ten"),
+            "invalid value for '--limit': is not a valid integer",
+        ),
+        (("run", "random", "--lmit", "3"), "no such option: --lmit (Possible options: --limit)"),
+        (("table", "x", "--format", "xls"), "'xls' is not one of 'rich', 'json'"),
+        (("runz",), "no such command 'runz'"),
+        (("view", "x", "--with", "none.py"), "'none.py' does not exist"),
+        (
+            ("run", "velma", "--model", "scripted:first"),
+            "velma acts in street worlds, and houses is",
+        ),
     ],
 )
 def test_a_mistake_is_answered_in_one_line(words: tuple[str, ...], told: str) -> None:
     assert told in complaint(*words)
+
+
+def test_an_error_in_a_file_of_the_user_names_file_and_line(tmp_path: Path) -> None:
+    agent = tmp_path / "mine.py"
+    agent.write_text("import json\nfrom wayword.core.agent import Agnet\n")
+    assert f"{agent}:2: ImportError: cannot import name 'Agnet'" in complaint("run", agent)
+
+
+def test_a_file_is_no_run_folder(tmp_path: Path) -> None:
+    file = tmp_path / "submission.json"
+    file.write_text("[]")
+    assert f"{file}: a file, not a run folder" in complaint("table", file)
 
 
 def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:
@@ -216,6 +259,7 @@ def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:
 
 START = """
 import os, signal, sys
+signal.signal(signal.{signal}, {default})  # a parent may have it ignored, as nohup does
 class Loading:
     def find_spec(self, name, path=None, target=None):
         if name == {name!r}:
@@ -232,7 +276,8 @@ main()
 def test_a_signal_while_the_library_is_loaded_is_one_line(
     name: str, number: str, code: int
 ) -> None:
-    source = START.format(name=name, signal=number)
+    default = "signal.default_int_handler" if number == "SIGINT" else "signal.SIG_DFL"
+    source = START.format(name=name, signal=number, default=default)
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("wayword: stopped; finished episodes are kept")

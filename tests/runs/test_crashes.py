@@ -86,7 +86,7 @@ def test_the_same_command_after_the_end_plays_nothing_again(walker: Path, tmp_pa
     before = (out / "episodes.jsonl.gz").read_bytes()
     again = subprocess.run(command(walker, out), check=True, capture_output=True, text=True)
     assert (out / "episodes.jsonl.gz").read_bytes() == before
-    assert f"{EPISODES} episodes were finished before" in again.stderr
+    assert f"{EPISODES} episodes were already finished" in again.stderr
 
 
 def finished_in(run: Path) -> int:

@@ -18,7 +18,7 @@ from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampl
 from wayword.core.registry import load
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.runs.export import Export, export
+from wayword.runs.export import Card, Export, export
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -62,7 +62,7 @@ def played(on: str, episode: str, agent: str, settings: Any, answers: Sequence[s
         made: Agent = cls(cls.Settings(**settings), toolkit)
         return made
 
-    setup = Setup(dataset, build, {"main": reader}, max_steps=500)
+    setup = Setup(dataset, build, {"main": reader}, max_steps=dataset.max_steps)
     return asyncio.run(rollout(task, setup)), reader.prompts
 
 
@@ -144,7 +144,7 @@ def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path
     assert (told["episodes"], told["lines"], told["omitted"]) == (2, 2, {})
     assert told["decisions"] == sum(line["steps"] for line in lines(one))
     assert "2 lines of 2 episodes" in card.line
-    assert card.notices[:1] != [f"{HOMES} is no training split"]
+    assert card.notices[:1] != [f"{HOMES} is not a training split"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "one.jsonl", "one.jsonl.card.json", "two.jsonl", "two.jsonl.card.json",
     ]  # fmt: skip
@@ -166,7 +166,7 @@ def test_test_splits_are_warned_of(tmp_path: Path) -> None:
     path = run(Plan("oracle", "houses:test", limit=1, out=tmp_path / "run")).path
     card = export([path], tmp_path / "train.jsonl", Export("react"))
     assert card.lines == 1
-    assert any("houses:test is no training split" in line for line in card.notices)
+    assert any("houses:test is not a training split" in line for line in card.notices)
 
 
 def test_street_routes_and_given_steps(tmp_path: Path) -> None:
@@ -223,15 +223,18 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
     assert (tmp_path / "train.jsonl").read_text() == ""
 
 
+def test_an_empty_export_names_the_option_that_keeps_failures() -> None:
+    card = Card("act", "chat", {}, omitted={"without success": 4})
+    assert card.why_empty() == "left out: 4 without success; --all keeps episodes without success"
+
+
 def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
     out = tmp_path / "train.jsonl"
-    with pytest.raises(UsageError, match="--as random: is no strategy"):
+    with pytest.raises(UsageError, match="--as random: is not a strategy"):
         export([gold], out, Export("random"))
     with pytest.raises(UsageError, match="act has no setting 'decodin'"):
         export([gold], out, Export("act", settings={"decodin": "free"}))
-    with pytest.raises(UsageError, match="act has no setting 'layout'"):
-        export([gold], out, Export("act", settings={"layout": "walk"}))
-    with pytest.raises(RecordingError, match="is no run folder"):
+    with pytest.raises(RecordingError, match="not a run folder"):
         export([tmp_path], out, Export())
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordingError, match="cannot be written"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -16,8 +17,7 @@ from helpers.recorded import walk
 from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import Session, add_session, sessions
-from wayword.runs.merge import merge
-from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder, merge
 from wayword.runs.reports import compare, table
 from wayword.viewer.library import Library
 
@@ -126,7 +126,7 @@ def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None
     written(tmp_path, episodes=0)
     add_session(tmp_path, Session("now", 5.0, 0))
     with RunFolder.open(tmp_path, OTHER) as run:
-        assert "left nothing; this one replaces it" in run.notices[0]
+        assert "left no results; this one replaces it" in run.notices[0]
         run.append(walk("e0"))
     assert RunFolder.read(tmp_path).config["identity"]["agent"] == "forward"
     assert list(sessions(tmp_path)) == []
@@ -134,15 +134,42 @@ def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None
         RunFolder.open(tmp_path, CONFIG)
 
 
-@pytest.mark.parametrize("name", ["failures.jsonl.gz", "calls.jsonl"])
-def test_a_run_that_failed_or_spent_is_not_replaced(tmp_path: Path, name: str) -> None:
+def test_a_run_whose_every_episode_failed_at_no_cost_is_replaced(tmp_path: Path) -> None:
     written(tmp_path, episodes=0)
-    if name == "calls.jsonl":
-        (tmp_path / name).write_text('{"tokens":1}\n')
-    else:
-        rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], name)
+    rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz")
+    settled = '{"tokens":9,"dollars":0,"call":"a","open":true}\n{"tokens":0,"dollars":0,"call":"a"}'
+    (tmp_path / "calls.jsonl").write_text(f"{settled}\n")
+    with RunFolder.open(tmp_path, OTHER) as run:
+        assert "left no results; this one replaces it" in run.notices[0]
+        assert run.index.failed() == {}
+        run.append(walk("e0"))
+    assert list(RunFolder.read(tmp_path).failures()) == []
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_run_that_spent_is_not_replaced(tmp_path: Path, failed: bool) -> None:
+    written(tmp_path, episodes=0)
+    (tmp_path / "calls.jsonl").write_text('{"tokens":1}\n')
+    if failed:
+        rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz")
     with pytest.raises(RecordingError, match="holds another run"):
         RunFolder.open(tmp_path, OTHER)
+
+
+def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
+    from wayword.runs import Plan, run
+
+    for name in ("a", "b"):
+        run(Plan("oracle", "houses", limit=2, out=tmp_path / name))
+    (tmp_path / "b" / "run.json").write_text("{")
+    left_out: list[str] = []
+    assert "oracle" in table([tmp_path], on_damaged=left_out.append)
+    assert len(left_out) == 1
+    assert left_out[0].startswith(f"left out: {tmp_path / 'b' / 'run.json'}: is not JSON")
+    with pytest.raises(RecordingError, match="is not JSON"):
+        table([tmp_path])
+    with pytest.raises(RecordingError, match="is not JSON"):
+        table([tmp_path / "b"], on_damaged=left_out.append)
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -179,7 +206,7 @@ def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | Non
 @pytest.mark.parametrize("content", ["", "{", "[1]", "{}", "\0\0", '{"identity": 3}', "[" * 9999])
 def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> None:
     (written(tmp_path) / "run.json").write_text(content)
-    with pytest.raises(RecordingError, match=r"run\.json: (is not JSON|has no field 'identity')"):
+    with pytest.raises(RecordingError, match=r"run\.json: (is not JSON|not a run's config)"):
         RunFolder.read(tmp_path)
 
 
@@ -264,7 +291,7 @@ def test_a_corrupt_trajectory_is_named_when_it_is_read(tmp_path: Path) -> None:
     rewrite(tmp_path, [first, second, third])
     read = RunFolder.read(tmp_path).records()
     assert next(read).episode_id == "e0"
-    with pytest.raises(RecordingError, match=r"record 2: field 'trajectory' is no trajectory"):
+    with pytest.raises(RecordingError, match=r"record 2: field 'trajectory' is not a trajectory"):
         next(read)
 
 
@@ -287,7 +314,7 @@ def test_a_folder_of_the_earlier_form_is_one_line(tmp_path: Path) -> None:
         lambda path: Library([path]),
     ):
         with pytest.raises(
-            RecordingError, match=r"run: is a run folder of an earlier form [^\n]*$"
+            RecordingError, match=r"run: is a run folder in an older format [^\n]*$"
         ):
             use(tmp_path / "run")
     assert len(list((tmp_path / "run").iterdir())) == 2
@@ -387,13 +414,20 @@ def test_a_secret_is_refused_and_not_repeated(
 
 
 def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="needs the field 'identity'"):
+    with pytest.raises(RecordingError, match="must have a mapping in the field 'identity'"):
         RunFolder.open(tmp_path, {"agent": "oracle"})
 
 
 def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(RecordingError, match=r"is no run folder: it has no run\.json"):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "run.json").write_text("{}")
+    cases = {
+        tmp_path: "not a run folder: it has no run.json; name a run in it: inside",
+        tmp_path / "none": "none: no such folder",
+        tmp_path / "inside" / "run.json": "a file, not a run folder",
+    }
+    for path, message in cases.items():
+        with pytest.raises(RecordingError, match=re.escape(message)):
             RunFolder.read(path)
 
 
@@ -414,5 +448,5 @@ def test_a_run_without_a_finished_episode_cannot_be_compared(tmp_path: Path) -> 
         with RunFolder.open(tmp_path / name, {**CONFIG, "family": "indoor"}) as run:
             for at in range(episodes):
                 run.append(walk(f"e{at}"))
-    with pytest.raises(UsageError, match="none has no finished episode yet"):
-        compare(tmp_path / "one", tmp_path / "none", keys=["sr"])
+    with pytest.raises(UsageError, match="none has no finished episodes"):
+        compare([tmp_path / "one", tmp_path / "none"], keys=["sr"])

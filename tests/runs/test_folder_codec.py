@@ -126,7 +126,7 @@ def test_what_has_no_plain_form_is_named() -> None:
     ],
 )
 def test_what_is_no_trajectory_is_refused(damaged: Any) -> None:
-    with pytest.raises(RecordingError, match="is no trajectory"):
+    with pytest.raises(RecordingError, match="is not a trajectory"):
         from_json(damaged)
 
 

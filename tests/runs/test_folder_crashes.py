@@ -22,8 +22,7 @@ from wayword.core.errors import RecordingError
 from wayword.runs import Plan, index, run
 from wayword.runs.codec import Appender, member
 from wayword.runs.config import billed, sessions
-from wayword.runs.merge import merge
-from wayword.runs.record import RunFolder
+from wayword.runs.record import RunFolder, merge
 from wayword.runs.reports import table
 
 CONFIG = {"identity": {"agent": "oracle"}}

@@ -249,7 +249,9 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
         )
     )
     assert "cost: unknown" in said[-2]
-    assert lines(forecast(Plan("oracle", "houses", limit=2)))[-1] == "2 episodes ask no model"
+    assert (
+        lines(forecast(Plan("oracle", "houses", limit=2)))[-1] == "2 episodes without model calls"
+    )
 
 
 def test_the_context_follows_the_model() -> None:
@@ -283,4 +285,4 @@ def test_what_an_unknown_model_may_think_is_said_not_to_be_counted(
     address = {"base_url": "http://127.0.0.1:9/v1"} if name.startswith("openai") else {}
     plan = Plan("navgpt", "houses", name, {"model": {**address, **settings}}, limit=1)
     told = lines(forecast(plan, rehearsed=1))[-1]
-    assert told.startswith(f"not counted is what {name} would think") == said
+    assert told.startswith(f"thinking tokens of {name} are not counted") == said

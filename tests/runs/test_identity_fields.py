@@ -83,9 +83,12 @@ def test_each_option_is_part_of_the_run(played: Plan, more: Mapping[str, Any], f
 OTHERS: Mapping[str, Any] = {
     "steps": 3,
     "may_stop": True,
+    "step_limit": "hidden",
+    "history": False,
     "houses": 3,
     "episodes": 5,
     "rooms": 7,
+    "length": 8,
     "views": 36,
     "seed": 1,
     "decoding": "free",

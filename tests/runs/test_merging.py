@@ -15,8 +15,7 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.budget import LedgerRow
 from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending
-from wayword.runs.merge import merge
-from wayword.runs.record import RunFolder
+from wayword.runs.record import RunFolder, merge
 
 PLAN = Plan("random", "houses", settings={"dataset": {"houses": 1, "episodes": 9}}, max_steps=3)
 
@@ -50,7 +49,7 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
     shards: list[Path], tmp_path: Path
 ) -> None:
     merged = merge(shards[:2], tmp_path / "merged")
-    assert merged.notices == ("not among them: shard 3/3",)
+    assert merged.notices == ("missing: shard 3/3",)
     assert run(replace(PLAN, out=merged.path)).outcome.finished == 3
 
 
@@ -67,13 +66,13 @@ def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: P
 def test_what_does_not_belong_together_is_refused(shards: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     other = run(replace(PLAN, seed=1, shard="2/3", out=tmp_path / "other")).path
-    with pytest.raises(UsageError, match="is another run: 'seed' is 1, not 0"):
+    with pytest.raises(UsageError, match="belongs to another run: 'seed' is 1, not 0"):
         merge([shards[0], other], out)
     with pytest.raises(UsageError, match=r"episode '\S+' is in .*/1 and .*/1"):
         merge([shards[0], shards[0]], out)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    with pytest.raises(UsageError, match="holds something"):
+    with pytest.raises(UsageError, match="is not empty"):
         merge(shards, tmp_path / "full")
     hurt = Path(shutil.copytree(shards[1], tmp_path / "hurt"))
     found = members(hurt)

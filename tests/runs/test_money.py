@@ -109,6 +109,29 @@ def test_what_was_spent_survives_every_signal(
     assert number == signal.SIGKILL or len(list(sessions(out))) == 2
 
 
+def test_answers_from_the_cache_are_free_in_every_session(tmp_path: Path) -> None:
+    """A budget counts what was billed, also where finished episodes hold other tokens."""
+    cache, out = tmp_path / "cache.db", tmp_path / "run"
+    with serving(_answer) as server:
+        run(_plan(server, tmp_path / "paid", limit=2, cache=cache))
+        posts = len(server.asked)
+        run(_plan(server, out, limit=2, cache=cache, max_tokens=posts * TOKENS))
+        assert len(server.asked) == posts
+        assert (_in_episodes(out), _logged(out)) == (posts * TOKENS, 0)
+        result = run(_plan(server, out, limit=4, cache=cache, max_tokens=2 * posts * TOKENS))
+        billed_now = (len(server.asked) - posts) * TOKENS
+        assert (result.outcome.finished, result.outcome.exhausted) == (2, "")
+        assert _logged(out) == billed_now > 0
+        result = run(_plan(server, out, limit=6, cache=cache, max_tokens=billed_now))
+        assert "tokens is spent" in result.outcome.exhausted
+        cut = _plan(
+            server, tmp_path / "cut", limit=5, concurrency=1, cache=cache, max_tokens=TOKENS
+        )
+        assert run(cut).outcome.finished == 4
+    (session,) = sessions(tmp_path / "cut")
+    assert session.dropped_tokens == _logged(tmp_path / "cut") == TOKENS
+
+
 def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
     """Half an answer, one of no choices, and one with odd log-probabilities: all were billed."""
     whole = json.dumps(chat("Action: 1")).encode()
@@ -133,7 +156,7 @@ def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
     assert calls[0].answer is not None
     assert calls[0].answer.usage.prompt > 50 + 3 * 100  # three prompts beside the one counted
     assert _logged(tmp_path / "run") == _in_episodes(tmp_path / "run")
-    assert any("3 requests were made again" in line for line in result.notices)
+    assert any("3 requests were retried" in line for line in result.notices)
 
 
 def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_path: Path) -> None:
@@ -197,4 +220,4 @@ def test_a_closed_stream_is_no_traceback(tmp_path: Path) -> None:
     command = f"{sys.executable} -m wayword table {tmp_path}/none <&- >&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == f"wayword: {tmp_path}/none: is no run folder: it has no run.json\n"
+    assert done.stderr == f"wayword: {tmp_path}/none: no such folder\n"

@@ -24,8 +24,7 @@ from wayword.runs.codec import plain
 from wayword.runs.export import Export, export
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import EpisodeRecord, RunFolder
-from wayword.runs.replaying import verify
-from wayword.runs.running import run
+from wayword.runs.running import run, verify
 from wayword.viewer.play import Games
 
 AGENT = """

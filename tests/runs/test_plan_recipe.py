@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,11 +57,11 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("on: houses", "names no agent"),
+        ("on: houses", "has no agent"),
         ("agent: [", "is not valid YAML"),
-        ("agent: navgpt\nmodell: x", "has no setting 'modell'; did you mean 'model'"),
-        ("agent: navgpt\nlimit: ten", "setting limit='ten'"),
-        ("agent: navgpt\nlimit: 0", "limit must be at least 1, not 0"),
+        ("agent: navgpt\nmodell: x", "unknown option 'modell'; did you mean 'model'"),
+        ("agent: navgpt\nlimit: ten", "limit must be a whole number, got 'ten'"),
+        ("agent: navgpt\nlimit: 0", "limit must be at least 1, got 0"),
         ("agent: navgpt\nsettings: free", "settings must hold keys and values"),
     ],
 )
@@ -83,6 +84,34 @@ def wayword(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"limit": "five"}, "limit must be a whole number, got 'five'"),
+        ({"settings": "decoding=free"}, "settings must be a dictionary, got 'decoding=free'"),
+        ({"max_dollars": float("nan")}, "max_dollars must be less than inf, got nan"),
+        ({"engine": "spark"}, "engine must be '' or 'ray', got 'spark'"),
+    ],
+)
+def test_a_plan_of_wrong_types_is_one_line(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Plan("random", "houses", **given)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_a_plan_reads_texts_as_the_types_of_its_fields() -> None:
+    given: dict[str, Any] = {"limit": "5", "out": "runs/x", "episode": ""}
+    plan = Plan("random", "houses", **given)
+    assert (plan.limit, plan.out) == (5, Path("runs/x"))
+
+
+def test_a_run_of_something_else_than_a_plan_is_one_line() -> None:
+    given: Any = "random"
+    with pytest.raises(UsageError, match=r"takes a Plan, as in run\(Plan\(.*got 'random'"):
+        run(given)
+
+
 def test_a_recipe_runs_watched_and_the_command_line_wins(tmp_path: Path) -> None:
     path = written(tmp_path, "agent: random\non: houses\nlimit: 9\nmax_steps: 3\nout: runs/mine\n")
     done = wayword("run", path, "--limit", 1, "--watch", folder=tmp_path)
@@ -103,7 +132,7 @@ def test_an_export_without_a_line_is_an_error_and_leaves_no_file(tmp_path: Path)
     run(Plan("forward", "houses", limit=1, max_steps=1, out=tmp_path / "lost"))
     out = tmp_path / "train.jsonl"
     with pytest.raises(RecordingError, match=r"nothing to export; left out: 1 without success"):
-        reporting.export([tmp_path / "lost"], reporting.Form.chat, out)
+        reporting.export([tmp_path / "lost"], "chat", out)
     assert not out.exists()
 
 
@@ -142,6 +171,6 @@ def test_a_narrow_line_of_progress_cuts_no_number(
 
 def test_an_error_repeats_the_beginning_of_a_long_value(tmp_path: Path) -> None:
     text = WHOLE.replace('["max_tokens=20,40"]', f"{{steps: {list(range(20_000))}}}")
-    with pytest.raises(UsageError, match=r"sweep=\{'steps'.*…: input should") as raised:
+    with pytest.raises(UsageError, match=r"sweep must be .*, got \{'steps'.*…") as raised:
         read_recipe(written(tmp_path, text))
     assert len(str(raised.value)) < 200 + len(str(tmp_path))

@@ -31,7 +31,7 @@ def test_a_pilot_of_the_same_agent_tells_hours_and_machines(pilot: Path) -> None
     slow = [type(found)(found.name, found.forecast, each)]
     said = "\n".join(plan_lines(slow, Resources(concurrency=8, cores=2, hours=0.01), known))
     assert "one process, 8 episodes at once: 3 minutes" in said
-    assert "5 processes, one a core: 3 machines of 2 cores" in said
+    assert "5 processes, one per core: 3 machines of 2 cores" in said
 
 
 def test_a_pilot_of_another_agent_tells_the_seconds_of_a_call(pilot: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_rate_limit_can_be_what_decides(pilot: Path) -> None:
     known = Pilot.of(pilot)
     found = outlook(Plan("navgpt", "houses", "scripted:first", DATASET, max_steps=3), known)
     said = "\n".join(plan_lines([found], Resources(rpm=1), known))
-    assert "at 1 requests a minute it takes 2." in said
+    assert "at 1 requests per minute it takes 2." in said
 
 
 def test_without_a_pilot_the_way_to_one(tmp_path: Path) -> None:
@@ -57,5 +57,5 @@ def test_without_a_pilot_the_way_to_one(tmp_path: Path) -> None:
 
 def test_an_empty_pilot_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": 2, "identity": {}}')
-    with pytest.raises(UsageError, match="has no finished episode to measure"):
+    with pytest.raises(UsageError, match="has no finished episodes to measure"):
         Pilot.of(tmp_path)

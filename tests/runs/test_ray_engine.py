@@ -99,7 +99,7 @@ def test_an_episode_that_kills_is_noted_and_the_rest_are_played(
     result = engine(_plan(tmp_path / "run", limit=6, workers=1, concurrency=1), dies)
     assert (result.outcome.finished, result.outcome.failed) == (5, 1)
     (failure,) = RunFolder.read(tmp_path / "run").failures()
-    assert failure.reason == "the processes that played it died 12 times"
+    assert failure.reason == "its worker process died 12 times"
 
 
 def test_processes_that_cannot_begin_end_the_run(
@@ -134,20 +134,20 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
 def test_a_cluster_that_is_not_there_is_one_line_at_once(address: str) -> None:
-    with pytest.raises(UsageError, match=f"Ray did not start: nobody listens at {address}"):
-        ray_engine._knock(address)
+    with pytest.raises(UsageError, match=f"Ray did not start: nothing listens at {address}"):
+        ray_engine._check_address(address)
 
 
 def test_a_cluster_that_answers_or_has_no_port_is_left_to_ray() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        ray_engine._knock(f"127.0.0.1:{server.getsockname()[1]}")
-    ray_engine._knock("auto")
+        ray_engine._check_address(f"127.0.0.1:{server.getsockname()[1]}")
+    ray_engine._check_address("auto")
 
 
 def test_people_and_engines_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is ray"):
+    with pytest.raises(UsageError, match="engine must be '' or 'ray'"):
         Plan("random", "houses", engine="spark")
-    with pytest.raises(UsageError, match="a person cannot sit in a cluster"):
+    with pytest.raises(UsageError, match="a person cannot play on a cluster"):
         run(Plan("human", "houses", engine="ray", out=tmp_path / "run"))
 
 

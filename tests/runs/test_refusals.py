@@ -19,7 +19,7 @@ from wayword.cli.show import RunningMeans
 from wayword.core.model import Completion
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
-from wayword.runs.running import RunResult
+from wayword.runs.results import RunResult
 
 KEY = "sk-live-7Qx9PzW2mN4vB8"
 
@@ -134,7 +134,7 @@ def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monke
         shown.add(scores)
         told.append(scores.get("retries_so_far", 0))
 
-    result = run(_plan(gone, tmp_path / "run", retries=1), tell)
+    result = run(_plan(gone, tmp_path / "run", retries=1), on_progress=tell)
     assert max(told) >= 1, "retries are told of while they are waited for"
     assert re.search("(1 retry|retries)$", shown.text())
     assert "start the server, or set model.base_url" in result.outcome.unusable

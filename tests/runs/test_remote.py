@@ -14,7 +14,7 @@ import pytest
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, remote, run
 from wayword.runs.codec import member
-from wayword.runs.merge import merge
+from wayword.runs.record import merge
 from wayword.runs.reports import table
 
 DATASET = {"dataset": {"houses": 1, "episodes": 8}}
@@ -58,7 +58,7 @@ def _killed(plan: Plan, monkeypatch: pytest.MonkeyPatch, after: int, sends: bool
         if not sends:
             patch.setattr(remote.Store, "_send", lambda store: None)
         with pytest.raises(RuntimeError, match="killed"):
-            run(plan, told)
+            run(plan, on_progress=told)
 
 
 def test_a_run_in_a_store_is_the_run_it_is_on_disk(
@@ -144,7 +144,7 @@ def test_of_two_writers_the_store_refuses_one_and_keeps_the_other(
             time.sleep(0.05)
 
     with pytest.raises(RecordingError, match="another process is writing to this run folder"):
-        run(_plan(URL), elsewhere)
+        run(_plan(URL), on_progress=elsewhere)
     assert store.cat_file(key) == other
 
 
@@ -176,10 +176,42 @@ def test_a_store_with_a_segment_missing_is_refused(
     [("nostore://bucket/run", "no store is called 'nostore'"), ("memory://none/at-all", "")],
 )
 def test_addresses_that_lead_nowhere_are_one_line(out: str, said: str) -> None:
-    with pytest.raises((UsageError, RecordingError), match=said or "is no run folder"):
+    with pytest.raises((UsageError, RecordingError), match=said or "not a run folder"):
         RunFolder.read(out)
 
 
 def test_merging_into_a_store_is_refused() -> None:
     with pytest.raises(UsageError, match="a folder on this machine"):
         merge([Path(URL)], Path("memory://bucket/whole"))
+
+
+def test_a_listing_that_fails_is_no_empty_one(
+    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(_plan(URL, limit=2))
+
+    def denied(*asked: object, **more: object) -> None:
+        raise PermissionError("access denied")
+
+    monkeypatch.setattr(type(store), "ls", denied)
+    with pytest.raises(RecordingError, match=r"memory://bucket/run: access denied"):
+        RunFolder.read(URL)
+
+
+def test_failures_in_a_store_are_work_that_no_other_run_replaces(tmp_path: Path) -> None:
+    copy = remote.Store(URL).copy
+    for folder in (copy, tmp_path / "here"):
+        with RunFolder.open(folder, {"identity": {"agent": "one"}}) as held:
+            held.fail("e1", "no such model")
+    RunFolder.open(tmp_path / "here", {"identity": {"agent": "two"}}).close()
+    with pytest.raises(RecordingError, match="holds another run"):
+        RunFolder.open(copy, {"identity": {"agent": "two"}})
+
+
+def test_a_copy_of_another_history_is_replaced_but_not_its_lock() -> None:
+    opened = remote.Store(URL)
+    opened.copy.mkdir(parents=True)
+    for name in (".lock", "run.json", "failures.jsonl.gz"):
+        (opened.copy / name).write_text("{}")
+    opened.begin()
+    assert [path.name for path in opened.copy.iterdir()] == [".lock"]

@@ -6,18 +6,22 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from wayword.agents.search.lgx import PromptName
 from wayword.cli.app import app
+from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import reproduce
 from wayword.runs.plan import shared_datasets
-from wayword.runs.reproduce import Prepared, Recipe, ReproducedRow, Wishes
+from wayword.runs.reproduce import Prepared, Recipe, RecipeRow, ReproducedRow, Wishes
 from wayword.runs.running import run
+from wayword.settings import make
 
 NAMED = (
     *("navgpt/table-1", "navgpt/table-2", "navgpt/table-3"),
@@ -68,6 +72,9 @@ def test_every_table_is_listed_with_its_published_rows() -> None:
         assert name in told
     for name in NAMED:
         recipe = reproduce.open_recipe(name)
+        assert recipe.differs
+        assert "\n" not in recipe.differs.strip()
+        assert told.splitlines().count(f"{'':<24} differs: {recipe.differs}") >= 1, name
         figures = [row for row in recipe.rows if row.published]
         assert figures or name == "lgx/figure-5"  # that figure prints no numbers
         for row in recipe.rows:
@@ -96,6 +103,42 @@ def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Repro
     assert all(f"({value:g})" in shown for row in recipe.rows for value in row.published.values())
 
 
+def test_rows_carry_what_the_released_code_ran() -> None:
+    def rows(name: str) -> list[RecipeRow]:
+        return [row for row in reproduce.open_recipe(name).rows if not row.absent]
+
+    for row in [row for number in (3, 4, 5, 7) for row in rows(f"langsuite/table-{number}")]:
+        assert row.settings["shots"] == 1
+        for source in row.sources:
+            name = source.split.partition(":")[0]
+            if name.startswith("grounding"):
+                continue
+            settings = make(registry.load("dataset", name).Settings, source.dataset, name)
+            body = settings.make_body()
+            seen = body.view_distance, body.manipulation_distance, body.pan_degrees
+            assert seen == (2.0, 2.0, 0.0), row.name
+            assert body.view_angle == pytest.approx(60 if name == "iqa" else 121.9, abs=0.1)
+            assert body.inventory_capacity == {"household": 5, "ma_wah": 2}.get(name, 1)
+            assert body.step_limit == (50 if name.startswith("ma_") else 0)
+            assert name != "ma_household" or settings.commander == {"view_distance": 10.0}
+            assert row.steps == (100 if name.startswith("ma_") else 50)
+    navgpt = [row for n in (1, 2, 3) for row in rows(f"navgpt/table-{n}")]
+    assert {row.steps for row in [*navgpt, rows("discussnav/table-1")[1]]} == {10}
+    assert rows("navgpt/table-3")[0].published["sr"] == pytest.approx(15.97 - 4.86)
+    asked = [row for n in (1, 3, 4) for row in rows(f"lgx/table-{n}") if row.agent == "lgx"]
+    assert {(row.settings["temperature"], row.settings["max_tokens"]) for row in asked} == {
+        (0.7, 50)
+    }
+    prompts = [row.settings["prompt"] for row in rows("lgx/table-4")]
+    assert sorted(prompts) == sorted(get_args(PromptName))
+    remarks = {row.name: row.differs for row in rows("lgx/table-3")}
+    assert len(remarks["LGX, captions"]) == 2
+    velma = [row for name in ("table-2", "table-3", "figure-5") for row in rows(f"velma/{name}")]
+    assert all(row.settings["glosses"] for row in velma if row.agent == "velma")
+    tuned = [row for row in rows("velma/table-2") if "LoRA" in row.models["main"]]
+    assert all("raphael-sch/VELMA" in row.differs[0] for row in tuned)
+
+
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
     told = json.loads(
         reproduce.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
@@ -108,10 +151,12 @@ def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -
     ours = ReproducedRow("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
     shown = reproduce.render(_small(), [ours], "markdown")
     assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
+    shown = reproduce.render(_small(), [ours], "latex")
+    assert r"x & $10 of 100$ & $40.00 \pm10.00 (34)$ & $\$1.50$ \\" in shown
 
 
 def _small() -> Recipe:
-    return Recipe("a/b", "title", "source", {"sr": "SR"}, ())
+    return Recipe("a/b", "title", "source", "nothing", {"sr": "SR"}, ())
 
 
 def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
@@ -122,9 +167,27 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     one, two = (json.loads(done.stdout)["rows"][0] for done in (first, again))
     assert one["runs"] == two["runs"]
     assert (one["n"], two["n"]) == (1, 2)
-    assert "1 episode was finished before" in again.stderr
+    assert "1 episode was already finished" in again.stderr
     assert "played on houses:test, not on r2r:sample72" in first.stderr
-    assert any("the first 1 episodes alone" in line for line in one["differs"])
+    assert any("only the first 1 episodes" in line for line in one["differs"])
+
+
+def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
+    recipe = reproduce.open_recipe("lgx/table-3")
+    for shuffle in (None, 0, 3):
+        wishes = Wishes("scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
+        rows = [row for row in reproduce.prepare(recipe, wishes) if row.plans]
+        for row in rows:
+            assert row.plans[0].shuffle == (row.row.shuffle if shuffle is None else shuffle)
+            told = f"only the first 1 episodes in the order of --shuffle {shuffle}" in row.differs
+            assert told == (shuffle is not None)
+
+
+def test_a_paper_lists_its_tables() -> None:
+    told = wayword("reproduce", "navgpt").stdout
+    assert told == f"{reproduce.listing('navgpt')}\n"
+    assert "navgpt/table-1" in told
+    assert "velma" not in told
 
 
 def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
@@ -152,6 +215,25 @@ def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
         reproduce.prepare(recipe, replace(wishes, model=""))
 
 
+def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
+    """A folder of the agent's name goes first; agents without a model have no prompts."""
+    (tmp_path / "lgx").mkdir()
+    record = {"system": "lgx", "variant": ""}
+    (tmp_path / "lgx" / "source.json").write_text(json.dumps(record))
+    wishes = Wishes("scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
+    rows = reproduce.prepare(reproduce.open_recipe("lgx/table-3"), wishes)
+    played = {row.row.agent: row for row in rows if row.plans}
+    assert played["lgx"].differs[0] == "prompts of lgx's released code"
+    assert not [line for line in played["lgx"].differs if reproduce.OUR_WORDS in line]
+    assert played["lgx"].plans[0].settings["prompts"] == str(tmp_path / "lgx")
+    assert "prompts" not in played["frontier"].plans[0].settings
+    own = replace(wishes, prompts=tmp_path / "lgx")
+    (row,) = reproduce.prepare(
+        reproduce.open_recipe("navgpt/table-1"), replace(own, rows=("NavGPT",))
+    )
+    assert row.differs[0] == "prompts of lgx's released code"
+
+
 def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("discussnav/table-1")
     wishes = Wishes("published", out=tmp_path, stand_in=True)
@@ -166,16 +248,15 @@ def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -
 def test_a_name_that_is_no_recipe_is_answered_in_one_line() -> None:
     with pytest.raises(UsageError, match="navgpt/table-1"):
         reproduce.open_recipe("navgpt/table1")
-    with pytest.raises(
-        UsageError, match=r"holds no number to run again: .*not scored in the paper"
-    ):
+    with pytest.raises(UsageError, match=r"has no results to reproduce: .*not scored in the paper"):
         reproduce.open_recipe("navgpt/figure-4")
 
 
 def test_the_files_are_plain_data() -> None:
     for name in NAMED:
         tree = yaml.safe_load((reproduce.FOLDER / f"{name}.yaml").read_text("utf-8"))
-        assert set(tree) == {"title", "source", "metrics", "data", "defaults", "rows"}
+        parts = {"title", "source", "differs", "metrics", "data", "defaults", "rows"}
+        assert set(tree) == parts
         for row in tree["rows"]:
             told = {**tree["defaults"], **row}
             assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(told), row
@@ -199,7 +280,7 @@ def test_a_named_model_has_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     words = ("reproduce", "navgpt/table-3", "--row", "1:", "--limit", 2, "--dry-run", "--model")
     dear, cheap = (
-        float(wayword(*words, f"openai:{name}").stdout.rpartition("$")[2])
+        float(wayword(*words, f"openai:{name}").stdout.rpartition("cost: $")[2].split(";")[0])
         for name in ("gpt-4", "gpt-4o")
     )
     assert dear > 5 * cheap > 0

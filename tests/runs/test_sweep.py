@@ -1,8 +1,9 @@
-"""Sweeps: one run a value, one table, one picture; the same command goes on."""
+"""Sweeps: one run a value, one table, one picture; the same command resumes."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,7 +18,8 @@ from wayword.runs.active import choose
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
-from wayword.runs.sweep import Curve, draw, variants
+from wayword.runs.running import run
+from wayword.runs.sweep import Curve, draw, picture, variants
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,6 +90,7 @@ def test_a_single_episode_has_a_point_and_no_interval() -> None:
     drawn = draw("<b>", [Curve("SR & more", (("1", Interval(1.0)), ("2", Interval(0.0))))])
     assert "nan" not in drawn
     assert "<b>" not in drawn
+    assert drawn.count('h18" stroke="#1f5fa8" stroke-width="2"') == 1, "the legend's line"
     ElementTree.fromstring(drawn)
 
 
@@ -120,5 +123,51 @@ def test_chosen_episodes_are_played_in_their_order(tmp_path: Path) -> None:
     assert list(choose(plan, Houses().tasks)) == [7, 2]
     with pytest.raises(UsageError, match="houses has no episode 'nobody'"):
         choose(Plan("random", "houses", episodes=("nobody",)), Houses().tasks)
-    with pytest.raises(UsageError, match="leave --limit"):
+    with pytest.raises(UsageError, match=r"remove .*--limit"):
         Plan("random", "houses", episodes=(ids[0],), limit=3)
+
+
+def test_several_datasets_and_models_are_a_run_each(tmp_path: Path) -> None:
+    given = ["run", "act", "--on", "houses,towns", "--limit", "1", "--max-steps", "2"]
+    given += [
+        "--model",
+        "scripted:first",
+        "--model",
+        "scripted:noise",
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0, result.output
+    runs = {path.parent.name: RunFolder.read(path.parent) for path in tmp_path.glob("s/*/run.json")}
+    identities = {name: run.config["identity"] for name, run in runs.items()}
+    assert {n: (each["dataset"], each["models"]["main"]) for n, each in identities.items()} == {
+        f"on={on},model=scripted_{name}": (f"{on}:test", f"scripted:{name}")
+        for on in ("houses", "towns")
+        for name in ("first", "noise")
+    }
+    result = CliRunner().invoke(app, [*given, "--dry-run"])
+    assert result.output.count("1 episodes, ") == 4
+    assert "total: " in result.output
+
+
+def test_runs_without_a_common_rate_have_no_picture(tmp_path: Path) -> None:
+    one, other = variants(Plan("random", "houses", limit=1, out=tmp_path), ["on=houses,towns"])
+    run(one.plan)
+    run(replace(other.plan, on="houses", settings={}, limit=2))
+    assert picture([one, other]) == tmp_path / "sweep.svg"
+    row = json.loads((one.plan.out / "run.json").read_text())
+    (one.plan.out / "run.json").write_text(json.dumps({**row, "metrics": []}))
+    assert picture([one, other]) is None
+
+
+def test_the_recipe_of_a_sweep_may_name_datasets() -> None:
+    first, second = variants(Plan("random", "tour"), ["on=houses,r2r:val_seen"])
+    assert (first.plan.on, second.plan.on) == ("houses", "r2r:val_seen")
+    assert second.name == "on=r2r_val_seen"
+
+
+@pytest.mark.parametrize("given", [["--limit", "1", "--limit", "2"], ["--out", "a", "--out", "b"]])
+def test_an_option_given_twice_is_refused(given: list[str]) -> None:
+    result = CliRunner().invoke(app, ["run", "random", *given])
+    assert str(result.exception) == f"{given[0]} is given 2 times; give one"

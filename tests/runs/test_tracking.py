@@ -113,7 +113,7 @@ def test_a_tracker_that_fails_ends_no_run(
     with tracked("trackio:walks", plan, None, told.append) as both:
         assert run(plan, both).outcome.complete
     (line,) = told
-    assert line == "--track trackio:walks: RuntimeError: disk full; the run goes on without it"
+    assert line == "--track trackio:walks: RuntimeError: disk full; the run continues without it"
 
 
 def test_no_secret_reaches_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:

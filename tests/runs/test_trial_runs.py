@@ -20,7 +20,8 @@ from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import compare, table
-from wayword.runs.running import RunResult, run
+from wayword.runs.results import RunResult
+from wayword.runs.running import run
 
 SLOW_LEARNER = '''
 """Reflexion on an answer that takes its time, so that it can be killed on the way."""
@@ -57,7 +58,7 @@ def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
     assert metrics["sr_first"] <= metrics["sr"]
     identity = RunFolder.read(tried).config["identity"]
     assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (2, "told")
-    assert "trials an episode, the last one scored; a judge told" in table([tried], "rich")
+    assert "trials an episode, the last one scored; a judge revealed" in table([tried], "rich")
 
 
 def test_runs_without_trials_have_no_such_columns(tmp_path: Path) -> None:
@@ -108,9 +109,9 @@ def test_a_replayed_run_is_the_same_run(tried: Path, tmp_path: Path) -> None:
 
 def test_two_runs_are_compared_on_trials_too(tried: Path, tmp_path: Path) -> None:
     once = run(Plan("react", "houses", ANSWERS, limit=4, max_steps=3, out=tmp_path / "once"))
-    assert "4 shared episodes" in compare(once.path, tried).text
+    assert "4 shared episodes" in compare([once.path, tried]).text
     more = played(tmp_path / "more", settings={"trials": 3})
-    assert "Trials" in compare(tried, more.path, keys=["trials", "sr"]).text
+    assert "Trials" in compare([tried, more.path], keys=["trials", "sr"]).text
 
 
 def test_the_pages_show_every_trial(tried: Path) -> None:
@@ -122,7 +123,7 @@ def test_the_pages_show_every_trial(tried: Path) -> None:
             for step in range(1, len(trial.steps) + 1):
                 assert page.count(f'id="trial-{number}-step-{step}"') == 1
             assert page.count(f'id="trial-{number}-verdict"') == 1
-        assert ("told: it failed" in page) is bool(record.earlier)
+        assert ("reported: failure" in page) is bool(record.earlier)
         assert page.count('id="step-1"') == 1
 
 
@@ -188,6 +189,6 @@ def test_metrics_are_named_by_their_key_or_as_tables_head_their_column(tmp_path:
     paths = [tmp_path / "one", tmp_path / "two"]
     own = table(paths, "csv", ["sr", "ndtw", "prompt_tokens"])
     assert table(paths, "csv", ["SR", "nDTW", "Prompt"]) == own
-    assert "| Prompt |" in compare(*paths, "markdown", ["prompt"]).text
-    with pytest.raises(UsageError, match="no metric is called 'Promt' here; there are: calls"):
+    assert "| Prompt |" in compare(paths, "markdown", ["prompt"]).text
+    with pytest.raises(UsageError, match="no metric 'Promt' in these runs; there are: calls"):
         table(paths, "csv", ["Promt"])

@@ -15,7 +15,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
-from wayword.worlds.objectnav.base import Moved
+from wayword.worlds.objectnav.base import MotionResult
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.robot import RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import RobotError
@@ -34,17 +34,17 @@ class Here(SimulatedBase):
 
 
 class TurnsLeft(Here):
-    def rotate(self, degrees: float) -> Moved:
+    def rotate(self, degrees: float) -> MotionResult:
         return super().rotate(-degrees)
 
 
 class TakesRadians(Here):
-    def rotate(self, degrees: float) -> Moved:
+    def rotate(self, degrees: float) -> MotionResult:
         return super().rotate(degrees * 57.3)
 
 
 class TakesNorthFirst(Here):
-    def go_to(self, x: float, y: float) -> Moved:
+    def go_to(self, x: float, y: float) -> MotionResult:
         here = self.pose()
         return super().go_to(here["x"] + y - here["y"], here["y"] + x - here["x"])
 
@@ -84,8 +84,8 @@ def test_a_robot_behind_rosbridge_keeps_it() -> None:
         (TakesRadians, r"rotate\(40\): the heading"),
         (TakesNorthFirst, "x is metres east, y north"),
         (SeesMirrored, "look mirrored"),
-        (CountsFromX, r"headings lie in \[0, 360\), not -90"),
-        (SaysNothing, "returns a Moved, not NoneType"),
+        (CountsFromX, r"headings must be in \[0, 360\), got -90"),
+        (SaysNothing, "returns a MotionResult, not NoneType"),
     ],
 )
 def test_each_broken_promise_is_named(broken: type[Here], promise: str) -> None:
@@ -128,7 +128,7 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     with pytest.raises(RobotError, match="given to another episode; run with --concurrency 1"):
         one.base.rotate(30.0)
     assert two.base.rotate(30.0).status == "ok"
-    assert dataset._own.port == "COM3"  # type: ignore[attr-defined]
+    assert dataset._custom_base.port == "COM3"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

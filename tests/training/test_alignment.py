@@ -8,7 +8,14 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.examples import GoldStep, Laid, aligned, by_turns, narrated, turns_made
+from wayword.training.examples import (
+    ClauseEnds,
+    GoldStep,
+    align_by_features,
+    align_by_turns,
+    align_clauses,
+    turns_of,
+)
 
 
 def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> GoldStep:
@@ -17,12 +24,12 @@ def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = ""
 
 def laid(told: str, *steps: GoldStep) -> list[int]:
     """The clause of each step, from 1."""
-    found = aligned(clauses(told), steps)
+    found = align_by_features(clauses(told), steps)
     return [found.at(place) for place in range(len(steps))]
 
 
 def test_a_place_where_a_clause_ends_belongs_to_the_next() -> None:
-    found = Laid((2, 4))
+    found = ClauseEnds((2, 4))
     assert [found.at(place) for place in range(5)] == [1, 1, 2, 2, 2]
 
 
@@ -49,7 +56,7 @@ def test_a_generated_house_knows_its_stretches() -> None:
     for task in houses.tasks:
         path = task.reference.path  # type: ignore[attr-defined]
         found = clauses(task.episode.instruction)
-        placed = narrated(houses, task, found, len(path))
+        placed = align_clauses(houses, task, found, len(path))
         _, number, _ = task.episode.id.rsplit("_", 2)
         stretches = houses.route(task.episode.scene, int(number)).stretches
         assert placed.ends == tuple(stretch.end for stretch in stretches)
@@ -61,11 +68,11 @@ def test_a_generated_town_knows_where_it_turns() -> None:
         assert isinstance(task.reference, PathReference)
         path = task.reference.path
         found = [leg.clause for leg in legs(task.episode.instruction)]
-        placed = narrated(towns, task, found, len(path))
+        placed = align_clauses(towns, task, found, len(path))
         assert len(placed.ends) == len(found)
         town = towns.town(task.episode.scene)
         corners = [town.graph.index[path[end]] for end in placed.ends[:-1]]
-        assert all(town.junction(corner) for corner in corners)
+        assert all(town.is_junction(corner) for corner in corners)
         assert placed.ends[-1] == len(path) - 1
 
 
@@ -75,22 +82,22 @@ def test_clauses_that_share_a_stretch_divide_it() -> None:
             return [(0, 2), (20, 6)]
 
     shared = (Clause("a", 0), Clause("b", 20), Clause("c", 30))
-    assert narrated(Told(), None, shared, 7) == Laid((2, 4, 6))  # type: ignore[arg-type]
+    assert align_clauses(Told(), None, shared, 7) == ClauseEnds((2, 4, 6))  # type: ignore[arg-type]
 
 
 def test_in_streets_a_clause_with_a_turn_ends_where_it_is_made() -> None:
     forward, left, right = Action("forward"), Action("left"), Action("right")
     actions = [forward] * 4 + [left] + [forward] * 3 + [right] + [forward] * 5 + [STOP]
-    made = turns_made(actions)
+    made = turns_of(actions)
     assert made == [(4, "left"), (7, "right")]
     told = "Go to the bank. Turn left at the light. Go right at the park. Stop by the deli."
-    found = by_turns([leg.clause for leg in legs(told)], made, 13)
+    found = align_by_turns([leg.clause for leg in legs(told)], made, 13)
     assert found.ends == (4, 7, 12)
 
 
 def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
     told = "Turn left at the light. Turn right at the bank. Stop by the deli."
-    found = by_turns([leg.clause for leg in legs(told)], [(5, "right")], 11)
+    found = align_by_turns([leg.clause for leg in legs(told)], [(5, "right")], 11)
     assert found.ends[1] == 5
     assert found.ends[2] == 10
     assert found.ends == tuple(sorted(found.ends))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recipes.language.config import Source
 
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
@@ -13,14 +14,13 @@ from helpers.training_walks import Pieces, played
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
 from wayword.training.examples import (
-    AskedQuestion,
-    Choosing,
     Example,
-    Source,
+    LabeledQuestion,
+    TextChoice,
     read,
     refuse_test,
     save,
-    written,
+    write_example,
 )
 from wayword.training.sft import encode
 
@@ -61,24 +61,26 @@ def test_walkers_questions_are_the_labels() -> None:
 
 def test_prompts_must_extend_each_other_byte_for_byte() -> None:
     asked = [
-        AskedQuestion("One way.\nChoice:", "A", "A"),
-        AskedQuestion("Another.\nChoice:", "B", "B"),
+        LabeledQuestion("One way.\nChoice:", "A", "A"),
+        LabeledQuestion("Another.\nChoice:", "B", "B"),
     ]
     with pytest.raises(UsageError, match="does not extend"):
-        written("1", "small", asked, own=False)
+        write_example("1", "small", asked, keep_answers=False)
 
 
 def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
-    asked = [AskedQuestion("Left?", "yes", "no"), AskedQuestion("Left?\nRight?", "no", "yes")]
-    weighed = written("1", "small", asked, own=False)
+    asked = [LabeledQuestion("Left?", "yes", "no"), LabeledQuestion("Left?\nRight?", "no", "yes")]
+    weighed = write_example("1", "small", asked, keep_answers=False)
     assert [(one.taken, one.label) for one in weighed.choices] == [("", " no"), (" no", " yes")]
     with pytest.raises(UsageError, match="--method dagger"):
-        written("1", "small", asked, own=True)
+        write_example("1", "small", asked, keep_answers=True)
 
 
 def test_a_question_without_a_right_answer_has_no_label() -> None:
-    asked = [AskedQuestion("Choice:", "A", ""), AskedQuestion("Choice: A\nNow:", "one", "two")]
-    own, oracle = (written("1", "small", asked, own=own).choices for own in (True, False))
+    asked = [LabeledQuestion("Choice:", "A", ""), LabeledQuestion("Choice: A\nNow:", "one", "two")]
+    own, oracle = (
+        write_example("1", "small", asked, keep_answers=own).choices for own in (True, False)
+    )
     assert [choice.label for choice in own] == [" A", " one"]
     assert [choice.label for choice in oracle] == [" two"]
 
@@ -111,9 +113,9 @@ def test_a_label_of_several_tokens_is_learnt_up_to_where_it_parts() -> None:
     pieces = Pieces()
     text = "1. forward\n2. turn_around\n3. stop"
     choices = (
-        Choosing(2, " forward", " turn_around"),
-        Choosing(13, " turn_around", " turn_around"),
-        Choosing(28, " stop", " forward"),
+        TextChoice(2, " forward", " turn_around"),
+        TextChoice(13, " turn_around", " turn_around"),
+        TextChoice(28, " stop", " forward"),
     )
     encoded = encode(Example("1", "small", text, choices), pieces)
     found = [pieces.text(number) for number in encoded.labels]
@@ -124,7 +126,7 @@ def test_a_label_of_several_tokens_is_learnt_up_to_where_it_parts() -> None:
 
 
 def test_a_choice_inside_a_token_is_an_error() -> None:
-    wrong = Example("1", "small", "1. forward", (Choosing(4, "orward", "orward"),))
+    wrong = Example("1", "small", "1. forward", (TextChoice(4, "orward", "orward"),))
     with pytest.raises(DataError, match="splits a choice"):
         encode(wrong, Pieces())
 
@@ -147,13 +149,13 @@ def test_examples_come_back_from_their_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["houses:test", "r2r:val_seen", "map2seq:unseen_dev", "towns"])
 def test_test_splits_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no training split"):
+    with pytest.raises(UsageError, match="not a training split"):
         refuse_test(name)
 
 
 def test_map2seqs_seen_files_count_in_the_training_area_only() -> None:
     refuse_test("map2seq:seen_dev", "seen")
-    with pytest.raises(UsageError, match="no training split"):
+    with pytest.raises(UsageError, match="not a training split"):
         refuse_test("map2seq:seen_dev")
 
 
@@ -161,7 +163,7 @@ def test_a_source_is_cut_into_two_halves_that_share_nothing() -> None:
     whole = Source("houses:train", settings={"houses": 2, "episodes": 6})
 
     def names(source: Source) -> set[str]:
-        return {task.episode.id for task in source.opened(None)[1]}
+        return {task.episode.id for task in source.open(None)[1]}
 
     most, rest = names(replace(whole, skip=3)), names(replace(whole, only=3))
     assert len(most) == 4

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from recipes.language.config import Recipe, Task
+from recipes.language.config import Recipe, Source, Task
 from recipes.language.loop import Run
 
-from wayword.training.examples import Example, Source
+from wayword.training.examples import Example
 
 
 @pytest.mark.parametrize(("arrive", "said"), [(4, ""), (3, ", 1 that do not arrive left out")])

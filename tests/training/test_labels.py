@@ -9,7 +9,12 @@ from helpers.training_walks import played
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.training.examples import Guide, LabeledDecision, completed, keeps_own, near_goal
+from wayword.training.examples import (
+    Guide,
+    LabeledDecision,
+    completed,
+    near_goal,
+)
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
@@ -84,16 +89,13 @@ def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
     assert told(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
 
 
-def test_only_a_completed_walk_under_rbl_keeps_its_own_answers() -> None:
+def test_a_walk_is_completed_by_its_own_stop_near_the_goal() -> None:
     right = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", STOP, RIGHT))
     wrong = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", LEFT, RIGHT))
     assert completed(right, NEAR)
-    assert keeps_own("rbl", right, NEAR)
-    assert not keeps_own("rbl", wrong, NEAR)
+    assert not completed(wrong, NEAR)
     assert not completed((), NEAR)
-    assert not keeps_own("rbl", right, frozenset({"s0"}))
-    assert not keeps_own("ft", right, NEAR)
-    assert not keeps_own("dagger", right, NEAR)
+    assert not completed(right, frozenset({"s0"}))
 
 
 def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:

@@ -6,7 +6,7 @@ from recipes.language.batches import mirrored
 
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import played
-from wayword.training.examples import Choosing, Example
+from wayword.training.examples import Example, TextChoice
 
 WALK = """Now: Turn left at the sofa
 Here: hall; at sofa: one step, at all. Done? no
@@ -19,9 +19,9 @@ def example() -> Example:
     done = WALK.index(" no\n")
     ways = [WALK.index(end) + len(end) for end in ("turn?", "right?")]
     choices = (
-        Choosing(done, " no", " no"),
-        Choosing(ways[0], "", " yes"),
-        Choosing(ways[1], "", " no"),
+        TextChoice(done, " no", " no"),
+        TextChoice(ways[0], "", " yes"),
+        TextChoice(ways[1], "", " no"),
     )
     return Example("one", "houses:train", WALK, choices)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from runpy import run_path
 
 import pytest
+from recipes.language.config import Source
 
 from wayword.core.errors import UsageError
-from wayword.training.examples import ExampleMaker, Source
+from wayword.training.examples import ExampleMaker
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "training" / "street_regression.py"
 
@@ -18,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "training" / "street_regressi
 def test_it_learns_when_a_leg_of_a_town_is_done(tmp_path: Path) -> None:
     told = run_path(str(EXAMPLE))
     source = Source("towns:train", {"seed": 20, "towns": 4, "episodes": 24})
-    dataset, tasks = source.opened(None)
+    dataset, tasks = source.open(None)
     player = ExampleMaker("velma", told["SETTINGS"], source.data, dataset, near=True)
     walks = [asyncio.run(player.example(task, None, "ft")) for task in tasks]
     weights = told["Regression"].fit(walks[:18]).weights

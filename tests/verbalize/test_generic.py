@@ -27,7 +27,7 @@ def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
     world.step("agent", Action("goto", ("b",)))
     seen = world.observe("agent")
     voice = generic.verbalizer(seen)
-    assert voice.own(seen)[1] == 'You are at viewpoint "b", facing 270° (west).'
+    assert voice.self_state(seen)[1] == 'You are at viewpoint "b", facing 270° (west).'
     assert voice.around(seen, None).splitlines() == [
         "Front: Ways: goto[a] (ahead, 3.0 m).",
         "Right: Ways: goto[d] (right 90°, 2.0 m).",
@@ -69,7 +69,9 @@ def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
     seen = StreetObservation("town", "p1", 92, angles, changed, 1)
     voice = generic.verbalizer(seen)
     assert voice.around(seen, None) == words
-    assert voice.own(seen)[1] == "You face 92° (east)."
+    assert voice.self_state(seen)[1] == "You face 92° (east)."
+    first = StreetObservation("town", "p1", 92, angles, changed, 0)
+    assert voice.around(first, None).startswith(f"{words}\nLandmarks are not reported here")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_a_world_without_a_voice_is_told_all_the_same() -> None:
     seen = LampSeen("off")
     voice = generic.verbalizer(seen)
     assert voice is generic.PLAIN
-    assert (voice.around(seen, None), voice.own(seen)[1]) == ("lamp: off", "")
+    assert (voice.around(seen, None), voice.self_state(seen)[1]) == ("lamp: off", "")
     assert generic.feedback(Feedback("dark", {"by": "night"}), voice) == "Result: dark, by: night."
 
 

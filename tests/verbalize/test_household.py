@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helpers.rooms_scenes import act, flat, start
+from wayword.agents.answers import pattern
+from wayword.agents.legal import Legal
+from wayword.core.action import Action
 from wayword.core.world import Feedback
-from wayword.verbalize.household import STATES, describe, facing, feedback, listed
+from wayword.verbalize.household import (
+    STATES,
+    briefing,
+    describe,
+    facing_words,
+    feedback,
+    join_names,
+)
+from wayword.worlds.household.verbs import Body, parse_spot
 
 
 def test_an_observation_in_words() -> None:
@@ -34,6 +47,55 @@ def test_holding_doors_and_nothing_in_words() -> None:
     assert "facing 210°" in describe(world.observe("agent"))
 
 
+def test_spots_on_long_furniture_are_told_and_can_be_chosen() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0), body=Body(manipulation_distance=1.2), spots=True)
+    assert "mug_1 (dirty, on table_1, 0.3 m east of the middle, 1.1 m)" in describe(
+        world.observe("agent")
+    )
+    rule = briefing(world.action_space("agent"))["touch"]
+    assert "0.3 m past the edge nearest to you" in rule
+    example = re.search(r"put\[(.+?)\]", rule)
+    assert example
+    assert parse_spot(example[1].split(", ")[2]) == (-0.8, 0.2)
+    act(world, "pick_up mug_1")
+    assert feedback(act(world, "put mug_1 table_1")) == (
+        "You put mug_1 on table_1, 0.1 m north of the middle."
+    )
+    act(world, "pick_up mug_1")
+    far = "0.4 m west and 0.2 m north"
+    refused = world.step("agent", Action("put", ("mug_1", "table_1", far)))
+    assert feedback(refused) == (
+        "That spot on table_1 is too far away: 1.36 m, and you reach 1.2 m."
+    )
+    put = world.step("agent", Action("go_put", ("table_1", far)))
+    assert feedback(put) == f"You went to table_1 and put mug_1 on it, {far} of the middle."
+    assert f"mug_1 (dirty, on table_1, {far} of the middle" in describe(world.observe("agent"))
+    assert not world.action_space("agent").forms  # with empty hands
+    act(world, "go_grab mug_1")
+    space = world.action_space("agent")
+    form = re.compile(pattern(space))
+    for action in (f"put[mug_1, table_1, {far}]", f"go_put[table_1, {far} of the middle]"):
+        assert form.match(action), action
+        assert Legal(space).read(action) in space, action
+    for wrong in (f"put[mug_1, moon_1, {far}]", "go_put[table_1, 0.4 m up]"):
+        assert not form.match(wrong), wrong
+    plain = start(flat(), (2.0, 1.5, 0.0))
+    assert "middle" not in describe(plain.observe("agent"))
+    assert "put[" not in briefing(plain.action_space("agent"))["touch"]
+
+
+def test_an_explored_room_is_told_with_what_things_are_on() -> None:
+    told = feedback(act(start(flat(), (2.0, 1.0, 0.0)), "go_explore kitchen"))
+    assert re.search(r"saw: .*\btable_1, .*mug_1 \(on table_1\)", told)
+
+
+def test_names_that_all_actors_share_are_said_to_be_shared() -> None:
+    both = (2.0, 1.0, 0.0), (2.75, 1.5, 0.0)
+    shared, own = (start(flat(), *both, shared_names=names) for names in (True, False))
+    assert "the same for all of you" in briefing(shared.action_space("agent_1"))["names"]
+    assert "the same" not in briefing(own.action_space("agent_1"))["names"]
+
+
 def test_one_word_for_what_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STATES, "closed", "shut tight")
     world = start(flat(), (2.0, 1.0, 0.0))
@@ -55,6 +117,16 @@ def test_one_word_for_what_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
             "You opened box_1. In it: nothing.",
         ),
         ("ok", {"action": "open", "object": "door_1", "kind": "thing"}, "You opened door_1."),
+        (  # what is out of view may lie there, too
+            "ok",
+            {"action": "go_check", "receptacle": "bed_1", "preposition": "on", "contents": []},
+            "You checked bed_1. On it you see: nothing.",
+        ),
+        (
+            "ok",
+            {"action": "go_explore", "room": "bedroom 2", "seen": ["bed_1"], "closed": []},
+            "You explored bedroom 2. There you saw: bed_1. Of these, closed: nothing.",
+        ),
         (
             "hands_full",
             {"action": "pick_up", "object": "a_1", "holding": ["b_1", "c_1"]},
@@ -74,7 +146,12 @@ def test_feedback_in_words(status: str, details: dict[str, object], sentence: st
 
 
 def test_lists_and_headings() -> None:
-    assert [listed(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+    assert [join_names(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         *("nothing", "a", "a and b", "a, b and c")
     ]
-    assert [facing(h) for h in (0.0, 45.0, 270.0, 30.0)] == ["north", "north-east", "west", "30°"]
+    assert [facing_words(h) for h in (0.0, 45.0, 270.0, 30.0)] == [
+        "north",
+        "north-east",
+        "west",
+        "30°",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wayword.verbalize.objectnav import free_ways
+from wayword.verbalize.objectnav import clearances
 from wayword.worlds.objectnav.observation import DepthImage, View
 
 REACH = 5.0
@@ -17,7 +17,7 @@ def ahead_of(*points: tuple[float, float]) -> float:
     metres = np.array([[float(np.hypot(*point)) for point in points]])
     depth = DepthImage.of(metres, bearings, (0.0,), REACH)
     view = View("flat", 0.0, 0.0, 0.0, 0.9, 80.0, depth)
-    return dict(free_ways(view))[0]
+    return dict(clearances(view))[0]
 
 
 def test_what_stands_at_the_sides_of_a_narrow_passage_stops_nobody() -> None:

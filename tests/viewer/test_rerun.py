@@ -13,7 +13,7 @@ from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
-from wayword.viewer.rerun import record
+from wayword.viewer.pages import write_rerun as record
 
 
 class Stream:

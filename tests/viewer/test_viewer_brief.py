@@ -12,10 +12,10 @@ from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
+from wayword.metrics.causes import find_causes
 from wayword.runs.record import EpisodeRecord
-from wayword.viewer.causes import signs
-from wayword.viewer.course import experts
 from wayword.viewer.data import Sources
+from wayword.viewer.document import expert_advice
 from wayword.viewer.episode import Links, episode_page
 
 
@@ -87,7 +87,7 @@ def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
     episode = Trajectory(task.episode.id, {actor: world.pose(actor)})
     feedback = world.step(actor, action)
     episode.steps = [Step(actor, {}, Decision(action), feedback, world.pose(actor))]
-    ((words, _),) = experts(episode, Sources(dataset, {task.episode.id: task}))
+    ((words, _),) = expert_advice(episode, Sources(dataset, {task.episode.id: task}))
     assert words.startswith(("go_", "goto[")) == (verb == "go_explore"), words
 
 
@@ -102,7 +102,7 @@ def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
         feedback = world.step("agent", action)
         step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
         episode.steps.append(step)
-    (first, second) = experts(episode, Sources(dataset, {task.episode.id: task}))
+    (first, second) = expert_advice(episode, Sources(dataset, {task.episode.id: task}))
     assert first == ("go[hallway]", True)
     assert second[0] in ("go[desk]", "go[computer]")
     assert not second[1]
@@ -118,9 +118,18 @@ def test_long_lists_are_folded_away() -> None:
 
 def test_what_was_never_in_view_is_a_sign() -> None:
     written = {"steps": [{"actor": "a", "decision": {"action": "stop"}}], "ended": "stopped"}
-    assert "never_seen" in signs(written, {"ever_seen": 0.0})
-    assert "never_seen" not in signs(written, {"ever_seen": 1.0})
-    assert "never_seen" not in signs(written, {})
+    assert "never_seen" in find_causes(written, {"ever_seen": 0.0})
+    assert "never_seen" not in find_causes(written, {"ever_seen": 1.0})
+    assert "never_seen" not in find_causes(written, {})
+
+
+@pytest.mark.parametrize("scores", [{"sr": 0.0}, {"sr": 0.0, "osr": 0.0}])
+def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(scores: dict[str, float]) -> None:
+    record = EpisodeRecord("one", scores, walk("left", "stop"))
+    page = Page.parse(episode_page(record, (), Sources(), "run", Links()))
+    (listed,) = page.all("ul", class_="signs")
+    assert ("without having reached the goal" in listed.text) == ("osr" in scores)
+    assert ("stopped before the task was done" in listed.text) == ("osr" not in scores)
 
 
 def test_what_is_stated_of_oneself_stands_beside_the_truth() -> None:

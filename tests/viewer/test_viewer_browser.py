@@ -5,6 +5,7 @@ Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -123,6 +124,47 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.close()
 
 
+def test_an_episode_is_read_by_keyboard_linked_to_and_printed(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(address + "/run/houses-navgpt/")
+    page.locator("#episodes a").first.click()
+    page.wait_for_selector("body[data-experts]")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.locator(".skip").is_visible()
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")
+    stop = page.locator("svg.map .stop[role=button]").nth(1)
+    steps = str(stop.get_attribute("data-steps")).split()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.steps") == " ".join(steps):
+            break
+    page.keyboard.press("Enter")
+    assert page.locator("#now").input_value() in steps, "a place of the map is reached by keyboard"
+    page.locator("#step-2 button.link").click()
+    page.wait_for_selector("#step-2 button.link:text('copied')")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url.partition("#")[0] + "#step-2"
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("body[data-experts]")
+    assert page.locator("#now").input_value() == "2"
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, "one page an episode"
+    page.emulate_media(media="print")
+    for kept in (".mistake-words, .verdict", "svg.map", "#step-1 h2", ".instruction"):
+        assert page.locator(kept).first.is_visible(), kept
+    for left_out in (".scrubber", ".tools", ".top", ".part"):
+        assert not page.locator(left_out).first.is_visible(), left_out
+    context.close()
+
+
 def test_the_clause_that_is_followed_moves_with_the_cursor(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -189,7 +231,7 @@ agent = Slow
 def deaf(address: str, path: str) -> socket.socket:
     """A browser that asks for events and never reads one."""
     host, port = address.removeprefix("http://").split(":")
-    line = socket.create_connection((host, int(port)), timeout=5)
+    line = socket.create_connection((host, int(port)), timeout=60)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     line.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     return line
@@ -211,15 +253,23 @@ def test_a_run_is_watched_while_it_goes_on(
         going.start()
         until(lambda: (top / "slow" / ".progress.json").exists())
         page, told = look(browser, own, "/?all=1", 1400, "light")
-        assert "going on" in page.locator("#runs").inner_text()
-        page.goto(own + "/run/slow/")
+        assert "running" in page.locator("#runs").inner_text()
+        page.goto(own + "/live-run")
         page.wait_for_selector("#under-way li")
+        assert page.url == own + "/run/slow/", "the page of the run itself"
+        assert page.locator(".head .lead").inner_text() == "0 of 1 episode (180 in the split)."
+        page.wait_for_selector("body[data-whole]")
         until(lambda: "step 2 of 9" in page.locator("#under-way").inner_text(), page)
+        assert page.locator("#progress").get_attribute("max") == "1"
         assert wrong(page) == []
+        below = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
         lost = [deaf(own, "/run/slow/live") for _ in range(9)]
         lost.pop().close()
         allowed.write_text("3")
         until(lambda: "step 3 of 9" in page.locator("#under-way").inner_text(), page)
+        assert page.locator("#under-way .sketch polyline").count() == 1
+        now = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
+        assert now == below, "nothing moves while a run goes on"
         page.locator("#under-way a").click()
         page.wait_for_selector("body[data-ready]")
         assert page.locator("#at").inner_text() == "Step 3 of 9"
@@ -228,10 +278,9 @@ def test_a_run_is_watched_while_it_goes_on(
         allowed.write_text("5")
         until(lambda: page.locator("#at").inner_text() == "Step 5 of 9", page)
         assert page.locator(".moves li").count() == 5
-        began = time.monotonic()
         allowed.write_text("99")
-        going.join(10)
-        assert time.monotonic() - began < 3, "browsers that do not read cost the run nothing"
+        going.join(60)
+        assert not going.is_alive(), "browsers that do not read do not hold the run up"
         page.wait_for_selector("#step-7")
         assert told == []
         for line in lost:
@@ -240,8 +289,8 @@ def test_a_run_is_watched_while_it_goes_on(
 
 
 def until(holds: Any, page: Page | None = None) -> None:
-    """Wait until something holds; ten seconds at most."""
-    end = time.monotonic() + 10
+    """Wait until something holds; a minute at most."""
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, "nothing came of it"
         page.wait_for_timeout(50) if page else time.sleep(0.02)

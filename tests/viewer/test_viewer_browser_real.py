@@ -29,14 +29,20 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"),
 ]
 DO = """(action) => {
-  const press = [...document.querySelectorAll(".act")].find((e) => e.dataset.action === action);
+  const buttons = [...document.querySelectorAll("button.act")];
+  const press = buttons.find((e) => e.dataset.action === action);
   if (press) { press.click(); return true; }
   const say = document.getElementById("say");
   say.elements.words.value = action;
   say.requestSubmit();
   return false;
 }"""
-"""Press the button of an action, or type it."""
+"""Press the button of an action, or type it, and be sure of it."""
+ANSWERED = """(turn) => {
+  const board = document.getElementById("board");
+  return document.querySelector("#sure[open]") || !board || board.dataset.asking !== turn;
+}"""
+"""True once the game has gone on, or asks whether the action is meant."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,9 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
             page.set_viewport_size({"width": 390, "height": 900})
             assert wrong(page, axe=False) == []
         page.evaluate(DO, str(step.decision.action))
+        page.wait_for_function(ANSWERED, arg=str(turns[step.actor]), timeout=30_000)
+        if page.query_selector("#sure[open]"):  # the action ends the game or is not listed
+            page.click("#sure[open] button[value=yes]")
     page = next(iter(pages.values()))
     page.wait_for_selector("#end", timeout=30_000)
     assert wrong(page, axe=False) == []

@@ -11,8 +11,8 @@ from helpers.recorded_run import SCORES, told
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord
-from wayword.viewer.course import Clauses, Followed
 from wayword.viewer.data import Sources
+from wayword.viewer.document import Clauses, Followed
 from wayword.viewer.episode import Links, episode_page
 
 INSTRUCTION = "Go  ahead,\nthen turn right. Stop."
@@ -50,8 +50,8 @@ def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
     clauses = Clauses.of(read)
     assert clauses.steps == (Followed(1), Followed(1), Followed(3, (1, 2)))
     assert clauses.at(0) == clauses.at(4) == Followed()
-    chips = [clauses.chip(number) for number in (1, 2, 3)]
-    assert [chip is not None for chip in chips] == [True, False, True], "where one begins"
+    begun = [clauses.begun(number) for number in (1, 2, 3)]
+    assert begun == [1, 0, 3], "where one begins"
 
 
 def test_a_step_may_say_that_it_does_not_say() -> None:
@@ -74,7 +74,7 @@ def test_the_page_marks_what_its_script_moves() -> None:
 def test_parts_that_the_agent_was_given_are_listed_without_a_mark() -> None:
     page = shown(walk(["go ahead", "stop"], []))
     assert len(page.all("li", class_="clause")) == 2
-    assert "does not say which one it follows" in page.text
+    assert "does not report which one it follows" in page.text
     assert not page.all("span", class_="clause")
     assert not shown(walk(["the whole instruction"], [])).all("li", class_="clause")
 
@@ -92,5 +92,5 @@ def test_parts_that_the_agent_was_given_are_listed_without_a_mark() -> None:
 )
 def test_notes_of_another_form_do_nothing(texts: Any, begins: Any, followed: Any) -> None:
     trajectory = walk(texts, begins, followed)
-    assert not Clauses.of(trajectory).known
+    assert not Clauses.of(trajectory).followed
     check_safe(shown(trajectory))

@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from helpers.recorded_run import make_run
+from wayword import viewer
 from wayword.cli.viewing import view
 from wayword.viewer.app import Server
 
@@ -21,16 +22,31 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1"])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == (folder / "pages" / "index.html").as_uri()
-    assert "1 of 2 episodes have a page, 1 written now." in done.stdout
+    assert "1 of 2 episodes have pages, 1 new." in done.stdout
     assert "--episode ID" in done.stdout
-    assert "Instructions and maps are left out" in done.output
+    assert "Instructions and maps are not available" in done.output
 
 
 def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
     folder, other = make_run(tmp_path / "run"), tmp_path / "other.py"
     other.touch()
     done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1", "--with", str(other)])
-    assert f"name it: --with FILE ({other} is another, or has changed)" in done.output
+    said = " ".join(done.output.split())
+    assert "other.py is not the file of the run's dataset 'hello', or has changed since" in said
+
+
+def test_a_run_on_a_file_says_how_to_name_it_and_one_on_a_missing_package_does_not(
+    tmp_path: Path,
+) -> None:
+    own = viewer.write_pages(make_run(tmp_path / "own", dataset_checksum="sha256:0"))
+    assert "the run's dataset 'hello' is a Python file" in own.notice
+    assert own.notice.endswith("open the run again with --with FILE")
+    page = (own.index.parent / "episodes" / "one.html").read_text(encoding="utf-8")
+    assert "no dataset" not in page
+    assert "--with FILE" in page
+    missing = viewer.write_pages(make_run(tmp_path / "missing"))
+    assert "no dataset called 'hello' is installed" in missing.notice
+    assert "--with" not in missing.notice
 
 
 def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +81,7 @@ def test_runs_and_the_version_are_a_line_each(
     monkeypatch.chdir(tmp_path / "runs")
     nothing = CliRunner().invoke(whole, ["runs"])
     assert nothing.exit_code == 0
-    assert "no runs here yet" in nothing.stderr
+    assert "no runs yet" in nothing.stderr
     told = CliRunner().invoke(whole, ["--version"])
     assert told.exit_code == 0
     assert told.stdout.startswith("wayword 0.")

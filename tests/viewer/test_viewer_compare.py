@@ -18,12 +18,12 @@ from wayword.metrics.intervals import Interval
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
-from wayword.viewer import figures
-from wayword.viewer.compare import Sides, compare_page
+from wayword.viewer import figures, maps
+from wayword.viewer.compare import RunPair, compare_page, find_divergence
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.library import Library
-from wayword.viewer.maps import generic
+from wayword.viewer.maps.drawing import Map
 
 NE = next(metric for metric in METRICS if metric.key == "ne")
 
@@ -80,7 +80,7 @@ def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> N
     page = Page.parse(Content(Library([top])).compare(names, episode))
     assert len(page.all("svg", class_="map")) == 1
     assert len(page.all("g", class_="walk0")) == len(page.all("g", class_="walk1")) == 1
-    assert len(page.all("circle", class_="parted")) == ("They part at step" in page.text) == 1
+    assert len(page.all("circle", class_="parted")) == ("They diverge at step" in page.text) == 1
     assert "walked by houses-oracle" in page.text
     same = Page.parse(Content(Library([top])).compare([names[0], names[0]], episode))
     assert not same.all("circle", class_="parted")
@@ -93,10 +93,10 @@ def test_places_of_both_walks_are_on_the_map(top: Path) -> None:
     runs = [RunFolder.read(top / name) for name in names]
     walks = [next(r for r in each.records() if r.episode_id == episode).trajectory for each in runs]
     sources = open_sources(runs[0].config, [episode], None)
-    one, two = (generic.geography(walk, sources) for walk in walks)
-    assert one is not None
-    assert two is not None
-    drawn = generic.together(list(zip(names, walks, strict=True)), sources, apart=1)
+    one, two = (maps.map_of(walk, sources) for walk in walks)
+    assert isinstance(one, Map)
+    assert isinstance(two, Map)
+    drawn = maps.together(list(zip(names, walks, strict=True)), sources, divergence=1)
     page = Page.parse(f"<body>{drawn}</body>")
     assert len(page.all("circle", class_="place")) >= len({*one.places, *two.places}) - 2
     (ring,) = page.all("circle", class_="parted")
@@ -126,19 +126,49 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
     assert figures.value(seconds, -0.011) == "-11 ms"
 
 
-def test_instructions_that_are_not_known_at_once_are_asked_for(top: Path) -> None:
+def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) -> None:
     names, content = ["houses-oracle", "houses-random"], Content(Library([top]))
     first = Page.parse(content.compare(names))
-    lost = {
-        each.attributes["data-of"] for each in first.all("span") if "data-of" in each.attributes
-    }
-    assert lost, "the dataset is not opened for the page"
-    texts = content.compared_texts(names)
-    assert set(texts) == lost
-    again = Page.parse(content.compare(names))
-    assert not [each for each in again.all("span") if "data-of" in each.attributes]
-    assert all(words and words in again.text for words in texts.values())
-    assert content.compared_texts(names[:1]) == {}
+    lost = {each.attributes["data-of"] for each in first.all("p") if "data-of" in each.attributes}
+    assert lost, "no record is read for the page"
+    tags = [each.attributes.get("id") or each.tag for each in first.elements]
+    assert tags.index("flips-0") < tags.index("table")
+    part = Page.parse(f"<body>{content.flips(names)}</body>")
+    (side,) = part.all("div", class_="sides")
+    assert side.attributes["id"] == "flips-0"
+    assert [each.text for each in part.all("h3")] == [
+        "Gained by houses-random: 0", f"Lost by houses-random: {len(lost)}",
+    ]  # fmt: skip
+    sketches = part.all("svg", class_="sketch")
+    assert len(sketches) == len(lost)
+    for kind in ("walk0", "walk1", "gold"):
+        assert len(part.all("polyline", class_=kind)) == len(lost)
+    config = RunFolder.read(top / names[0]).config
+    golds = [each.attributes["points"] for each in part.all("polyline", class_="gold")]
+    for gold, episode in zip(golds, [each.text for each in part.all("bdi")], strict=True):
+        walks = [next(r for r in RunFolder.read(top / name).records() if r.episode_id == episode)
+                 .trajectory for name in names]  # fmt: skip
+        apart = find_divergence(*walks)
+        assert f"part at step {apart}" in part.text
+        sources = open_sources(config, [episode], None)
+        assert sources.instruction(episode) in part.text
+        drawn = maps.sketch(walks, sources, apart)
+        assert drawn.mark is not None
+        assert drawn.gold == gold
+    assert part.all("small", class_="cause")
+    assert content.flips(names[:1]) == ""
+
+
+def test_a_difference_is_coloured_by_the_interval_that_is_corrected() -> None:
+    lines = tuple(
+        MetricDifference(HIGHER, 9, 5.0, 6.0, Interval(1.0, low, 2.0 - low), 4, 3, 2, 0.04)
+        for low in (0.1, 0.9, 0.1)
+    )
+    pair = RunPair(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, lines), {}, ({}, {}))
+    page = Page.parse(compare_page([pair], Sources(None, {}), {}))
+    cells = page.all("td", data_label="difference")
+    kinds = [(each.attributes["class"] or "").split()[1:] for each in cells]
+    assert kinds == [[], ["good"], []], "0.1 to 1.9 is no longer above 0 for three metrics"
 
 
 LOWER, HIGHER, NEITHER = (replace(NE, better=better) for better in ("lower", "higher", None))
@@ -162,8 +192,8 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
 ) -> None:
     mean = 0.5 if math.isnan(low) else (low + high) / 2
     line = MetricDifference(metric, 9, 5.0, 5.0 + mean, Interval(mean, low, high), 4, 3, 2, 0.04)
-    sides = Sides(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), {}, ({}, {}))
-    page = Page.parse(compare_page([sides], Sources(None, {}), {}))
+    pair = RunPair(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), {}, ({}, {}))
+    page = Page.parse(compare_page([pair], Sources(None, {}), {}))
     (cell,) = page.all("td", data_label="difference")
     assert (cell.attributes["class"] or "").split() == ["n", *kind.split()]
     counted = [page.all("td", data_label=words)[0].text for words in ("better", "worse", "same")]

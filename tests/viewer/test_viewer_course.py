@@ -9,37 +9,41 @@ from helpers.parsed_page import Page
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.datasets.houses import Houses
+from wayword.metrics.causes import find_causes
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
-from wayword.viewer.causes import signs
-from wayword.viewer.course import Course, conditions, course_and_map
 from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.document import GoalProgress, conditions, replay
 from wayword.viewer.episode import Links, episode_page
 from wayword.worlds.household.goals import AnswerReference, Held, HouseholdReference, Inside, Lit
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
 def test_a_way_that_grows_is_worse_and_rounding_is_not() -> None:
-    course = Course((5.0, 5.04, 2.0, 6.0, math.inf))
-    assert (course.best, course.worse) == (2, 3)
-    assert course.told(1) == "5.0 m to go"
-    assert course.told(3) == "6.0 m to go, 4.0 m further"
-    assert course.told(4).startswith("no way to go")
-    assert course.summary() == "no way to the goal at the end, 2.0 m at best, after step 2"
-    assert Course((4.0, 3.0), unit="links").told(1) == "3 links to go"
+    course = GoalProgress((5.0, 5.04, 2.0, 6.0, math.inf))
+    assert (course.best_step, course.first_loss) == (2, 3)
+    assert course.describe(1) == "5.0 m to go"
+    assert course.describe(3) == "6.0 m to go, 4.0 m further"
+    assert course.describe(4).startswith("no path to go")
+    assert course.summary() == "no path to the goal at the end, 2.0 m at best, after step 2"
+    assert GoalProgress((4.0, 3.0), unit="links").describe(1) == "3 links to go"
 
 
 def test_conditions_that_are_undone_are_worse() -> None:
-    course = Course((0.0, 2.0, 1.0), of=3)
-    assert (course.best, course.worse) == (1, 2)
-    assert course.told(1) == "2 of 3 goal conditions hold, 2 more"
-    assert course.told(2) == "1 of 3 goal conditions hold, 1 fewer"
+    course = GoalProgress((0.0, 2.0, 1.0), conditions=3)
+    assert (course.best_step, course.first_loss) == (1, 2)
+    assert course.describe(1) == "2 of 3 goal conditions hold, 2 more"
+    assert course.describe(2) == "1 of 3 goal conditions hold, 1 fewer"
     assert course.summary() == "1 of 3 goal conditions hold at the end, 2 at best, after step 1"
-    assert Course((1.0, 0.0, 1.0, 2.0), of=3).worse == 0, "a mug was moved, and stands again"
-    assert not Course((0.0, 0.0), of=1).known, "a line that never moves says nothing"
-    assert not Course().known
-    assert Course().told(1) == Course().summary() == ""
+    assert GoalProgress((1.0, 0.0, 1.0, 2.0), conditions=3).first_loss == 0, (
+        "a mug was moved, and stands again"
+    )
+    assert not GoalProgress((0.0, 0.0), conditions=1).informative, (
+        "a line that never moves says nothing"
+    )
+    assert not GoalProgress().informative
+    assert GoalProgress().describe(1) == GoalProgress().summary() == ""
 
 
 def astray() -> tuple[Trajectory, Sources]:
@@ -74,13 +78,13 @@ def world_after(dataset: Houses, task: object, places: list[str]) -> list[object
 
 def test_a_walk_off_the_gold_path_says_at_which_step() -> None:
     told, sources = astray()
-    course = course_and_map(told, sources)[0]
-    assert course.left == 2
+    course = replay(told, sources)[0]
+    assert course.off_path_step == 2
     assert course.unit == "m"
     assert len(course.values) == 3
     assert course.values[1] < course.values[0]
     told.steps[0].feedback = type(told.steps[0].feedback)("blocked")
-    flown = course_and_map(told, sources)[0]
+    flown = replay(told, sources)[0]
     assert len(flown.values) == 3, "what cannot be played again is measured as the crow flies"
 
 
@@ -90,14 +94,16 @@ def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(tmp_path: Pa
     recorded = RunFolder.read(done.path)
     for record in recorded.records():
         sources = open_sources(recorded.config, [record.episode_id], None)
-        course = course_and_map(record.trajectory, sources)[0]
-        assert course.of == sources.instruction(record.episode_id).count("go to")
+        course = replay(record.trajectory, sources)[0]
+        assert course.conditions == sources.instruction(record.episode_id).count("go to")
         assert list(course.values) == sorted(course.values)
-        assert (course.values[0], course.values[-1]) == (0, course.of)
+        assert (course.values[0], course.values[-1]) == (0, course.conditions)
         page = Page.parse(episode_page(record, [], sources, "run", Links()))
         assert len(page.all("polyline", class_="curve")) == 1
         better = [each.text for each in page.all("span", class_="better")]
-        assert better[-1] == f"{course.of} of {course.of} goal conditions hold, 1 more"
+        assert (
+            better[-1] == f"{course.conditions} of {course.conditions} goal conditions hold, 1 more"
+        )
         assert page.all("rect", class_="meant"), "what the instruction means is marked"
 
 
@@ -152,10 +158,10 @@ def test_signs_say_at_which_step_they_show() -> None:
 
     moves = [step("forward", 1), *(step("left", 1) for _ in range(4))]
     written = {"start": {"a": {"x": 0, "y": 0}}, "steps": moves, "ended": "step_limit"}
-    assert signs(written, {"sr": 0.0}) == {"looped": 3, "ran_out": 5}
+    assert find_causes(written, {"sr": 0.0}) == {"looped": 3, "ran_out": 5}
     no: dict[str, object] = {"actor": "a", "decision": {"rejected": "too_long"}, "pose": {}}
     written = {"start": {}, "steps": [step("forward", 1), no, step("stop", 1)], "ended": "stopped"}
-    assert signs(written, {"osr": 1.0}) == {"passed_goal": 0, "rejected": 2, "truncated": 2}
+    assert find_causes(written, {"osr": 1.0}) == {"passed_goal": 0, "rejected": 2, "truncated": 2}
 
 
 def test_an_actor_who_waits_for_another_does_not_go_in_circles() -> None:
@@ -165,7 +171,7 @@ def test_an_actor_who_waits_for_another_does_not_go_in_circles() -> None:
     start = {"a": {"x": 0, "y": 0}, "b": {"x": 0, "y": 0}}
     waits = [turn("a", "turn_left"), turn("b", "go_explore")] * 5
     written = {"start": start, "steps": waits[:7], "ended": "step_limit"}
-    assert signs(written, {"sr": 0.0})["looped"] == 4, "the other one does"
+    assert find_causes(written, {"sr": 0.0})["looped"] == 4, "the other one does"
     waits = [turn("a", "turn_left"), turn("b", "go_explore"), turn("a", "wait")] * 2
     written = {"start": start, "steps": [*waits, turn("a", "turn_left")], "ended": "step_limit"}
-    assert "looped" not in signs(written, {"sr": 0.0})
+    assert "looped" not in find_causes(written, {"sr": 0.0})

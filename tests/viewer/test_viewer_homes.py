@@ -54,7 +54,7 @@ def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
         (False, 1, 3),
         (True, 4, 5),
     ]
-    (apple,) = drawn.things
+    (apple,) = drawn.objects
     assert (apple.first, apple.last, apple.goal) == (1, 1, True)
     assert [box.label for box in drawn.boxes] == ["table_1", "box_1"]
     assert [box.goal for box in drawn.boxes] == [False, True]

@@ -22,7 +22,6 @@ from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.markup import data, tag, visible
 from wayword.viewer.pages import file_name
-from wayword.viewer.steps import Cards
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -115,6 +114,7 @@ def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -
 def test_only_pictures_are_shown_as_pictures() -> None:
     images = (Image(b"\x89PNG", "image/png"), Image(b"<svg onload=alert(1)>", "image/svg+xml"))
     call = ModelCall("main", (Message("user", "look", images),), None, error="none")
-    page = Page.parse(str(Cards(False).opening([call], [])))
+    told = Trajectory("one", {}, opening_calls=[call])
+    page = Page.parse(episode_page(EpisodeRecord("one", {}, told), [], Sources(), "run", Links()))
     assert [e.attributes["src"] for e in page.all("img")] == ["data:image/png;base64,iVBORw=="]
     assert "not shown" in page.all("section")[0].text

@@ -31,7 +31,7 @@ def rows(folder: Path) -> Rows:
 
 
 def test_rows_are_what_the_table_reads(folder: Path) -> None:
-    found, entries = rows(folder), RecordedRun(folder).entries()
+    found, entries = rows(folder), list(RecordedRun(folder).index.entries())
     assert found.ids == [entry.episode_id for entry in entries]
     assert found.scored(found.ids[2]) == entries[2].scores
     assert found.run.record(found.ids[3]).trajectory.ended == entries[3].ended
@@ -97,7 +97,7 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path
     def shown(*ranges: str, **query: str) -> list[str]:
         heads = select(found, Wish(query, ranges), {})
         for number, head in enumerate(heads):
-            assert head == heads[number] == heads[number : number + 1][0]
+            assert heads[number : number + 1] == [head]
             assert head.scores == own.get(head.episode_id, {})
         return [head.episode_id for head in heads]
 

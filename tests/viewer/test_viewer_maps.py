@@ -18,13 +18,12 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.runs.record import EpisodeRecord
-from wayword.viewer import figures, words
+from wayword.viewer import figures, maps
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.letters import LabelSpace, Letters
-from wayword.viewer.maps import drawing, generic, household, indoor, street, two_phase
-from wayword.viewer.maps.generic import letters_of
-from wayword.viewer.markup import tag
+from wayword.viewer.maps import drawing, household, indoor, letters_of, street, two_phase
+from wayword.viewer.maps.drawing import LabelSpace, place_letters
+from wayword.viewer.markup import Letters, tag
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
@@ -36,8 +35,8 @@ def houses_walk() -> tuple[Trajectory, Sources]:
     world.reset(task.episode)
     told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for place in task.reference.path[1:]:  # type: ignore[attr-defined]
-        seen = words.as_mapping(world.observe("agent"))
-        plain = {**seen, "neighbors": [words.as_mapping(way) for way in seen["neighbors"]]}
+        seen = figures.as_mapping(world.observe("agent"))
+        plain = {**seen, "neighbors": [figures.as_mapping(way) for way in seen["neighbors"]]}
         action = Action("goto", (place,))
         feedback = world.step("agent", action)
         told.steps.append(Step("agent", plain, Decision(action), feedback, world.pose("agent")))
@@ -52,10 +51,10 @@ def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -
     record = EpisodeRecord(told.episode_id, {"sr": 1.0}, told)
     page = Page.parse(episode_page(record, [], sources, "run", Links()))
     on_map = {e.text for e in page.all("text", class_="placeletter")}
-    assert {f"{letter}, {name}{letter}" for name, letter in letters.known.items()
+    assert {f"{letter}, {name}{letter}" for name, letter in letters.by_place.items()
             if name in gold} <= on_map  # fmt: skip
     named = {(e.attributes["title"], e.attributes["data-letter"]) for e in page.all("abbr")}
-    assert named <= set(letters.known.items())
+    assert named <= set(letters.by_place.items())
     assert (gold[1], "B") in named
     dials = [svg for svg in page.all("svg") if svg.attributes.get("class") == "dial"]
     assert "B" in dials[0].text
@@ -76,7 +75,7 @@ def test_letters_on_a_crowded_map_do_not_meet() -> None:
     letters = Letters.of_ids([f"p{n:04}" for n in range(60)])
     spots = {f"p{n:04}": (20.0 + 9 * (n % 10), 20.0 + 9 * (n // 10), 9.0) for n in range(60)}
     room = LabelSpace(520.0, [])
-    drawn = Page.parse(letters.drawn(spots, room)).all("text")
+    drawn = Page.parse(place_letters(letters, spots, room)).all("text")
     labels = room.taken[len(spots) :]
     assert 6 <= len(drawn) == len(labels) < 60
     for (a, b, c, d), (e, f, g, h) in combinations(labels, 2):
@@ -140,18 +139,18 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
     drawn = household.map(Trajectory("1", start, steps), Sources())
     assert drawn is not None
     assert [[s.step for s in walk] for walk in drawn.walks.values()] == [[0, 1, 3], [0, 2]]
-    assert "walked by bob" in drawing.legend(drawn)
+    assert "walked by bob" in drawing.render(drawn)
 
 
 def test_places_of_no_kind_have_no_map() -> None:
-    assert generic.draw(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
-    assert generic.draw(Trajectory("1", {}), Sources()) is None
-    assert generic.draw(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
+    assert maps.map_of(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    assert maps.map_of(Trajectory("1", {}), Sources()) is None
+    assert maps.map_of(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
 
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
-    page = Page.parse(words.observation({"heading": 10.0, "neighbors": ways}, "b", Letters()))
+    page = Page.parse(figures.observation({"heading": 10.0, "neighbors": ways}, "b", Letters()))
     assert "taken" in (page.all("g", class_="way")[1].attributes["class"] or "")
     turned = [e.attributes["transform"] for e in page.all("g") if "transform" in e.attributes]
     assert turned == ["rotate(-20.0)", "rotate(90.0)"]
@@ -168,7 +167,7 @@ def test_a_dial_shows_the_way_that_was_taken() -> None:
     ],
 )
 def test_walls_of_a_grid_are_in_words(walls: object, text: str) -> None:
-    page = Page.parse(words.observation({"heading": 90.0, "walls": walls}, "", Letters()))
+    page = Page.parse(figures.observation({"heading": 90.0, "walls": walls}, "", Letters()))
     assert [e.text for e in page.all("dd")][1] == text
 
 

@@ -13,7 +13,8 @@ from helpers.recorded_run import make_run
 from wayword.core.rollout import Outcome
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
-from wayword.runs.running import RunResult, run
+from wayword.runs.results import RunResult
+from wayword.runs.running import run
 
 
 def framed(shown: object) -> Page:
@@ -48,6 +49,6 @@ def test_what_a_folder_holds_is_text_and_a_lost_folder_is_a_line(tmp_path: Path)
 
 @pytest.mark.parametrize("thing", [3, "<b>"])
 def test_anything_else_is_its_text(thing: object) -> None:
-    from wayword.core.registry import displayed
+    from wayword.core.registry import render_html
 
-    assert displayed(thing) == f"<pre>{html.escape(repr(thing), quote=True)}</pre>"
+    assert render_html(thing) == f"<pre>{html.escape(repr(thing), quote=True)}</pre>"

@@ -21,10 +21,9 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
-from wayword.viewer.letters import Letters
 from wayword.viewer.library import Library
-from wayword.viewer.maps.seen import Look, arrows, seen
-from wayword.viewer.play import PlayTable, Seat
+from wayword.viewer.markup import Letters
+from wayword.viewer.play import Look, PlayTable, Seat, arrows, observed_map
 
 
 @pytest.fixture
@@ -80,13 +79,19 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     goto = [e for e in shown.all("button", class_="act") if "goto[" in e.attributes["data-action"]]
     assert goto
     refused = {"as": "agent", "number": 1, "words": "fly"}
-    assert json.loads(ask(server, "/play/1/say", refused)[1]) == {"problem": ""}
-    assert "no action is called fly" in board(server, "1", "agent").text
-    moved = {"as": "agent", "number": 2, "words": goto[0].attributes["data-words"]}
+    told = json.loads(ask(server, "/play/1/say", refused)[1])["problem"]
+    assert told == "no action is called fly; there are: goto, stop"
+    moved = {"as": "agent", "number": 1, "words": goto[0].attributes["data-words"]}
     assert json.loads(ask(server, "/play/1/say", moved)[1]) == {"problem": ""}
     again = json.loads(ask(server, "/play/1/say", moved)[1])
-    assert again == {"problem": "that turn is over; look again"}, "a second press is no second move"
-    ask(server, "/play/1/say", {"as": "agent", "number": 3, "words": "stop"})
+    assert again == {"problem": "that turn is over; reload the page"}, (
+        "a second press is no second move"
+    )
+    stop = {"as": "agent", "number": 2, "words": "stop"}
+    asked = json.loads(ask(server, "/play/1/say", stop)[1])
+    assert asked == {"problem": "", "question": "stop ends the game. Stop here?"}
+    assert not table.ended
+    ask(server, "/play/1/say", {**stop, "sure": 1})
     until(lambda: table.ended)
     end = board(server, "1", "agent")
     assert "oracle" in end.text
@@ -163,7 +168,7 @@ def test_two_people_play_and_what_they_say_is_text(
     ann = turn_of(table, "ann", "bob")
     assert (ann.actor, table.humans) == ("ann", ("ann", "bob"))
     lobby = Page.parse(ask(server, "/play/1/")[1])
-    assert [e.attributes["href"] for e in lobby.all("a")][1:] == [
+    assert [e.attributes["href"] for e in lobby.all("a")][2:] == [
         "seat?as=ann", "seat?as=bob", "watch",
     ]  # fmt: skip
     assert ask(server, "/play/1/seat?as=eve")[0] == 404
@@ -214,13 +219,13 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     way = {"viewpoint": "north-of-it", "heading": 0.0, "elevation": 0.0, "distance": 2.0}
     looked = {"viewpoint": "start-place", "heading": 0.0, "neighbors": (way,)}
     letters = Letters()
-    drawn = seen([Look({"viewpoint": "start-place", "heading": 0.0}, looked)], letters)
+    drawn = observed_map([Look({"viewpoint": "start-place", "heading": 0.0}, looked)], letters)
     assert drawn is not None
-    assert letters.known == {"start-place": "A", "north-of-it": "B"}
+    assert letters.by_place == {"start-place": "A", "north-of-it": "B"}
     assert letters.put("goto[north-of-it]") == ('goto[<b class="letter" title="north-of-it">B</b>]')
     assert "gold" not in drawn
     assert arrows(looked) == {"north-of-it": "↑ 2.0 m"}
-    assert seen([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+    assert observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
 
 
 def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: Path) -> None:

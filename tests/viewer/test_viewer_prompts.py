@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
 from wayword.core.model import Message, Prompt
-from wayword.viewer import words
-from wayword.viewer.words import Block, PromptHistory, split_lines
+from wayword.viewer import figures
+from wayword.viewer.steps import Block, PromptHistory, split_lines
 
 line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
 text = st.lists(line, max_size=40).map("".join)
@@ -66,7 +66,7 @@ def test_the_state_of_a_whole_house_is_a_folded_table_of_what_differs() -> None:
         f"Mug|{n}": {"x": n / 2, "room": "kitchen", "open": n == 3, "dirty": False, "in": ""}
         for n in range(20)
     }
-    page = Page.parse(f"<body>{words.facts({'scene': 'A', 'objects': things})}</body>")
+    page = Page.parse(f"<body>{figures.facts({'scene': 'A', 'objects': things})}</body>")
     (folded,) = page.all("details")
     assert "20 of them" in folded.text
     assert [head.text for head in page.all("th", scope="col")] == ["name", "x", "open"]

@@ -24,7 +24,7 @@ def test_an_r2r_walk_is_drawn_on_its_scan(data: Path, tmp_path: Path) -> None:
         assert len(page.all("line", class_="edge")) > 10
         assert "success" in page.text
     bare = viewer.write_pages(done.path, tmp_path / "bare", data=tmp_path)
-    assert "left out" in bare.notice
+    assert "not available" in bare.notice
     assert "holds no r2r/annotations" in bare.notice
 
 

@@ -4,7 +4,6 @@ navgpt discussnav velma       the recipes of papers (LGX is in search)
 walker                        an indoor agent to fine-tune
 search/                       lgx, and the baselines frontier, prior, wander
 strategies/                   act, react, react_emmem, reflexion, reflexion_emmem
-household/                    the layout of act for small models in homes
 team                          scripted actors that work together
 baselines/                    random, forward, imitation; oracle, gold, expert use ground truth
 human                         a person at the terminal

@@ -18,39 +18,34 @@ one legal choice is refused, with a reason that says what would be one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
-LONGEST = 8_000
-"""Characters of an answer that are read; reasoning does not count."""
-LONGEST_ACTION = 2_000
-"""Characters that an action may have, message included."""
-MOST_WORDS = 20
-"""Arguments into which words are split; no action has as many."""
-SHOWN = 12
-"""Legal actions that a refusal names at most."""
-LOOKED_AT = 40
-"""Lines of an answer in which another choice is looked for."""
+LONGEST = 8_000  # characters of an answer that are read; reasoning does not count
+LONGEST_ACTION = 2_000  # characters that an action may have, message included
+MOST_WORDS = 20  # arguments into which words are split; no action has as many
+EXAMPLES = 12  # legal actions that a refusal names at most
+MOST_LINES = 40  # lines of an answer in which another choice is looked for
 
 AROUND = " \t\r\n`'\"*“”‘’"
 """Quotes, emphasis and white space that may stand around a name or an action."""
 MARKER = re.compile(r"^\s*(?:[-•]\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
 """A bullet or a number at the beginning of a line."""
 
-_END = ".,;:!"
+_END_PUNCTUATION = ".,;:!"
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
-_LEAD = re.compile(
+_LEAD_IN = re.compile(
     r"^(?:(?:(?:final|my|the|answer|choice|option|direction|viewpoint|prediction|object|place"
     r"|action|id|is|go|goto|move|head|walk|to|towards?)\b|[\s:=#*\"'`])+)",
-    re.IGNORECASE,
+    re.I,
 )
 _CALL = re.compile(r"[A-Za-z][\w ]{0,30}[\[(](.*)[\])]", re.DOTALL)
-_HEAD = re.compile(
-    r"[,.;:!?(\n]|\s[-–—]+\s|\b(?:because|since|as|is|which|so|here|now)\b", re.IGNORECASE
+_HEAD_END = re.compile(
+    r"[,.;:!?(\n]|\s[-–—]+\s|\b(?:because|since|as|is|which|so|here|now)\b", re.I
 )
 _NEGATION = re.compile(
     r"\b(?:not|never|no|neither|nor|none|cannot|avoid|except|without|don|\w+n t)\b"
@@ -61,13 +56,16 @@ _CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:but|because|since|so)\b")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why words are no legal choice; ``kind`` as in :class:`~wayword.core.action.Rejection`."""
+    """Reason why words are no legal choice; ``kind`` as that of a ``Rejection``."""
 
     kind: RejectionKind
     reason: str
 
 
-def unmarked(line: str) -> str:
+_SEVERAL = Refusal("several_actions", "several actions were named; give exactly one")
+
+
+def strip_marker(line: str) -> str:
     """A line without its bullet or number."""
     return MARKER.sub("", line).strip()
 
@@ -87,72 +85,60 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
         return Refusal("too_long", f"the answer ran to more than {LONGEST:,} characters; be brief")
     if not words.strip(AROUND):
         return Refusal("empty", "nothing was named")
-    by_plain = _by_plain(names)
-    if (whole := _exact(words, names, by_plain)) is not None:
-        return whole
-    lines = [unmarked(line) or line for line in words.splitlines() if line.strip()][:LOOKED_AT]
-    alone = {name for line in lines if (name := _exact(line, names, by_plain)) is not None}
-    first = plain(lines[0][:LONGEST_ACTION]) if lines else ""
-    held = _held(first, list(by_plain))
-    named = alone | {name for key in held for name in by_plain[key]}
-    if len(named) > 1:
-        return Refusal("several_actions", f"{len(named)} things were named; name exactly one")
-    if not named:
+    by_key: dict[str, list[str]] = {}
+    for each in names:
+        if key := normalize(each):
+            by_key.setdefault(key, []).append(each)
+    if (exact := _match(words, names, by_key)) is not None:
+        return exact
+    lines = [strip_marker(line) or line for line in words.splitlines() if line.strip()][:MOST_LINES]
+    line_names = {name for line in lines if (name := _match(line, names, by_key)) is not None}
+    first_line = remaining = normalize(lines[0][:LONGEST_ACTION]) if lines else ""
+    mentioned = set(line_names)
+    for key in sorted(by_key, key=len, reverse=True):  # those inside longer ones are left out
+        phrase = re.compile(rf"\b{re.escape(key)}\b")
+        if phrase.search(remaining):
+            mentioned.update(by_key[key])
+            remaining = phrase.sub("|", remaining)
+    if len(mentioned) > 1:
+        return Refusal("several_actions", f"{len(mentioned)} options were named; name exactly one")
+    if not mentioned:
         return Refusal("unknown", "nothing was named that is possible here")
-    name = named.pop()
-    if any(negated(line, plain(name)) for line in lines):
+    name = mentioned.pop()
+    if any(is_negated(line, normalize(name)) for line in lines):
         return Refusal("no_action", "the answer says what not to choose; name what to choose")
-    head = _HEAD.split(lines[0], maxsplit=1)[0]
-    if alone or anywhere or (_exact(head, names, by_plain) and not _HEDGE.search(first)):
+    head = _HEAD_END.split(lines[0], maxsplit=1)[0]
+    if line_names or anywhere or (_match(head, names, by_key) and not _HEDGE.search(first_line)):
         return name
     return Refusal("unknown", "more than a name was given; write the name alone")
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """Words in lower case, without punctuation and leading articles."""
     return _ARTICLES.sub("", " ".join(_WORD.findall(text.lower())))
 
 
-def negated(line: str, name: str = "") -> bool:
-    """Whether a clause that mentions the (plain) name is negated, or a clause is but a negation."""
-    for clause in map(plain, _CLAUSE.split(line.lower())):
+def is_negated(line: str, name: str = "") -> bool:
+    """True if a clause that mentions the (plain) name is negated, or is just a negation."""
+    for clause in map(normalize, _CLAUSE.split(line.lower())):
         rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause) if name else clause
         if _NEGATION.search(rest) and (rest != clause or len(rest.split()) <= 2):
             return True
     return False
 
 
-def _by_plain(names: Collection[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name in names:
-        if key := plain(name):
-            found.setdefault(key, []).append(name)
-    return found
-
-
-def _exact(words: str, names: Collection[str], by_plain: Mapping[str, Sequence[str]]) -> str | None:
+def _match(words: str, names: Collection[str], by_key: Mapping[str, Sequence[str]]) -> str | None:
     """The name that the words are: in quotes, in a call, or after ``Direction`` and the like."""
-    bare = words.strip(AROUND + _END)
+    bare = words.strip(AROUND + _END_PUNCTUATION)
     call = _CALL.fullmatch(bare)
-    forms = [words, bare, _LEAD.sub("", bare), call.group(1) if call else ""]
-    for form in (form.strip(AROUND) for form in forms):
+    for form in (words, bare, _LEAD_IN.sub("", bare), call.group(1) if call else ""):
+        form = form.strip(AROUND)
         if form in names:
             return form
-        same = by_plain.get(plain(form), []) if "\n" not in form else []
-        if len(same) == 1:
-            return same[0]
+        matches = by_key.get(normalize(form), []) if "\n" not in form else []
+        if len(matches) == 1:
+            return matches[0]
     return None
-
-
-def _held(said: str, names: Sequence[str]) -> list[str]:
-    """The names that occur as whole phrases, each once, those inside longer ones left out."""
-    held: list[str] = []
-    for name in sorted(names, key=len, reverse=True):
-        found = re.compile(rf"\b{re.escape(name)}\b")
-        if found.search(said):
-            held.append(name)
-            said = found.sub("|", said)
-    return held
 
 
 # One action of an action space.
@@ -160,14 +146,13 @@ def _held(said: str, names: Sequence[str]) -> list[str]:
 _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 
 
-def written_out(words: str, space: ActionSpace) -> Action | None:
-    """The action that the words are, letter for letter; None where they need reading, which is
-    slower, as it lists the choices."""
+def parse_exact(words: str, space: ActionSpace) -> Action | None:
+    """The action that the words are, letter for letter; None where they need the slower reading."""
     match = _WRITTEN.fullmatch(words) if len(words) <= LONGEST_ACTION else None
     if match is None:
         return None
-    verb, inside = match.groups()
-    action = Action(verb, tuple(inside.split(", ")) if inside else ())
+    verb, arguments = match.groups()
+    action = Action(verb, tuple(arguments.split(", ")) if arguments else ())
     return action if verb not in space.open_verbs and space.knows(action) else None
 
 
@@ -177,18 +162,18 @@ _INSIDE = r"\s?(?:\[[^\[\]]*\]|\([^()]*\))"
 _CALLED = re.compile(rf"[A-Za-z][\w\-]*+{_INSIDE}")
 _CALLED_WITHIN = re.compile(rf"(?<![\w\-])(?=[\w\-]*[A-Za-z])[\w\-]++{_INSIDE}")
 _AND = r"(?i:and|then|or)\s+"
-_BETWEEN = re.compile(
+_ACTION_SEPARATOR = re.compile(
     rf"(?:[,;]\s*|[.!]\s+|\s+{_AND}|(?<=[\])])\s*|\n|\s*(?:->|→|/)\s*)(?:{_AND})*"
 )
-_TOWARDS = re.compile(r"^(?:(?:to|the|at|towards?)\s+)+", re.IGNORECASE)
-_JOINED = re.compile(r"[\s,;]+(?:(?:in|on|into|onto|to|at|with|from|and|the)\s+){0,2}")
+_TOWARDS = re.compile(r"^(?:(?:to|the|at|towards?)\s+)+", re.I)
+_GLUE = re.compile(r"[\s,;]+(?:(?:in|on|into|onto|to|at|with|from|and|the)\s+){0,2}")
 
 
 class Legal:
     """The actions of one turn. ``earlier`` are those of earlier turns: they make reasons better."""
 
     def __init__(self, space: ActionSpace, earlier: Collection[Action] = ()) -> None:
-        self._menu, self._earlier = space, earlier
+        self._space, self._earlier = space, earlier
 
     def read(self, words: str) -> Action | Refusal:
         """The one legal action that the words name, or why there is none.
@@ -200,103 +185,90 @@ class Legal:
             return Refusal("empty", "no action was named")
         if len(words) > LONGEST_ACTION:
             return Refusal("too_long", f"the action ran to {len(words):,} characters")
-        if (exact := written_out(words, self._menu)) is not None:
+        exact = parse_exact(words, self._space) or self._parse(_trim(words))
+        if exact is not None:
             return exact
-        if (whole := self._formal(_bare(words))) is not None:
-            return whole
-        first, *others = words.splitlines()
-        if "[" in first and "]" not in first and "]" in words:
-            first, others = words[: words.rindex("]") + 1], []
-        found = self._line(_bare(first))
-        later = {self._formal(_bare(unmarked(line))) for line in others[:LOOKED_AT]}
-        if isinstance(found, Action) and later - {None, found}:
-            return Refusal("several_actions", "several actions were named; give exactly one")
-        return found
+        first_line, *other_lines = words.splitlines()
+        if "[" in first_line and "]" not in first_line and "]" in words:
+            first_line, other_lines = words[: words.rindex("]") + 1], []
+        result = self._read_line(_trim(first_line))
+        later = {self._parse(_trim(strip_marker(line))) for line in other_lines[:MOST_LINES]}
+        return _SEVERAL if isinstance(result, Action) and later - {None, result} else result
 
-    def alone(self, text: str) -> Action | Refusal | None:
-        """The action of an answer that does not label it: the whole answer is one, or one line is.
-
-        None where no line is an action.
-        """
-        lines = [unmarked(line) or line for line in text.splitlines() if line.strip()]
+    def read_unlabelled(self, text: str) -> Action | Refusal | None:
+        """The action of an answer without labels: all of it is one, or one line of it; None where
+        no line is an action."""
+        lines = [strip_marker(line) or line for line in text.splitlines() if line.strip()]
         if len(lines) == 1:
-            words = _bare(lines[0])
-            found = self._line(words)
-            short = len(words.split()) <= 2 or _BRACKETED.fullmatch(words) is not None
-            clear = isinstance(found, Action) or short or found.kind == "several_actions"
-            return found if clear else None
-        actions = {self._formal(_bare(line)) for line in lines[:LOOKED_AT]} - {None}
-        if len(actions) > 1:
-            return Refusal("several_actions", "several actions were named; give exactly one")
-        return actions.pop() if actions else None
+            words = _trim(lines[0])
+            result = self._read_line(words)
+            is_short = len(words.split()) <= 2 or _BRACKETED.fullmatch(words) is not None
+            is_clear = isinstance(result, Action) or is_short or result.kind == "several_actions"
+            return result if is_clear else None
+        actions = {self._parse(_trim(line)) for line in lines[:MOST_LINES]} - {None}
+        return _SEVERAL if len(actions) > 1 else actions.pop() if actions else None
 
-    def speaks(self, verb: str) -> bool:
-        """Whether a verb takes free text."""
-        return _snake(verb) in self._menu.open_verbs
+    def takes_text(self, verb: str) -> bool:
+        """True if a verb takes free text."""
+        return _snake(verb) in self._space.open_verbs
 
-    def _line(self, words: str) -> Action | Refusal:
-        if (formal := self._formal(words)) is not None:
-            return formal
+    def _read_line(self, words: str) -> Action | Refusal:
+        if (parsed := self._parse(words)) is not None:
+            return parsed
         # The words may fall into two or more, each a legal action of its own.
-        pieces = [_bare(piece) for piece in _BETWEEN.split(words[:500])]
-        if sum(self._formal(piece) is not None for piece in pieces if piece) > 1:
-            return Refusal("several_actions", "several actions were named; give exactly one")
-        if (spoken := self._spoken(words)) is not None:
-            return spoken
-        return self._explained(words) or self._refused(words)
+        parts = [_trim(part) for part in _ACTION_SEPARATOR.split(words[:500])]
+        if sum(self._parse(part) is not None for part in parts if part) > 1:
+            return _SEVERAL
+        verb, colon, text = words.partition(":")  # chat: hello
+        verb, text = _snake(verb), " ".join(text.strip(AROUND).split())
+        if colon and text and verb in self._space.open_verbs:
+            return Action(verb, (text,)) if self._parse(_trim(text)) is None else _SEVERAL
+        return self._read_explained(words) or self._refusal(words)
 
-    def _explained(self, words: str) -> Action | None:
+    def _read_explained(self, words: str) -> Action | None:
         """An action that the words begin with; the rest names no other and takes nothing back."""
-        called = _CALLED.match(words)
-        head = called.group() if called else _HEAD.split(words, maxsplit=1)[0]
+        call = _CALLED.match(words)
+        head = call.group() if call else _HEAD_END.split(words, maxsplit=1)[0]
         rest = words[len(head) :]
-        if not rest or negated(rest) or _HEDGE.search(plain(rest)) or _CALLED_WITHIN.search(rest):
+        plain = normalize(rest)
+        if not rest or is_negated(rest) or _HEDGE.search(plain) or _CALLED_WITHIN.search(rest):
             return None
-        other = f" {plain(rest)} ".replace(" go to ", " goto ").replace(" the ", " ")
-        found = self._formal(_bare(head))
-        bare = (verb for verb in self._verbs if Action(verb) in self._menu)
-        others = (str(one) for one in self._menu.listed if one != found)
-        return None if any(f" {plain(one)} " in other for one in (*bare, *others)) else found
+        rest_words = f" {plain} ".replace(" go to ", " goto ").replace(" the ", " ")
+        result = self._parse(_trim(head))
+        bare_verbs = (verb for verb in self._verbs if Action(verb) in self._space)
+        others = (str(other) for other in self._space.listed if other != result)
+        named = (f" {normalize(other)} " in rest_words for other in (*bare_verbs, *others))
+        return None if any(named) else result
 
-    def _formal(self, words: str) -> Action | None:
+    def _parse(self, words: str) -> Action | None:
         """A legal action written out: ``put[a, b]``, ``put(a, "b")``, ``put a in b``, ``stop``."""
         if words in self._by_text:
             return self._by_text[words]
-        menu, match = self._menu, _BRACKETED.fullmatch(words)
+        space, match = self._space, _BRACKETED.fullmatch(words)
         if match is not None:
-            inside = match.group(2) or match.group(3) or ""
-            if not _balanced(inside):
+            inner = match.group(2) or match.group(3) or ""
+            if not _is_balanced(inner):
                 return None
-            verb, inside = self._verb_of(match[1])[0] or _snake(match[1]), inside.strip(AROUND)
-            if verb in menu.open_verbs and inside:
-                return Action(verb, (" ".join(inside.split()),))
-            action = Action(verb, self._arguments_of(inside))
-            return action if action in menu else None
+            verb, inner = self._verb_of(match[1])[0] or _snake(match[1]), inner.strip(AROUND)
+            if verb in space.open_verbs and inner:
+                return Action(verb, (" ".join(inner.split()),))
+            action = Action(verb, self._arguments_of(inner))
+            return action if action in space else None
         verb, rest = self._verb_of(words)
         if not verb:
             return None
         if not rest:
-            return Action(verb) if Action(verb) in menu else None
-        pieces = [self._argument(piece) for piece in _JOINED.split(rest, MOST_WORDS) if piece]
-        both = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
-        closed = verb not in menu.open_verbs  # else any words would be a message
-        return next((action for action in both if closed and action in menu), None)
-
-    def _spoken(self, words: str) -> Action | Refusal | None:
-        """``chat: hello`` for a verb that takes free text."""
-        verb, colon, said = words.partition(":")
-        verb, said = _snake(verb), " ".join(said.strip(AROUND).split())
-        if not colon or not said or verb not in self._menu.open_verbs:
-            return None
-        if self._formal(_bare(said)) is not None:
-            return Refusal("several_actions", "several actions were named; give exactly one")
-        return Action(verb, (said,))
+            return Action(verb) if Action(verb) in space else None
+        pieces = [self._argument(piece) for piece in _GLUE.split(rest, MOST_WORDS) if piece]
+        candidates = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
+        is_closed = verb not in space.open_verbs  # else any words would be a message
+        return next((action for action in candidates if is_closed and action in space), None)
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """The longest verb that the words begin with (``go to`` is ``goto``), and what follows."""
         for verb in self._verbs:
-            spelled = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
-            if match := re.match(rf"{spelled}(?![A-Za-z0-9_])[\s:=]*", words, re.IGNORECASE):
+            spelling = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
+            if match := re.match(rf"{spelling}(?![A-Za-z0-9_])[\s:=]*", words, re.I):
                 return verb, _TOWARDS.sub("", words[match.end() :])
         return "", ""
 
@@ -305,81 +277,113 @@ class Legal:
 
     def _argument(self, word: str) -> str:
         word = word.strip(AROUND)
-        known = self._arguments.get(_snake(word), [])
-        return known[0] if len(known) == 1 and word not in known else word
+        matches = self._arguments_by_key.get(_snake(word), [])
+        return matches[0] if len(matches) == 1 and word not in matches else word
 
-    def _refused(self, words: str) -> Refusal:
+    def _refusal(self, words: str) -> Refusal:
         match = _BRACKETED.fullmatch(words)
-        called = match is not None and _balanced(match.group(2) or match.group(3) or "")
+        inner = (match.group(2) or match.group(3) or "") if match else ""
+        is_call, open_verbs = match is not None and _is_balanced(inner), self._space.open_verbs
         verb, rest = self._verb_of(words)
-        if match is not None and called:
-            verb, rest = _snake(match.group(1)), match.group(2) or match.group(3) or ""
-            verb = self._verb_of(match.group(1))[0] or verb
+        if match is not None and is_call:
+            verb, rest = self._verb_of(match.group(1))[0] or _snake(match.group(1)), inner
         else:
-            actions = self._by_verb.get(verb, [])  # without arguments, or with free text
-            bare = verb in self._menu.open_verbs or not any(a.arguments for a in actions)
-            if re.search(r"[^\w\s\-]", words) or (verb and rest and bare):
-                return self._misspelt(verb, words)
+            actions = self._actions_by_verb.get(verb, [])  # without arguments, or with free text
+            is_bare = verb in open_verbs or not any(a.arguments for a in actions)
+            if re.search(r"[^\w\s\-]", words) or (verb and rest and is_bare):
+                return self._malformed(verb, words)
         verb = verb or _snake(words)
         action = Action(verb, self._arguments_of(rest.strip(AROUND)))
-        if verb in self._menu.open_verbs and action != STOP:
+        if verb in open_verbs and action != STOP:
             return Refusal("empty", f"{verb} needs words: {verb}[what you say]")
-        if verb not in self._by_verb:
-            if not called and len(words.split()) > 2:
-                return self._misspelt("", words)
-            return Refusal("unknown", f"there is no action {words[:60]!r}; {self._verbs_told}")
-        examples = _listed(map(str, self._by_verb[verb]))
+        if verb not in self._actions_by_verb:
+            if not is_call and len(words.split()) > 2:
+                return self._malformed("", words)
+            return Refusal("unknown", f"there is no action {words[:60]!r}; {self._verbs_listed}")
+        options = [str(each) for each in self._actions_by_verb[verb]]
+        remainder = f" and {len(options) - EXAMPLES} more" if len(options) > EXAMPLES else ""
+        examples = ", ".join(options[:EXAMPLES]) + remainder
         if action in self._earlier:
             reason = f"{action} was possible earlier and is not from here; possible: {examples}"
             return Refusal("illegal", reason)
         reason = f"{str(action)[:80]} is not possible here; for example: {examples}"
         return Refusal("unknown", reason)
 
-    def _misspelt(self, verb: str, words: str) -> Refusal:
-        """The refusal for words that begin with a verb and go on in a way of their own."""
+    def _malformed(self, verb: str, words: str) -> Refusal:
+        """The refusal for words that begin with a verb and do not continue as an action."""
         if not verb:
-            return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_told}")
-        form = self._by_verb.get(verb, [f"{verb}[what you say]"])[0]
-        return Refusal("no_action", f"write it like this: {form}")
+            return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_listed}")
+        example = self._actions_by_verb.get(verb, [f"{verb}[what you say]"])[0]
+        return Refusal("no_action", f"write it like this: {example}")
 
     @cached_property
     def _by_text(self) -> dict[str, Action]:
-        return {str(action): action for action in self._menu.listed}
+        return {str(action): action for action in self._space.listed}
 
     @cached_property
-    def _by_verb(self) -> dict[str, list[Action]]:
-        found: dict[str, list[Action]] = {}
-        for action in self._menu.listed:
-            found.setdefault(action.name, []).append(action)
-        return found
+    def _actions_by_verb(self) -> dict[str, list[Action]]:
+        actions: dict[str, list[Action]] = {}
+        for action in self._space.listed:
+            actions.setdefault(action.name, []).append(action)
+        return actions
 
     @cached_property
     def _verbs(self) -> list[str]:
-        both = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
-        return sorted(both, key=len, reverse=True)
+        verbs = dict.fromkeys((*self._actions_by_verb, *self._space.open_verbs))
+        return sorted(verbs, key=len, reverse=True)
 
     @cached_property
-    def _arguments(self) -> dict[str, list[str]]:
-        """Arguments on the menu by their plain form."""
-        found: dict[str, list[str]] = {}
-        for word in dict.fromkeys(word for a in self._menu.listed for word in a.arguments):
-            found.setdefault(_snake(word), []).append(word)
-        return found
+    def _arguments_by_key(self) -> dict[str, list[str]]:
+        """Arguments of the listed actions by their plain form."""
+        arguments: dict[str, list[str]] = {}
+        for word in dict.fromkeys(word for a in self._space.listed for word in a.arguments):
+            arguments.setdefault(_snake(word), []).append(word)
+        return arguments
 
     @property
-    def _verbs_told(self) -> str:
-        verbs = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
+    def _verbs_listed(self) -> str:
+        verbs = dict.fromkeys((*self._actions_by_verb, *self._space.open_verbs))
         return f"the actions are: {', '.join(verbs) or 'none'}"
 
 
-def _bare(words: str) -> str:
-    return words.strip(AROUND).rstrip(_END + " ").strip(AROUND)
+# What a constrained answer may be.
+
+_NAME_FORM = "[A-Za-z0-9_ -]{1,40}"  # an argument by its form: of what has been named, or not
+_NAME_TOKEN = re.compile(r"[\w-]+")
 
 
-def _balanced(inside: str) -> bool:
-    """Whether brackets inside brackets belong to each other, so that the outer ones do too."""
+def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
+    r"""The space as a constrained answer offers it: listed are the actions whose arguments stand in
+    ``text``, the shortest ``most`` of them where there are more; the others go by their form.
+
+    A schema that listed everything seen so far would be a memory that the prompt does not give.
+
+    >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
+    >>> shown = offered(space, "Before you: mug_1.", 10)
+    >>> [str(action) for action in shown.listed], shown.forms
+    (['goto[mug_1]', 'stop'], ('goto\\[[A-Za-z0-9_ -]{1,40}\\]',))
+    """
+    known = set(_NAME_TOKEN.findall(text))
+    in_view = [
+        a for a in space.listed if known.issuperset(_NAME_TOKEN.findall(" ".join(a.arguments)))
+    ]
+    listed = set(sorted(in_view, key=lambda action: len(str(action)))[:most])
+    hidden = {(a.name, len(a.arguments)): None for a in space.listed if a not in listed}
+    forms = [
+        rf"{verb}\[{', '.join([_NAME_FORM] * count)}\]" if count else verb for verb, count in hidden
+    ]
+    shown = tuple(action for action in space.listed if action in listed)
+    return replace(space, listed=shown, forms=(*space.forms, *forms))
+
+
+def _trim(words: str) -> str:
+    return words.strip(AROUND).rstrip(_END_PUNCTUATION + " ").strip(AROUND)
+
+
+def _is_balanced(text: str) -> bool:
+    """True if brackets inside brackets match, so that the outer ones do too."""
     depth = 0
-    for sign in inside:
+    for sign in text:
         depth += (sign in "[(") - (sign in "])")
         if depth < 0:
             return False
@@ -389,9 +393,3 @@ def _balanced(inside: str) -> bool:
 def _snake(word: str) -> str:
     """``" Pick-up "`` -> ``pick_up``."""
     return re.sub(r"[\s\-]+", "_", word.strip().lower())
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more

@@ -1,8 +1,8 @@
-"""A person who plays or answers: told things, asked for a line, free to leave.
+"""A person who plays or answers: shown text, asked for a line, free to leave.
 
 A test gives a :class:`Person` of its own; :class:`Terminal` is the one at the keyboard, and the
-viewer has one in the browser. What models and datasets say is shown as text: control characters,
-which could drive a terminal, are taken out.
+viewer has one in the browser. Control characters in texts of models and datasets, which could
+drive a terminal, are taken out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import textwrap
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
@@ -32,16 +33,14 @@ from wayword.core.world import Observation, World
 if TYPE_CHECKING:
     from wayword.worlds.household.observation import Answerer
 
-PERSON = "person"
-"""Where ``Toolkit.shared`` keeps the one that all agents of a run talk to."""
+PERSON = "person"  # where ``Toolkit.shared`` keeps the one that all agents of a run talk to
 Style = Literal["", "title", "good", "warning", "dim"]
 _COLOURS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_POLL = 0.1
-"""Seconds after which a waiting question looks whether it is still wanted."""
+_POLL_SECONDS = 0.1  # seconds after which a waiting question looks whether it is still wanted
 
 
-class Left(BudgetExhausted):
+class PlayerLeft(BudgetExhausted):
     """The person has had enough: the run ends in order, and finished episodes stay."""
 
 
@@ -54,13 +53,13 @@ class Person(ABC):
 
     @abstractmethod
     def ask(self, question: str) -> str:
-        """Wait for a line. Raises ``EOFError`` when nobody is there any more."""
+        """Wait for a line. Raises ``EOFError`` when no one is there any more."""
 
     def leave(self) -> None:  # noqa: B027
         """End an ``ask`` that waits on another thread."""
 
     def show(self, situation: Situation) -> bool:
-        """Show a turn as it is, with a map and buttons; False to be told it as lines."""
+        """Show a turn as it is, with a map and buttons; False to get it as lines of text."""
         return False
 
     def seat(self, actor: str) -> Person:
@@ -76,10 +75,10 @@ class Person(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What an actor is shown at its turn: the words that an agent would read, and what is legal.
+    """The view of an actor at its turn: the words that an agent would read, and what is legal.
 
-    ``turn`` counts the actor's own turns from 1. ``others`` are the other actors' names. ``own``
-    is what the actor knows of itself and ``around`` what it perceives, either one maybe empty.
+    ``turn`` counts the actor's own turns from 1. ``others`` are the other actors' names. ``state``
+    is what the actor knows of itself and ``around`` what it perceives; each may be empty.
     """
 
     turn: int
@@ -88,14 +87,14 @@ class Situation:
     episode: Episode
     instruction: str
     rules: str
-    own: str
+    state: str
     around: str
     space: ActionSpace
     observation: Observation
 
 
 class Terminal(Person):
-    """The person at this process's terminal: read from stdin, told on stderr.
+    """The person at this process's terminal: read from stdin, shown text on stderr.
 
     Lines are read without a lock on stdin and with a look at the clock, so that a question can be
     given up from another thread. Colours are left out where stderr is no terminal, and for
@@ -104,66 +103,63 @@ class Terminal(Person):
 
     def __init__(self, keyboard: int | None = None, screen: IO[str] | None = None) -> None:
         self._keyboard, self._screen = keyboard, screen
-        self._held = b""
-        self._left = threading.Event()
+        self._unread_input = b""
+        self._leave_requested = threading.Event()
 
     def tell(self, text: str, style: Style = "") -> None:
         text = plain_text(text)
         if (self._screen or sys.stderr).isatty():
-            wide = max(20, shutil.get_terminal_size().columns)
-            text = "\n".join(wrapped(line, wide) for line in text.split("\n"))
-        self._write(self._painted(text, style) + "\n")
+            columns = max(20, shutil.get_terminal_size().columns)
+            text = "\n".join(wrap_line(line, columns) for line in text.split("\n"))
+        self._write(text, style, end="\n")
 
     def ask(self, question: str) -> str:
-        self._left.clear()  # before the question is shown: who sees it may leave at once
-        self._write(self._painted(plain_text(question), "title"))
-        while b"\n" not in self._held:
-            more = self._read()
-            if not more and not self._held:
+        self._leave_requested.clear()  # before the question is shown: who sees it may leave at once
+        self._write(plain_text(question), "title")
+        while b"\n" not in self._unread_input:
+            typed = self._read()
+            if not typed and not self._unread_input:
                 self._write("\n")
                 raise EOFError
-            self._held += more or b"\n"
-        line, _, self._held = self._held.partition(b"\n")
+            self._unread_input += typed or b"\n"
+        line, _, self._unread_input = self._unread_input.partition(b"\n")
         return line.decode(errors="replace").strip()
 
     def leave(self) -> None:
-        self._left.set()
+        self._leave_requested.set()
 
     def _read(self) -> bytes:
-        """What was typed, empty at the end of the input."""
+        """The typed bytes, none at the end of the input."""
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()
             except (AttributeError, OSError, ValueError):
                 return b""  # there is no stdin, or it is no file
-        while not self._left.is_set():
-            if select.select([self._keyboard], [], [], _POLL)[0]:
+        while not self._leave_requested.is_set():
+            if select.select([self._keyboard], [], [], _POLL_SECONDS)[0]:
                 return os.read(self._keyboard, 4096)
         return b""
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, style: Style = "", end: str = "") -> None:
         screen = self._screen or sys.stderr
-        screen.write(text)
+        if style and "NO_COLOR" not in os.environ and screen.isatty():
+            text = f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
+        screen.write(text + end)
         screen.flush()
 
-    def _painted(self, text: str, style: Style) -> str:
-        screen = self._screen or sys.stderr
-        if not style or "NO_COLOR" in os.environ or not screen.isatty():
-            return text
-        return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 
-
-def wrapped(line: str, wide: int) -> str:
+def wrap_line(line: str, columns: int) -> str:
     """A line broken between words; what follows is indented by two.
 
-    >>> wrapped("one two three", 9)
+    >>> wrap_line("one two three", 9)
     'one two\\n  three'
     """
-    if len(line) <= wide:
+    if len(line) <= columns:
         return line
     indent = line[: len(line) - len(line.lstrip())]
+    rest = f"{indent}  "
     return textwrap.fill(
-        line, wide, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+        line, columns, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -178,54 +174,49 @@ def person_of(shared: Shared) -> Person:
 
 
 async def hear(person: Person, question: str) -> str:
-    """A line from the person; others go on meanwhile. Raises ``Left`` where nobody is there."""
+    """A line from the person; others continue meanwhile. Raises ``PlayerLeft`` if there is none."""
     loop = asyncio.get_running_loop()
     try:
         return await loop.run_in_executor(None, person.ask, question)
     except EOFError:
-        raise Left("the player left") from None
+        raise PlayerLeft("the player left") from None
     except asyncio.CancelledError:
         person.leave()
         raise
 
 
-class AnswersAtTheTerminal:
-    """An answerer of the household world: whatever an agent asks, a person is asked.
+def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | None:
+    """The person's answer to an agent's question; None for an empty line.
 
-    The world waits for the answer, and with it everybody in this process, so that runs in which a
-    person answers play one episode at a time. An empty line is no answer.
+    The world waits for the answer, and with it everyone in this process, so that runs in which a
+    person answers play one episode at a time.
     """
+    person.tell(f"{actor} asks: {question}", "title")
+    interrupted = threading.Event()
+    previous_handler = signal.getsignal(signal.SIGINT)
 
-    def __init__(self, person: Person) -> None:
-        self._person = person
+    def leave(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        person.leave()
+        if callable(previous_handler):
+            previous_handler(number, frame)
 
-    def __call__(self, actor: str, question: str) -> str | None:
-        self._person.tell(f"{actor} asks: {question}", "title")
-        interrupted = threading.Event()
-        before = signal.getsignal(signal.SIGINT)
-
-        def leave(number: int, frame: FrameType | None) -> None:
-            interrupted.set()
-            self._person.leave()
-            if callable(before):
-                before(number, frame)
-
-        # Let Ctrl-C end the question: the event loop, which has its own way with it, waits here.
-        main = threading.current_thread() is threading.main_thread()
-        if main:
-            signal.signal(signal.SIGINT, leave)
-        try:
-            return self._person.ask("answer (nothing: no answer) > ") or None
-        except EOFError:
-            if interrupted.is_set():  # the run's own task has been cancelled already
-                raise asyncio.CancelledError from None
-            return None
-        finally:
-            if main:
-                signal.signal(signal.SIGINT, before)
+    # Let Ctrl-C end the question: the event loop, which has its own way with it, waits here.
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread:
+        signal.signal(signal.SIGINT, leave)
+    try:
+        return person.ask("answer (nothing: no answer) > ") or None
+    except EOFError:
+        if interrupted.is_set():  # the run's own task has been cancelled already
+            raise asyncio.CancelledError from None
+        return None
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, previous_handler)
 
 
-class Answered:
+class AnsweredDataset:
     """A dataset like the given one, with a person who answers in its worlds, and may watch them.
 
     Datasets make their own worlds, and know nothing of who sits at the terminal.
@@ -238,17 +229,19 @@ class Answered:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
-        world = answered(self._dataset.world(episode), AnswersAtTheTerminal(self._person))
+        world = with_answerer(
+            self._dataset.world(episode), partial(answer_at_the_terminal, self._person)
+        )
         self._person.enter(episode, world)
         return world
 
 
-def answered_by(dataset: Dataset, person: Person) -> Dataset:
+def with_person(dataset: Dataset, person: Person) -> Dataset:
     """The dataset, with a person who answers in its worlds."""
-    return cast(Dataset, Answered(dataset, person))
+    return cast(Dataset, AnsweredDataset(dataset, person))
 
 
-def answered(world: World, answerer: Answerer | None) -> World:
+def with_answerer(world: World, answerer: Answerer | None) -> World:
     """The world, with the answerer where there is one and the world takes one."""
     if answerer is not None:
         from wayword.worlds.household.world import HouseholdWorld  # not for runs without a person

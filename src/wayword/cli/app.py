@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperCommand
 
 from wayword.cli import looking, playing, reporting, running, viewing
 
@@ -21,8 +22,23 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+class StrictCommand(TyperCommand):
+    """A command that refuses an option given twice where only the last one would count."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises ``UsageError``."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            single = option.param_type_name == "option" and not option.multiple
+            if single and given.count(option) > 1:
+                from wayword.core.errors import UsageError
+
+                raise UsageError(f"{option.opts[0]} is given {given.count(option)} times; give one")
+        return super().parse_args(ctx, args)
+
+
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"wayword {version('wayword')}")
@@ -33,10 +49,10 @@ def _version(asked: bool) -> None:
 def top(
     version: Annotated[
         bool,
-        Option("--version", is_eager=True, callback=_version, help="Show the version, and end."),
+        Option("--version", is_eager=True, callback=_version, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """The options before a command."""
+    """Options of ``wayword`` itself."""
 
 
 app.command("run")(running.run)
@@ -61,3 +77,7 @@ app.command("doctor")(looking.doctor)
 app.add_typer(looking.task, name="task")
 app.add_typer(looking.data, name="data")
 app.add_typer(looking.models, name="models")
+app.add_typer(looking.prompts, name="prompts")
+for group in (app, looking.task, looking.data, looking.models, looking.prompts):
+    for each in group.registered_commands:
+        each.cls = StrictCommand

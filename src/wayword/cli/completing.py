@@ -1,13 +1,12 @@
-"""What a shell offers where a value stands: names of parts, splits, models, settings.
+"""Shell completion of names of parts, splits, models and settings.
 
-``wayword --install-completion`` puts it into bash, zsh, fish or PowerShell. Bash breaks words at
-colons, so that whole splits and models are offered as soon as one dataset or backend is named.
+``wayword --install-completion`` installs it for bash, zsh, fish or PowerShell. Bash breaks words at
+colons, so complete splits and models are offered as soon as one dataset or backend is named.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 import typer
 
@@ -16,35 +15,33 @@ def agents(incomplete: str) -> list[str]:
     """Registered agents."""
     from wayword.core import registry
 
-    return _begun(incomplete, registry.names("agent"))
+    return [each for each in registry.names("agent") if each.startswith(incomplete)]
 
 
 def datasets(incomplete: str) -> list[str]:
-    """Registered datasets; the splits of the one that is named."""
+    """Registered datasets, with the splits of the one named."""
     from wayword.runs import catalogue
 
-    return _begun(incomplete, catalogue.datasets_named(incomplete))
+    return [each for each in catalogue.datasets_named(incomplete) if each.startswith(incomplete)]
 
 
 def models(incomplete: str) -> list[str]:
-    """Backends of models, and the models that are on this machine."""
+    """Model backends, and the models on this machine."""
     from wayword.runs import catalogue
 
-    return _begun(incomplete, catalogue.models_named())
+    return [each for each in catalogue.models_named() if each.startswith(incomplete)]
 
 
 def settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """``KEY=`` for the settings of the agent and the dataset that the line has so far; with their
+    """``KEY=`` for each setting of the agent and dataset on the command line so far, with its
     values where there are few."""
     from wayword.core import registry
     from wayword.runs import catalogue
 
-    # Of an unfinished line the parser reads the options alone, not the agent before them.
+    # The parser reads only the options of an unfinished line, not the agent before them.
     words = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
-    known = registry.names("agent")
-    agent = next((word for word in words.split() if word in known), "")
-    return _begun(incomplete, catalogue.settings_of(agent, str(ctx.params.get("on") or "")))
-
-
-def _begun(incomplete: str, known: Iterable[str]) -> list[str]:
-    return [each for each in known if each.startswith(incomplete)]
+    agents = registry.names("agent")
+    agent = next((word for word in words.split() if word in agents), "")
+    on = ctx.params.get("on") or ""
+    pairs = catalogue.settings_of(agent, on if isinstance(on, str) else on[0])
+    return [each for each in pairs if each.startswith(incomplete)]

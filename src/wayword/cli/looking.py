@@ -1,4 +1,4 @@
-"""``wayword list``, ``wayword doctor`` and ``wayword data``: what there is, and what works."""
+"""``wayword list``, ``doctor``, ``data``, ``models``, ``perceive`` and ``task``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import show
+from wayword.settings import parse
 
-data = typer.Typer(help="Published data: what is there.", no_args_is_help=True)
-Folder = Annotated[Path | None, Option("--data", help="Data folder; else $WAYWORD_DATA.")]
+data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
+Folder = Annotated[Path | None, Option("--data", help="Data folder; default: $WAYWORD_DATA.")]
 
 
 def list_parts(
     kind: Annotated[str, Argument(help="agents, worlds, datasets, models, perceivers")] = "",
 ) -> None:
-    """Every agent, world, dataset and model backend by name.
+    """List agents, worlds, datasets, model backends and perceivers.
 
     \b
     Examples:
@@ -30,19 +31,19 @@ def list_parts(
 
 
 def doctor() -> None:
-    """What works on this machine, and what to do about the rest."""
+    """Check what works on this machine and how to fix what does not."""
     from wayword.runs import catalogue
 
     for check in catalogue.checks():
         mark = typer.style("ok  ", fg="green") if check.ok else typer.style("--  ", fg="yellow")
-        typer.echo(f"{mark}{check.name}: {check.found}")
+        typer.echo(f"{mark}{check.name}: {check.result}")
         if check.remedy:
             typer.echo(f"      {check.remedy}")
 
 
 @data.command("list")
 def data_list(folder: Folder = None) -> None:
-    """Which splits of which datasets are there, with their numbers of episodes."""
+    """List dataset splits with their number of episodes, or what is missing."""
     from wayword.runs import catalogue
 
     typer.echo(catalogue.data_listing(folder))
@@ -52,14 +53,21 @@ def data_list(folder: Folder = None) -> None:
 def data_check(
     on: Annotated[str, Argument(help="Dataset and split, such as r2r:val_seen.")],
     folder: Folder = None,
+    set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
 ) -> None:
-    """Read a split whole, check every record, and print the checksums of its files."""
+    """Check every record of a split and print the checksums of its files.
+
+    \b
+    Examples:
+      wayword data check r2r:val_seen
+      wayword data check r2r --set dataset.annotations=mine.json
+    """
     from wayword.runs import catalogue
 
-    typer.echo(catalogue.data_check(on, folder))
+    typer.echo(catalogue.data_check(on, folder, parse(set_ or [])))
 
 
-# ``wayword models``: the local model's weights, and a server for them.
+# ``wayword models``: weights of local models, and a server for them.
 
 models = typer.Typer(help="Models on this machine.", no_args_is_help=True)
 Name = Annotated[str, Argument(help="A model's name, such as smollm2.")]
@@ -67,20 +75,20 @@ Name = Annotated[str, Argument(help="A model's name, such as smollm2.")]
 
 @models.command("list")
 def models_list() -> None:
-    """The models that can be had by name, and which are here; those trained here come last."""
+    """List models that can be fetched by name, then models trained for an agent."""
     from wayword.models.parts import weights
 
     for status in weights.statuses():
-        where = status.path or f"not here; run `wayword models fetch {status.name}`"
+        where = status.path or f"not fetched; run `wayword models fetch {status.name}`"
         typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
     for name in weights.trained_names():
-        own = weights.SHIPPED / f"{name}.gguf"
-        typer.echo(f"local:{name}  {own.stat().st_size / 1e6:.0f} MB  for agent {name}  {own}")
+        path = weights.SHIPPED / f"{name}.gguf"
+        typer.echo(f"local:{name}  {path.stat().st_size / 1e6:.0f} MB  for agent {name}  {path}")
 
 
 @models.command("fetch")
 def models_fetch(name: Name = "smollm2") -> None:
-    """Bring a model's weights here, checked by their SHA-256."""
+    """Download a model's weights and verify their SHA-256."""
     from wayword.models.parts import weights
 
     typer.echo(f"{name}: {weights.fetch(name)}")
@@ -88,27 +96,27 @@ def models_fetch(name: Name = "smollm2") -> None:
 
 @models.command("check")
 def models_check(name: Name = "smollm2") -> None:
-    """Verify a model's weights, and have it write a few words if it can."""
+    """Verify a model's weights and generate a few words with it."""
     import asyncio
 
     from wayword.core.model import Sampling, user
     from wayword.models.parts import weights
     from wayword.models.parts.opening import open_model
 
-    typer.echo(f"{weights.checked(name)}: the SHA-256 is right")
+    typer.echo(f"{weights.checked(name)}: SHA-256 verified")
     if not weights.writes(name):
         return
-    asked = [user("Name a colour.")]
     model = open_model(f"local:{name.removeprefix('local:')}")
-    answer = asyncio.run(model.complete(asked, Sampling(max_tokens=12)))
-    typer.echo(f"it says: {answer.text.strip()!r}")
+    prompt = [user("Name a colour.")]
+    answer = asyncio.run(model.complete(prompt, Sampling(max_tokens=12)))
+    typer.echo(f"answer: {answer.text.strip()!r}")
 
 
 @models.command("serve")
 def models_serve(
     name: Name = "smollm2", port: Annotated[int, Option(help="Port on 127.0.0.1.")] = 8080
 ) -> None:
-    """Serve a model with OpenAI's interface, on this machine only, until Ctrl-C.
+    """Serve a model with an OpenAI-compatible API on this machine until Ctrl-C.
 
     \b
     Example:
@@ -121,9 +129,37 @@ def models_serve(
     from wayword.models.parts.weights import located
 
     with serve(located(name), port) as address:
-        typer.echo(f"serving {name} at {address}  (Ctrl-C ends it)")
+        typer.echo(f"serving {name} at {address}  (Ctrl-C to stop)")
         while True:
             time.sleep(3600)
+
+
+# ``wayword prompts``: the prompts of the papers' released code.
+
+prompts = typer.Typer(help="Prompts of the papers' released code.", no_args_is_help=True)
+
+
+@prompts.command("import")
+def prompts_import(
+    system: Annotated[str, Argument(help="navgpt, velma, lgx, langsuite or discussnav")],
+    path: Annotated[Path, Argument(help="Your clone of the released code.")],
+    out: Annotated[Path, Option(help="New folder for the prompts.")],
+    variant: Annotated[
+        str,
+        Option(help="gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange."),
+    ] = "",
+) -> None:
+    """Read a release's prompts into a prompt folder. Nothing of the clone is run.
+
+    \b
+    Example:
+      wayword prompts import navgpt NavGPT --out prompts/navgpt
+      wayword reproduce navgpt/table-1 --model openai:gpt-4.1 --prompts prompts/navgpt
+    """
+    from wayword.agents.released import import_prompts
+
+    names = import_prompts(system, path, out, variant)
+    typer.echo(f"{out}: {len(names)} prompts: {', '.join(names)}")
 
 
 # ``wayword perceive``.
@@ -133,31 +169,31 @@ def perceive(
     folder: Annotated[Path, Argument(help="A folder of equirectangular panoramas.")],
     out: Annotated[Path, Option(help="Folder for the observation files.")],
     layout: Annotated[
-        str, Option(help="Views to look at: navgpt24, navgpt12, navgpt36, discussnav12.")
+        str, Option(help="Layout of the views: navgpt24, navgpt12, navgpt36, discussnav12.")
     ] = "navgpt24",
     captioner: Annotated[str, Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")] = "",
     detector: Annotated[
         str, Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
     ] = "",
     phrases: Annotated[
-        str, Option(help="What groundingdino and owlv2 look for: 'chair,door,red carpet'.")
+        str, Option(help="Prompts for groundingdino and owlv2: 'chair,door,red carpet'.")
     ] = "",
-    tagger: Annotated[str, Option(help="tags:WEIGHTS[,FILE]: words that fit a view.")] = "",
-    depth: Annotated[str, Option(help="depth:WEIGHTS, for distances to what is found.")] = "",
+    tagger: Annotated[str, Option(help="tags:WEIGHTS[,FILE]: tags for each view.")] = "",
+    depth: Annotated[str, Option(help="depth:WEIGHTS: distances to detected objects.")] = "",
     model: Annotated[
-        str, Option(help="A language model that merges captions and sums places up.")
+        str, Option(help="A language model to merge captions and summarize places.")
     ] = "",
-    scan: Annotated[str, Option(help="The scan's name in the files.")] = "tour",
+    scan: Annotated[str, Option(help="Name of the scan in the files.")] = "tour",
     norths: Annotated[
         Path | None,
-        Option(help="JSON: place -> heading of the picture's middle, degrees; a tour has its own."),
+        Option(help="JSON: place -> heading of the image centre, degrees; default: the tour's."),
     ] = None,
-    within: Annotated[float, Option(help="Leave out things known to be farther, metres.")] = 3.0,
-    batch: Annotated[int, Option(help="Views a network is given at once.")] = 16,
+    within: Annotated[float, Option(help="Leave out objects farther than this, metres.")] = 3.0,
+    batch: Annotated[int, Option(help="Views per batch.")] = 16,
 ) -> None:
-    """Look at panoramas and write what is there, in the layout of NavGPT's observation files.
+    """Describe panoramas in the layout of NavGPT's observation files.
 
-    The same command again goes on where it stopped; once done it asks no network.
+    An interrupted command resumes where it stopped; a finished one loads no network.
 
     \b
     Examples:
@@ -167,46 +203,37 @@ def perceive(
     """
     from wayword.runs.perceive import Perceiving, perceive
 
+    words = tuple(word.strip() for word in phrases.split(",") if word.strip())
     plan = Perceiving(
-        folder,
-        out,
-        layout,
-        captioner,
-        detector,
-        depth,
-        tagger,
-        tuple(phrase.strip() for phrase in phrases.split(",") if phrase.strip()),
-        model,
-        scan,
-        norths,
-        within,
-        batch,
-    )
-    with show.progress("places") as tell:
-        seen = perceive(plan, lambda _, number, count: tell(number, count, {}))
+        folder, out, layout, captioner, detector, depth, tagger, words, model, scan, norths,
+        within, batch,
+    )  # fmt: skip
+    with show.progress("places") as report:
+        survey = perceive(plan, lambda _, number, count: report(number, count, {}))
     typer.echo(
-        f"{seen.places} places, {seen.views} views, {seen.found} things found; "
-        f"{seen.asked} answers were worked out, the rest were known"
+        f"{survey.places} places, {survey.views} views, {survey.objects} objects; "
+        f"{survey.computed} answers computed, the rest cached"
     )
     typer.echo(f"{out / 'index.html'}")
 
 
-# ``wayword task``: tasks of one's own, from a short YAML file.
+# ``wayword task``: custom tasks from a short YAML file.
 
 
-task = typer.Typer(help="Tasks of your own, from a short YAML file.", no_args_is_help=True)
+task = typer.Typer(help="Custom tasks from a short YAML file.", no_args_is_help=True)
 
 
 @task.command("new")
 def new(
-    file: Annotated[Path, Argument(help="The YAML file; see: wayword task example")],
+    file: Annotated[Path, Argument(help="A YAML file, or a folder of them.")],
     out: Annotated[
-        Path | None, Option(help="Write the accepted task here; else into the file itself.")
+        Path | None, Option(help="File for the accepted task; default: FILE itself.")
     ] = None,
 ) -> None:
-    """Check a task, have the expert solve it, and mark the file as accepted.
+    """Check tasks, solve them with the expert, and mark the file as accepted.
 
-    An accepted file is all that somebody else needs to play the task.
+    An accepted file is all that anyone needs to play its task. A file may hold several, separated
+    by lines of three dashes.
 
     \b
     Examples:
@@ -216,17 +243,19 @@ def new(
     """
     from wayword.datasets.sources.own import accept
 
-    made = accept(file, out)
-    played = made.path if made.path.is_absolute() else f"./{made.path}"
-    typer.echo(f"{made.path}: accepted; the expert takes {made.accepted['steps']} steps")
-    typer.echo(f"Next: wayword run expert --on {played}")
+    created = accept(file, out)
+    for each in created:
+        name, steps = each.case.task.episode.id, each.accepted["steps"]
+        typer.echo(f"{each.path}: {name} accepted; the expert takes {steps} steps")
+    target = out or file
+    typer.echo(f"Next: wayword run expert --on {target if target.is_absolute() else f'./{target}'}")
 
 
 @task.command("example")
 def example(
-    out: Annotated[Path | None, Option(help="Write it into this new file instead.")] = None,
+    out: Annotated[Path | None, Option(help="Write to this new file instead of stdout.")] = None,
 ) -> None:
-    """Print a task file to start from."""
+    """Print an example task file."""
     from wayword.core.errors import UsageError
     from wayword.datasets.sources.own import example
 
@@ -234,5 +263,5 @@ def example(
         typer.echo(example(), nl=False)
         return
     if out.exists():
-        raise UsageError(f"{out} is there already; name a new file")
+        raise UsageError(f"{out} already exists; give a new file")
     out.write_text(example(), encoding="utf-8")

@@ -1,68 +1,69 @@
-"""``wayword table``, ``wayword compare`` and ``wayword score``."""
+"""``wayword table``, ``merge``, ``verify``, ``compare``, ``score``, ``export``, ``train``."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from shutil import rmtree
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
+from wayword.cli.running import Data, Track
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Written
 
 
-class Format(StrEnum):
-    """How a table is written."""
-
-    rich = "rich"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-    latex = "latex"
-
-
-FormatOption = Annotated[Format, Option("--format", help="How to write it.")]
-Runs = Annotated[list[Path], Argument(help="Run folders, or folders of run folders.")]
+FormatOption = Annotated[
+    Literal["rich", "json", "csv", "markdown", "latex"],
+    Option("--format", help="Output format."),
+]
 Metrics = Annotated[str, Option(help="Only these metrics, by key or column: sr,spl,Cost")]
 
 
 def table(
-    runs: Runs,
-    format: FormatOption = Format.rich,  # noqa: A002
+    runs: Annotated[list[Path], Argument(help="Run folders, or folders of run folders.")],
+    form: FormatOption = "rich",
     metrics: Metrics = "",
     together: Annotated[
-        bool, Option("--together", help="All in one table, whatever their worlds.")
+        bool, Option("--together", help="One table for all runs, even of different worlds.")
     ] = False,
     pool: Annotated[
-        bool, Option("--pool", help="One row of runs that differ in their seeds alone.")
+        bool, Option("--pool", help="One row for runs that differ only in their seeds.")
     ] = False,
+    by: Annotated[
+        Literal["", "scene", "length"],
+        Option(help="One row per scene, or per length of the reference."),
+    ] = "",
+    wide: Annotated[bool, Option("--wide", help="Show every column, however wide.")] = False,
+    data: Data = None,
 ) -> None:
-    """Metrics of one or more runs with 95% intervals, one row a run.
+    """Show metrics of runs with 95% intervals, one row per run.
 
     \b
     Examples:
       wayword table runs/*
       wayword table runs/navgpt-* --format markdown --metrics sr,spl,ne
+      wayword table runs/navgpt --by length --metrics sr,spl
       wayword table runs --together --metrics sr,goal_sr,steps
     """
     from wayword.runs import reports
 
-    typer.echo(reports.table(runs, format.value, _keys(metrics), together, pool))
+    keys = _keys(metrics)
+    typer.echo(reports.table(runs, form, keys, together, pool, show.notice, by, data, wide))
 
 
 def merge(
-    shards: Annotated[list[Path], Argument(help="Run folders of one run's shards.")],
+    shards: Annotated[list[Path], Argument(help="Run folders, one per shard.")],
     out: Annotated[Path, Option(help="A new run folder.")],
 ) -> None:
-    """Make one run folder of the shards that several machines have played.
+    """Merge shards played by several machines into one run folder.
 
-    Of a single folder with damaged records, all the others are copied.
+    Given one folder with damaged records, copy all intact records.
 
     \b
     Examples:
@@ -70,7 +71,7 @@ def merge(
       wayword merge runs/s1 runs/s2 runs/s3 runs/s4 --out runs/whole
       wayword table runs/whole
     """
-    from wayword.runs.merge import merge as merge_shards
+    from wayword.runs.record import merge as merge_shards
 
     merged = merge_shards(shards, out)
     typer.echo(f"{merged.path}: {merged.episodes:,} episodes")
@@ -80,57 +81,61 @@ def merge(
 
 def verify(
     run: Annotated[Path, Argument(help="A run folder.")],
-    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    data: Data = None,
 ) -> None:
-    """Play every recorded action again and recompute every score.
+    """Replay every recorded action and recompute every score.
 
-    Names each episode that differs, with the first difference, and exits with 1 if there is one.
+    Lists each episode that differs, with its first difference. The exit code is 1 if any does.
 
     \b
     Examples:
       wayword verify runs/mine
     """
     from wayword.runs.record import RunFolder
-    from wayword.runs.replaying import verify as verified
+    from wayword.runs.running import verify as verified
 
-    found = dict(verified(RunFolder.read(run), data))
-    wrong = {name: difference for name, difference in found.items() if difference}
-    for name, difference in wrong.items():
-        typer.echo(f"{name}: {difference}")
-    typer.echo(f"{run}: {len(found):,} episodes replayed and scored, {len(wrong):,} differ")
+    differences = dict(verified(RunFolder.read(run), data))
+    wrong = [f"{name}: {difference}" for name, difference in differences.items() if difference]
+    total = f"{run}: {len(differences):,} episodes replayed and scored, {len(wrong):,} differ"
+    typer.echo("\n".join([*wrong, total]))
     if wrong:
         raise typer.Exit(1)
 
 
 def compare(
-    first: Annotated[Path, Argument(help="A run folder.")],
-    second: Annotated[Path, Argument(help="Another one on the same episodes.")],
-    format: FormatOption = Format.rich,  # noqa: A002
+    runs: Annotated[
+        list[Path], Argument(help="Run folders on the same episodes; a folder of seeds is one run.")
+    ],
+    form: FormatOption = "rich",
     metrics: Metrics = "",
 ) -> None:
-    """Two runs episode by episode: differences with intervals, wins and losses, p-values.
+    """Compare the first run with the others by episode: differences with intervals, wins, p-values.
+
+    Runs that differ only in their seeds are pooled. With several comparisons, p-values have Holm's
+    correction.
 
     \b
-    Example:
+    Examples:
       wayword compare runs/navgpt-houses-a runs/navgpt-houses-b --metrics sr,spl
+      wayword compare runs/baseline runs/seeds-a runs/seeds-b
     """
     from wayword.runs import reports
 
-    _tell(reports.compare(first, second, format.value, _keys(metrics)))
+    _print_written(reports.compare(runs, form, _keys(metrics)))
 
 
 def score(
-    file: Annotated[Path, Argument(help="R2R submission JSON, or JSON lines.")],
+    file: Annotated[Path, Argument(help="R2R submission JSON, or JSON Lines.")],
     on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],
-    per_episode: Annotated[bool, Option(help="One JSON line an episode.")] = False,
-    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    per_episode: Annotated[bool, Option(help="One JSON line per episode.")] = False,
+    data: Data = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
-    format: FormatOption = Format.rich,  # noqa: A002
+    form: FormatOption = "rich",
 ) -> None:
-    """Score predictions made elsewhere.
+    """Score predictions of any other system.
 
-    FILE is in R2R's submission format, a list of {"instr_id", "trajectory"}, or JSON lines with
-    an id (id, instr_id or path_id) and a trajectory or actions; .gz is fine.
+    FILE is R2R's submission format, a list of {"instr_id", "trajectory"}, or JSON Lines with an
+    id (id, instr_id or path_id) and a trajectory or actions; it may be gzipped (.gz).
 
     \b
     Examples:
@@ -143,14 +148,14 @@ def score(
 
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
-        scored = reports.score(file, plan, format.value, per_episode)
-    _tell(scored)
+        scored = reports.score(file, plan, form, per_episode)
+    _print_written(scored)
 
 
-def _tell(written: Written) -> None:
+def _print_written(written: Written) -> None:
     typer.echo(written.text)
     for line in written.notices:
-        typer.secho(line, fg=typer.colors.YELLOW, err=True)
+        show.notice(line)
 
 
 def _keys(metrics: str) -> list[str]:
@@ -160,63 +165,47 @@ def _keys(metrics: str) -> list[str]:
 # ``wayword export``: training data from finished runs.
 
 
-class Form(StrEnum):
-    """What a line holds."""
-
-    chat = "chat"
-    steps = "steps"
-    hub = "hub"
-
-
-ExportedRuns = Annotated[
-    list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")
-]
-FormOption = Annotated[
-    Form,
-    Option(
-        "--format",
-        help="chat: a line an episode; steps: a line a decision; hub: a folder in the "
-        "Hugging Face layout, with a card.",
-    ),
-]
-Out = Annotated[Path, Option(help="The file to write.")]
-Strategy = Annotated[
-    str,
-    Option(
-        "--as",
-        help="The strategy that would have been asked: act, react …",
-        autocompletion=completing.agents,
-    ),
-]
-Set = Annotated[list[str] | None, Option("--set", help="A setting of the strategy: decoding=free.")]
-Actor = Annotated[
-    list[str] | None, Option("--actor", help="Only this actor's lines; may be repeated.")
-]
-Parquet = Annotated[bool, Option(help="With --format hub: Parquet, written by duckdb.")]
-Thoughts = Annotated[
-    bool, Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
-]
-All = Annotated[bool, Option("--all", help="Episodes without success too.")]
-Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
-
-
 def export(
-    runs: ExportedRuns,
-    form: FormOption = Form.chat,
-    out: Out = Path("train.jsonl"),
-    strategy: Strategy = "act",
-    set_: Set = None,
-    actor: Actor = None,
-    everything: All = False,
+    runs: Annotated[list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")],
+    form: Annotated[
+        Literal["chat", "steps", "hub"],
+        Option(
+            "--format",
+            help="chat: one line per episode; steps: one line per decision; hub: a folder in the "
+            "Hugging Face layout, with a dataset card.",
+        ),
+    ] = "chat",
+    out: Annotated[Path, Option(help="Output file or, for hub, folder.")] = Path("train.jsonl"),
+    strategy: Annotated[
+        str,
+        Option(
+            "--as",
+            help="Strategy whose prompts to write (act, react …), or calls: recorded prompts and "
+            "answers of any agent.",
+            autocompletion=completing.agents,
+        ),
+    ] = "act",
+    set_: Annotated[
+        list[str] | None, Option("--set", help="A strategy setting (decoding=free), or least=0.8.")
+    ] = None,
+    actor: Annotated[
+        list[str] | None, Option("--actor", help="Only this actor's lines; may be repeated.")
+    ] = None,
+    everything: Annotated[bool, Option("--all", help="Include episodes without success.")] = False,
     data: Data = None,
-    parquet: Parquet = False,
-    thoughts: Thoughts = False,
+    parquet: Annotated[
+        bool, Option(help="With --format hub: write Parquet (needs duckdb).")
+    ] = False,
+    thoughts: Annotated[
+        bool, Option("--thoughts", help="Keep the thoughts of each step, if recorded.")
+    ] = False,
 ) -> None:
     """Write finished episodes as training data in chat format.
 
-    Each line is what a strategy would have been asked, and the answers that take the recorded
-    actions. With --thoughts the run's thoughts are kept: a model's own, or the expert's reasons.
-    `OUT.card.json` says what is in the file.
+    Each line holds a strategy's prompts and the answers that lead to the recorded actions.
+    With --thoughts, it keeps the model's thoughts or the expert's reasons. `OUT.card.json`
+    describes the file. With --as calls, OUT is a folder of recorded prompts and answers for SFT,
+    DPO and KTO.
 
     \b
     Examples:
@@ -225,27 +214,37 @@ def export(
       wayword export runs/gold --as react_emmem --format steps --set decoding=free
       wayword export runs/react --as react --thoughts --out thoughts.jsonl
       wayword export runs/gold --format hub --out gold-dataset
+      wayword export runs/a runs/b --as calls --set by=spl --set least=0.8 --out calls
     """
+    from wayword.core.errors import RecordingError, UsageError
+    from wayword.runs.calls import export_calls
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
     from wayword.settings import parse
 
-    kind: Any = "chat" if form is Form.hub else form.value
+    if strategy == "calls" and (form != "chat" or parquet):
+        raise UsageError("--as calls writes a folder of its own; leave --format and --parquet out")
+    kind = "chat" if form == "hub" else form
     what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
     with show.progress("export") as bar:
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             bar(done, total, {})
 
-        if form is Form.hub:
-            card = publish(runs, out, what, parquet, told)
+        if strategy == "calls":
+            given = {**what.settings, "actors": what.actors}
+            card = export_calls(
+                runs, out, given, everything=everything, thoughts=thoughts, on_episode=report
+            )
+        elif form == "hub":
+            card = publish(runs, out, what, parquet, report)
         else:
-            card = write(runs, out, what, told)
-    if not card.lines:
-        from wayword.core.errors import RecordingError
-
+            card = write(runs, out, what, report)
+    if not (card.lines or (strategy == "calls" and card.decisions)):  # failures serve KTO and DPO
         if out.is_file():
             out.unlink()
+        elif strategy == "calls":
+            rmtree(out)
         raise RecordingError(f"{out}: nothing to export; {card.why_empty()}")
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
@@ -255,57 +254,43 @@ def export(
 # ``wayword train``: fine-tune a language model on an agent's own prompts.
 
 
-class MethodName(StrEnum):
-    """Sources of the labels."""
-
-    ft = "ft"
-    rbl = "rbl"
-    dagger = "dagger"
-
-
-Agent = Annotated[
-    str,
-    Argument(
-        help="The agent whose prompt is learned: walker, velma, act …",
-        autocompletion=completing.agents,
-    ),
-]
-On = Annotated[
-    list[str] | None,
-    Option("--on", help="A training split; may be repeated.", autocompletion=completing.datasets),
-]
-MethodOption = Annotated[
-    MethodName, Option(help="ft: gold walks; rbl, dagger: the walks of --walks, corrected.")
-]
-Walks = Annotated[str, Option(help="The model that walks: hf:FOLDER, local:NAME …")]
-Base = Annotated[str, Option(help="smollm2, a GGUF file, or a Hugging Face name or folder.")]
-TrainOut = Annotated[Path, Option(help="The run's folder; a killed run resumes there.")]
-Limit = Annotated[int, Option(help="Episodes a split at most; 0: all.")]
-TrainSet = Annotated[
-    list[str] | None,
-    Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
-]
-Track = Annotated[
-    str, Option(help="Log to a tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
-]
-
-
 def train(
-    agent: Agent,
-    on: On = None,
-    method: MethodOption = MethodName.ft,
-    walks: Walks = "",
-    base: Base = "smollm2",
-    out: TrainOut = Path("runs/train"),
-    limit: Limit = 0,
-    set_: TrainSet = None,
+    agent: Annotated[
+        str,
+        Argument(
+            help="The agent to train for: walker, velma …",
+            autocompletion=completing.agents,
+        ),
+    ],
+    on: Annotated[
+        list[str] | None,
+        Option(
+            "--on", help="A training split; may be repeated.", autocompletion=completing.datasets
+        ),
+    ] = None,
+    method: Annotated[
+        Literal["ft", "rbl", "dagger"],
+        Option(help="ft: gold paths; rbl, dagger: corrected paths of the --walks model."),
+    ] = "ft",
+    walks: Annotated[str, Option(help="Model for rbl and dagger: hf:FOLDER, local:NAME …")] = "",
+    base: Annotated[
+        str, Option(help="Base model: smollm2, a GGUF file, or a Hugging Face name or folder.")
+    ] = "smollm2",
+    out: Annotated[Path, Option(help="Output folder; an interrupted run resumes there.")] = Path(
+        "runs/train"
+    ),
+    limit: Annotated[int, Option(help="Maximum number of episodes per split; 0 for all.")] = 0,
+    set_: Annotated[
+        list[str] | None,
+        Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
+    ] = None,
     data: Data = None,
     track: Track = "",
 ) -> None:
-    """Fine-tune a language model on an agent's own prompts, by TRL with adapters.
+    """Fine-tune a language model on an agent's prompts, using TRL with adapters.
 
-    The agent plays training episodes; the loss is on its decisions alone. The same command resumes
-    a run that was killed. Needs `pip install 'wayword[train]'`.
+    The agent plays training episodes; only its decisions count in the loss. The same command
+    resumes an interrupted run. Needs `pip install 'wayword[train]'`.
 
     \b
     Examples:
@@ -319,15 +304,15 @@ def train(
     from wayword.training.sft import FineTuning, finetune
 
     options: dict[str, object] = {
+        "agent": agent,
         "on": tuple(on or ()),
-        "method": method.value,
+        "method": method,
         "walks": walks,
-        "base": base,
     }
-    options |= {"limit": limit, **parse(set_ or [])}
-    plan = make(FineTuning, {"agent": agent, **options}, "train")
+    options |= {"base": base, "limit": limit, **parse(set_ or [])}
+    plan = make(FineTuning, options, "train")
     opened = open_tracker(track, out.name, asdict(plan), show.notice) if track else nullcontext()
     with opened as tracker:
         log = tracker.log if tracker else None
         model = finetune(plan, out, data_folder(data), show.notice, log)
-    typer.echo(f"{model}: weights; play them with --model hf:{model}")
+    typer.echo(f"{model}: trained weights; use them with --model hf:{model}")

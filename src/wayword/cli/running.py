@@ -1,17 +1,14 @@
-"""``wayword run`` and ``wayword demo``."""
+"""``wayword run``, ``demo``, ``reproduce`` and ``plan``."""
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -23,24 +20,8 @@ if TYPE_CHECKING:
 
     from wayword.agents.person import Person
     from wayword.runs.plan import Plan, RunRecipe
-    from wayword.runs.running import RunResult
+    from wayword.runs.results import RunResult
 
-Agent = Annotated[
-    str,
-    Argument(
-        help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
-        "See: wayword list agents",
-        autocompletion=completing.agents,
-    ),
-]
-On = Annotated[
-    str,
-    Option(
-        "--on",
-        help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
-        autocompletion=completing.datasets,
-    ),
-]
 ModelName = Annotated[
     str,
     Option(
@@ -48,13 +29,6 @@ ModelName = Annotated[
         help="local:smollm2, openai:NAME, scripted:first …",
         autocompletion=completing.models,
     ),
-]
-Actor = Annotated[
-    list[str] | None,
-    Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
-]
-Ask = Annotated[
-    str, Option(help="Who answers agents' questions: terminal, browser, or nobody when left out.")
 ]
 Set = Annotated[
     list[str] | None,
@@ -66,85 +40,109 @@ Set = Annotated[
         autocompletion=completing.settings,
     ),
 ]
-Config = Annotated[Path | None, Option(help="A YAML file with the same settings tree.")]
-Limit = Annotated[int | None, Option(help="Play the first N episodes; more can follow later.")]
-Shuffle = Annotated[int | None, Option(help="Shuffle episodes by this seed before --limit.")]
-Shard = Annotated[str, Option(help="Only the i-th of n parts, for several machines: 1/4.")]
-Steps = Annotated[int | None, Option(help="Cut episodes off after so many steps.")]
-Seed = Annotated[int, Option(help="Seed of everything that is drawn.")]
-Concurrency = Annotated[int, Option(help="Episodes under way at once.")]
-Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[Path | None, Option(help="Run folder, s3://… too; else one named after the run.")]
-Tokens = Annotated[int | None, Option(help="Stop in order after so many tokens.")]
-Dollars = Annotated[float | None, Option(help="Stop in order after so many US dollars.")]
-Cache = Annotated[Path | None, Option(help="Keep answers in this file and reuse them.")]
-Rpm = Annotated[float | None, Option("--rpm", help="At most so many requests a minute.")]
+Limit = Annotated[int | None, Option(help="Play the first N episodes; raise it later to add more.")]
+Shuffle = Annotated[int | None, Option(help="Shuffle episodes with this seed, before --limit.")]
+Steps = Annotated[int | None, Option(help="Maximum number of steps per episode.")]
+Seed = Annotated[int, Option(help="Random seed of the run.")]
+Concurrency = Annotated[int, Option(help="Number of concurrent episodes.")]
+Data = Annotated[Path | None, Option(help="Data folder; default: $WAYWORD_DATA.")]
+Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run stops when spent.")]
+Cache = Annotated[Path | None, Option(help="File to cache answers in and reuse them from.")]
+Rpm = Annotated[float | None, Option("--rpm", help="Maximum number of requests per minute.")]
 Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
-Sweep = Annotated[
-    list[str] | None,
-    Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
-]
-Dry = Annotated[
-    bool, Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost.")
-]
-Episodes = Annotated[str, Option("--episodes", help="Play these episodes alone: ID,ID,…")]
-Seeds = Annotated[
-    int, Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
-]
 Continue = Annotated[
     str,
     Option(
         "--continue",
-        help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
+        help="Continue a recorded episode from a step, RUN:EPISODE:STEP, with its data and seed.",
     ),
 ]
-Engine = Annotated[
-    str, Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
-]
-Workers = Annotated[int, Option(help="Processes of --engine ray, each --concurrency wide.")]
 Track = Annotated[
-    str, Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
+    str, Option(help="Experiment tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
 ]
-Watch = Annotated[bool, Option("--watch", help="Open the run's page in the browser, live.")]
-Retries = Annotated[int, Option(help="Tries after a rate limit or a server's fault.")]
 
 
 def run(
     context: typer.Context,
-    agent: Agent,
-    on: On = "houses",
-    model: ModelName = "",
+    agent: Annotated[
+        str,
+        Argument(
+            help="An agent's name, ./mine.py, or a complete run in recipe.yaml. "
+            "See: wayword list agents",
+            autocompletion=completing.agents,
+        ),
+    ],
+    on: Annotated[
+        list[str] | None,
+        Option(
+            "--on",
+            help="Dataset and split: houses (the default), r2r:val_seen …, or ./mine.py; of "
+            "several (a,b or repeated) each is a run.",
+            autocompletion=completing.datasets,
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        Option(
+            "--model",
+            help="local:smollm2, openai:NAME, scripted:first …; of several each is a run.",
+            autocompletion=completing.models,
+        ),
+    ] = None,
     settings: Set = None,
-    config: Config = None,
+    config: Annotated[Path | None, Option(help="YAML file with settings, as for --set.")] = None,
     limit: Limit = None,
     shuffle: Shuffle = None,
-    shard: Shard = "",
+    shard: Annotated[str, Option(help="Play only part i of n, to use several machines: 1/4.")] = "",
     max_steps: Steps = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
     data: Data = None,
-    out: Out = None,
-    max_tokens: Tokens = None,
+    out: Annotated[
+        Path | None, Option(help="Run folder or s3:// URL; default: named after the run.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Option(help="Token budget; the run stops cleanly when it is spent.")
+    ] = None,
     max_dollars: Dollars = None,
     cache: Cache = None,
     rpm: Rpm = None,
     prices: Prices = None,
-    retries: Retries = 6,
-    actors: Actor = None,
-    ask: Ask = "",
-    sweep: Sweep = None,
-    dry_run: Dry = False,
-    seeds: Seeds = 1,
-    episodes: Episodes = "",
+    retries: Annotated[int, Option(help="Retries after a rate limit or server error.")] = 6,
+    actors: Annotated[
+        list[str] | None,
+        Option(
+            "--actor", help="Agent for one actor, ACTOR=AGENT: follower=human; may be repeated."
+        ),
+    ] = None,
+    ask: Annotated[
+        str, Option(help="Who answers agents' questions: terminal or browser; default: no one.")
+    ] = "",
+    sweep: Annotated[
+        list[str] | None,
+        Option(help="One run per value, KEY=V1,V2,…; KEY may be on, model or seed, too."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        Option("--dry-run", help="Call no model: show the first prompts and estimate the cost."),
+    ] = False,
+    seeds: Annotated[
+        int, Option(help="Play each episode with run seeds 0 … N-1, pooled in one row.")
+    ] = 1,
+    episodes: Annotated[str, Option("--episodes", help="Play only these episodes: ID,ID,…")] = "",
     continues: Continue = "",
-    engine: Engine = "",
-    workers: Workers = 4,
+    engine: Annotated[
+        str, Option(help="ray: play on a Ray cluster; default: in this process.")
+    ] = "",
+    workers: Annotated[int, Option(help="Ray processes; each plays --concurrency episodes.")] = 4,
     track: Track = "",
-    watch: Watch = False,
+    watch: Annotated[
+        bool, Option("--watch", help="Open the run's live page in the browser.")
+    ] = False,
 ) -> None:
-    """Play episodes with an agent, and show the table.
+    """Play episodes with an agent and show the results.
 
-    The same command again goes on where it stopped: finished episodes are kept.
+    An interrupted run resumes with the same command; finished episodes are kept.
 
     \b
     Examples:
@@ -155,6 +153,7 @@ def run(
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
       wayword run react --on ma_household --actor commander=team --model local:smollm2
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
+      wayword run navgpt --on houses,tour --model local:smollm2 --model openai:gpt-5-mini
       wayword run navgpt --on r2r:val_seen --model local:smollm2 --episodes 3837_0,4072_2
       wayword run frontier --on apartments --limit 40 --seeds 3 --sweep detector_seed=0,1,2
       wayword run act --model local:smollm2 --continue runs/first:5593_0:4
@@ -163,7 +162,8 @@ def run(
       wayword run ./mine.py --on houses
     """
     # before the imports, which take half of the time until a run begins
-    slow = show.saying(f"{Path(agent).stem} on {on}: reading the data …")
+    names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
+    slow = show.saying(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
     context.call_on_close(slow.cancel)
     from wayword.runs.plan import RunRecipe, is_recipe, pairs, read_config, read_recipe
     from wayword.runs.remote import url_of
@@ -174,7 +174,8 @@ def run(
         "settings": merge(read_config(config), parse(settings or [])),
         "actors": pairs(actors or [], "--actor"),
         "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
-        "sweep": tuple(sweep or ()),
+        "sweep": (*(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1), *(sweep or ())),
+        **{key: several[0] for key, several in names.items()},
     }
     recipe = RunRecipe(**values)
     if is_recipe(agent):
@@ -182,32 +183,36 @@ def run(
         given = {
             name for name, source in sources.items() if source and source.name == "COMMANDLINE"
         }
+        given |= {"sweep"} if recipe.sweep else set()
         recipe = recipe.over(read_recipe(Path(agent)), given)
     if dry_run:
-        from wayword.runs.forecast import forecast, lines
+        from wayword.runs.forecast import Outlook, forecast, lines, row_lines
+        from wayword.runs.sweep import variants
 
-        typer.echo("\n".join(lines(forecast(recipe))))
-        return
-    if recipe.sweep or recipe.seeds != 1:
-        with _watched(recipe, watch) as person:
-            carry_out_sweep(recipe, person)
+        several = variants(recipe, _sweeps(recipe)) if _sweeps(recipe) else []
+        rows = row_lines([Outlook(each.name, forecast(each.plan)) for each in several])
+        typer.echo("\n".join(rows or lines(forecast(recipe))))
         return
     with _watched(recipe, watch) as person:
-        result = carry_out(recipe, recipe.track, person, slow)
-        print_table([result.path])
-        typer.echo(f"\n{url_of(result.path) or result.path}")
-    if not result.outcome.complete:
+        if _sweeps(recipe):
+            complete = _carry_out_sweep(recipe, person)
+        else:
+            result = carry_out(recipe, recipe.track, person, slow)
+            complete = result.outcome.complete
+            print_table([result.path])
+            typer.echo(f"\n{url_of(result.path) or result.path}")
+    if not complete:
         raise typer.Exit(1)
 
 
 _NO_OPTIONS = ("config", "dry_run", "watch")
-"""Parameters of the command that are no fields of a recipe."""
+"""Parameters of the command that are not fields of a recipe."""
 
 
 @contextmanager
 def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
-    """Serve the pages while a run goes on, where that was asked for; at a terminal also after it,
-    until Ctrl-C. Gives the person who answers in the browser, where one is to."""
+    """Serve live pages during a run if requested; at a terminal also afterwards, until Ctrl-C.
+    Yields the person who answers in the browser, or None."""
     if not watch and plan.ask != "browser":
         yield None
         return
@@ -220,7 +225,7 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
     with Server(Content(Library([folder]), plan.data)) as server, server.beside() as serving:
         asks = plan.ask == "browser"
         table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
-        address = server.address + (f"play/{table.name}/watch" if table else "")
+        address = server.address + (f"play/{table.name}/watch" if table else "live-run")
         show.notice(f"live: {address}")
         if sys.stdout.isatty():
             import webbrowser
@@ -228,92 +233,82 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
             webbrowser.open(address)
         yield table
         if sys.stdout.isatty():
-            show.notice("the pages stay until Ctrl-C")
+            show.notice("still serving the pages; press Ctrl-C to stop")
             with suppress(KeyboardInterrupt):
                 serving.join()
 
 
-def carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> None:
-    """A run for each value, one table with a row for each group of seeds, one picture."""
+def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
+    """Carry out a run per value, and print one table (a row per group of seeds) and one plot.
+    True if every run is complete."""
     from wayword.runs import sweep as sweeping
 
-    seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
-    sweeps = [*recipe.sweep, *seeds]
-    made = sweeping.variants(recipe, sweeps)
-    results = [carry_out(each.plan, recipe.track, person) for each in made]
+    sweeps = _sweeps(recipe)
+    variants = sweeping.variants(recipe, sweeps)
+    results = [carry_out(each.plan, recipe.track, person) for each in variants]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
-    typer.echo(f"\n{sweeping.picture(made)}")
-    if not all(result.outcome.complete for result in results):
-        raise typer.Exit(1)
+    typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
+    return all(result.outcome.complete for result in results)
+
+
+def _sweeps(recipe: RunRecipe) -> list[str]:
+    """The values to sweep, seeds last."""
+    from wayword.runs.sweep import seeds
+
+    return [*recipe.sweep, *([seeds(recipe.seeds)] if recipe.seeds != 1 else [])]
+
+
+def _listed(names: list[str] | None) -> list[str]:
+    """``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
+    return [name for each in names or () for part in each.split(",") if (name := part.strip())]
 
 
 def demo(
-    episodes: Annotated[int, Option(help="Episodes of each agent but the untrained.")] = 10,
+    episodes: Annotated[int, Option(help="Episodes per agent.")] = 10,
     out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """Small trained language models find their way in generated houses and towns.
+    """Watch small trained language models find their way in houses and towns.
 
-    `local:walker` and `local:velma` were trained for such places, but on none of these; `imitation`
-    asks no language model. Beside them are plain baselines, and one episode of the embedded model
-    as it is published (135 million parameters), asked in the walker's words.
+    `local:walker` and `local:velma` were trained on other houses and towns; `imitation` is a small
+    policy without a language model, `oracle` an upper bound, and the others are baselines.
     """
     from wayword import viewer
+    from wayword.metrics.table import cell, label, metrics_of
     from wayword.runs.plan import Plan
+    from wayword.runs.reports import rows_of, table
 
-    untrained = out / "houses" / "walker-untrained"
-    plain = ["oracle", "random", "forward"]
     policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
-    houses = [Plan(name, "houses", limit=episodes) for name in [*plain, *policy]]
-    houses.append(Plan("walker", "houses", "local:walker", limit=episodes))
-    towns = [Plan(name, "towns", limit=episodes) for name in plain]
-    towns.append(Plan("velma", "towns", "local:velma", limit=episodes))
-    with _beside("walker", "--on", "houses", "--model", "local:smollm2", out=untrained) as slow:
-        results = [
-            [carry_out(replace(plan, out=out / plan.on / plan.agent)) for plan in plans]
-            for plans in (houses, towns)
-        ]
-        with show.waiting("the untrained model ends its episode …"):
-            slow.wait()
-    *others, walker = [result.path for result in results[0]]
-    print_table([*others, *([] if slow.returncode else [untrained]), walker])
-    print_table([result.path for result in results[1]])
-    pages = [viewer.write(played[-1].path).resolve().as_uri() for played in results]
-    typer.echo(
-        f"\nwalker-untrained is the published SmolLM2, cut off after {UNTRAINED_STEPS} steps; "
-        "no model was trained on these episodes."
-    )
-    typer.echo(f"Open {pages[0]} to see where the walker went, and why,")
-    typer.echo(f"and {pages[1]} for the streets. Every prompt and answer is there.")
-    typer.echo("Next: wayword run --help")
-    if slow.returncode or not all(r.outcome.complete for played in results for r in played):
+    tables, pages, complete = [], [], True
+    shown: dict[str, list[str]] = {"": []}
+    for on, trained in ("houses", "walker"), ("towns", "velma"):
+        plans = [Plan(name, on, limit=episodes) for name in ("oracle", "random", "forward")]
+        plans += [Plan(name, on, limit=episodes) for name in policy if on == "houses"]
+        plans.append(Plan(trained, on, f"local:{trained}", limit=episodes))
+        results = [carry_out(replace(plan, out=out / on / plan.agent)) for plan in plans]
+        complete = complete and all(result.outcome.complete for result in results)
+        pages.append(viewer.write(results[-1].path).resolve().as_uri())
+        tables.append(table([result.path for result in results]))
+        rows = rows_of([result.path for result in results])
+        (success,) = (metric for metric in metrics_of(rows) if metric.key == rows[0].success)
+        shown[""].append(f"{on}, {rows[0].n} of {rows[0].of}: {label(success)}")
+        for row in rows:
+            name = "walker, velma" if row.name == trained else row.name
+            shown.setdefault(name, []).append(" ".join(cell(row, success, 1)))
+    (out / "tables.txt").write_text("\n".join(tables), encoding="utf-8")
+    typer.echo("")
+    for name, cells in shown.items():
+        typer.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
+    typer.echo(f"\nOpen {pages[0]} to see where walker went, and why,")
+    typer.echo(f"and {pages[1]} for velma in the streets.")
+    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: wayword run --help")
+    if not complete:
         raise typer.Exit(1)
-
-
-UNTRAINED_STEPS = 8
-"""Steps of the untrained model in the demo: the gold paths there take six at most."""
-
-
-@contextmanager
-def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """One episode played by a process of its own, on another core; ended with the context."""
-    settings = ["--limit", "1", "--max-steps", str(UNTRAINED_STEPS), "--out", str(out)]
-    command = [sys.executable, "-m", "wayword", "run", *arguments, *settings]
-    quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
-    try:
-        yield process
-        if process.returncode:
-            show.notice(f"this failed: {shlex.join(command)}")
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def carry_out(
     plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
 ) -> RunResult:
-    """Run a plan under a progress bar, and print what a person should know; ``slow`` as
-    ``show.progress`` takes it."""
+    """Run a plan under a progress bar and print its notices; ``slow`` as for ``show.progress``."""
     from wayword.runs.plan import takes_a_person
     from wayword.runs.running import counted
     from wayword.runs.running import run as run_plan
@@ -327,22 +322,22 @@ def carry_out(
     ):
         result = run_plan(plan, progress, person)
     if result.resumed:
-        kept = counted(result.resumed, "episode was", "episodes were")
-        show.notice(f"{kept} finished before, and kept")
+        resumed = counted(result.resumed, "episode was", "episodes were")
+        show.notice(f"{resumed} already finished and kept")
     for line in result.notices:
         show.notice(line)
     if result.outcome.failed:
         failed = counted(result.outcome.failed, "episode", "episodes")
-        show.notice(f"{failed} failed; the same command tries again")
+        show.notice(f"{failed} failed; run the same command to retry")
     if result.outcome.exhausted:
-        show.notice(f"{result.outcome.exhausted}; the same command goes on")
+        show.notice(f"{result.outcome.exhausted}; run the same command to resume")
     if result.outcome.unusable:
-        show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
+        show.notice(f"stopped: {result.outcome.unusable}; then run the same command to resume")
     return result
 
 
 def print_table(paths: list[Path], pool: bool = False) -> None:
-    """The table of some run folders, on stdout; runs that differ in seeds alone in one row."""
+    """Print the table of these run folders; ``pool`` merges runs that differ only in seeds."""
     from wayword.runs.reports import table
 
     typer.echo(table(paths, "rich", pool=pool))
@@ -351,53 +346,41 @@ def print_table(paths: list[Path], pool: bool = False) -> None:
 # ``wayword reproduce`` and ``wayword plan``.
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wayword.runs.reproduce import Prepared, Recipe, Wishes
-
-
-class ComparisonFormat(StrEnum):
-    """How the comparison is written."""
-
-    rich = "rich"
-    json = "json"
-    markdown = "markdown"
-
-
 def reproduce(
-    name: Annotated[str, Argument(help="PAPER/TABLE; left out: list all of them.")] = "",
-    model: Annotated[
-        str, Option(help="The model; `published` for those that the paper names.")
-    ] = "",
+    name: Annotated[str, Argument(help="PAPER/TABLE; a PAPER, or nothing, lists its tables.")] = "",
+    model: Annotated[str, Option(help="The model; `published` for the paper's models.")] = "",
     limit: Limit = None,
     row: Annotated[
-        list[str] | None, Option(help="Only rows whose name holds this; may be repeated.")
+        list[str] | None, Option(help="Only rows whose name contains this; may be repeated.")
     ] = None,
     set_: Set = None,
     max_steps: Steps = None,
-    seeds: Annotated[int | None, Option(help="So many seeds, not the recipe's.")] = None,
+    seeds: Annotated[int | None, Option(help="Number of seeds; default: the recipe's.")] = None,
+    prompts: Annotated[
+        Path | None, Option(help="Folder of prompts, as `wayword prompts import` writes it.")
+    ] = None,
     concurrency: Concurrency = 8,
     data: Data = None,
-    out: Annotated[Path, Option(help="Folder of the runs.")] = Path("runs/reproduce"),
+    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/reproduce"),
     max_dollars: Dollars = None,
     cache: Cache = None,
     prices: Prices = None,
     stand_in: Annotated[
-        bool, Option("--stand-in", help="Play stand-in data too with a model that costs money.")
+        bool, Option("--stand-in", help="Allow stand-in data with a paid model.")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row.")
+        bool, Option("--dry-run", help="Call no model: estimate tokens and dollars of each row.")
     ] = False,
-    format: Annotated[  # noqa: A002
-        ComparisonFormat, Option("--format", help="How to write it.")
-    ] = ComparisonFormat.rich,
+    form: Annotated[
+        Literal["rich", "json", "markdown", "latex"], Option("--format", help="Output format.")
+    ] = "rich",
+    shuffle: Shuffle = None,
 ) -> None:
-    """Run a published table again, and print ours beside the published.
+    """Rerun a published table and print our results next to it.
 
-    Without a name, all tables, figures and ablations are listed. The same command goes on where
-    it stopped; rows that two tables share are played once. Where the data of a row is not there,
-    generated data stands in and the row says so.
+    Without a name, or with that of a paper, lists tables, figures and ablations. An interrupted
+    command resumes; rows shared by two tables are played once. Where the data of a row is missing,
+    generated data stands in for it and the row says so.
 
     \b
     Examples:
@@ -408,44 +391,77 @@ def reproduce(
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
     """
     from wayword.runs import reproduce as recipes
+    from wayword.runs.forecast import Outlook, forecast, row_lines
     from wayword.runs.plan import shared_datasets
+    from wayword.runs.record import RunFolder
     from wayword.settings import parse
 
-    if not name:
-        typer.echo(recipes.listing())
+    if not name or name in recipes.PAPERS:
+        typer.echo(recipes.listing(name))
         return
     recipe = recipes.open_recipe(name)
     wishes = recipes.Wishes(
         model, limit, tuple(row or ()), parse(set_ or []), max_steps, concurrency,
-        data, out, max_dollars, cache, prices, seeds, stand_in or dry_run,
+        data, out, max_dollars, cache, prices, seeds, stand_in or dry_run, prompts,
+        shuffle,
     )  # fmt: skip
     with shared_datasets():
-        complete = _reproduced(recipe, wishes, dry_run, format)
+        rows = recipes.prepare(recipe, wishes)
+        for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
+            if line.startswith(recipes.STAND_IN):
+                show.notice(line)
+        plans = [
+            (f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}", plan)
+            for each in rows
+            for plan in each.plans
+        ]
+        if dry_run or (plans and not recipes.costs_nothing(wishes)):
+            for line in row_lines([Outlook(name, forecast(plan)) for name, plan in plans]):
+                typer.echo(line) if dry_run else show.notice(line)
+        if dry_run:
+            return
+        complete, spent, done = True, 0.0, set()
+        for plan in (plan for _, plan in plans if plan.out not in done):
+            done.add(plan.out)
+            left = None if max_dollars is None else max(0.0, max_dollars - spent)
+            result = carry_out(replace(plan, max_dollars=left))
+            complete = complete and result.outcome.complete
+            scores = RunFolder.read(result.path).scores()
+            spent += sum(each.get("cost", 0.0) for _, each in scores)
+        compared = [recipes.beside(each, list(recipe.metrics)) for each in rows]
+    typer.echo(recipes.render(recipe, compared, form))
     if not complete:
         raise typer.Exit(1)
 
 
 def plan(
-    name: Annotated[str, Argument(help="An agent, or a recipe such as navgpt/table-1.")],
-    on: On = "houses",
+    name: Annotated[str, Argument(help="An agent, or a table such as navgpt/table-1.")],
+    on: Annotated[
+        str,
+        Option(
+            "--on",
+            help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
+            autocompletion=completing.datasets,
+        ),
+    ] = "houses",
     model: ModelName = "",
     pilot: Annotated[
-        Path | None, Option("--from", help="A run to measure by: same model, few episodes.")
+        Path | None, Option("--from", help="Pilot run to measure with: same model, few episodes.")
     ] = None,
     set_: Set = None,
     limit: Limit = None,
     max_steps: Steps = None,
     concurrency: Concurrency = 8,
-    hours: Annotated[float | None, Option(help="Wall time that it may take.")] = None,
-    cores: Annotated[int, Option(help="Cores of a machine, a process each.")] = 8,
+    hours: Annotated[float | None, Option(help="Wall time available, in hours.")] = None,
+    cores: Annotated[int, Option(help="Cores per machine, one process each.")] = 8,
     rpm: Rpm = None,
     data: Data = None,
     prices: Prices = None,
 ) -> None:
-    """How many machines, hours and dollars a run or a recipe would take. Nothing is asked.
+    """Estimate machines, hours and dollars of a run or a table without calling a model.
 
-    Tokens are rehearsed, or measured where the pilot is of the same agent and data; time is always
-    measured.
+    Token counts come from a rehearsal, or from the pilot if it has the same agent and data; time
+    always comes from the pilot.
 
     \b
     Examples:
@@ -457,71 +473,15 @@ def plan(
     from wayword.runs.plan import Plan, shared_datasets
     from wayword.settings import parse
 
-    known = forecast.Pilot.of(pilot) if pilot else None
+    measured = forecast.Pilot.of(pilot) if pilot else None
     with shared_datasets():
         if forecast.is_table(name):
-            found = forecast.table_outlooks(name, model, data, known)
+            outlooks = forecast.table_outlooks(name, model, data, measured)
         else:
             one = Plan(
                 name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
                 prices=prices,
             )  # fmt: skip
-            found = [forecast.outlook(one, known)]
+            outlooks = [forecast.outlook(one, measured)]
     means = forecast.Resources(concurrency, cores, rpm, hours)
-    typer.echo("\n".join(forecast.plan_lines(found, means, known)))
-
-
-def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: ComparisonFormat) -> bool:
-    """Forecast, run, and print. Whether every episode is finished."""
-    from wayword.runs import reproduce as recipes
-
-    rows = recipes.prepare(recipe, wishes)
-    for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
-        if line.startswith(recipes.STAND_IN):
-            show.notice(line)
-    if dry_run:
-        typer.echo("\n".join(_forecast(recipe, rows)))
-        return True
-    if not recipes.costs_nothing(wishes) and any(each.plans for each in rows):
-        for line in _forecast(recipe, rows):
-            show.notice(line)
-    complete = _carry_out(rows, wishes)
-    told = [recipes.beside(each, list(recipe.metrics)) for each in rows]
-    typer.echo(recipes.render(recipe, told, form.value))
-    return complete
-
-
-def _forecast(recipe: Recipe, rows: Sequence[Prepared]) -> list[str]:
-    from wayword.runs.forecast import forecast, table_lines
-
-    told = []
-    for each in rows:
-        told += [
-            (
-                f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}",
-                forecast(plan),
-            )
-            for plan in each.plans
-        ]
-    return table_lines(recipe.name, told)
-
-
-def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
-    """Every plan, within one budget for all of them. Whether all episodes are finished."""
-    complete, spent, done = True, 0.0, set()
-    for each in rows:
-        for plan in each.plans:
-            if plan.out in done:
-                continue
-            done.add(plan.out)
-            left = None if wishes.max_dollars is None else max(0.0, wishes.max_dollars - spent)
-            result = carry_out(replace(plan, max_dollars=left))
-            complete = complete and result.outcome.complete
-            spent += _spent(result.path)
-    return complete
-
-
-def _spent(path: Path) -> float:
-    from wayword.runs.record import RunFolder
-
-    return sum(scores.get("cost", 0.0) for _, scores in RunFolder.read(path).scores())
+    typer.echo("\n".join(forecast.plan_lines(outlooks, means, measured)))

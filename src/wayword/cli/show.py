@@ -1,4 +1,4 @@
-"""What a person sees: progress bars and coloured notices, on stderr, so that stdout stays data."""
+"""Progress bars and coloured notices, on stderr, so that stdout stays data."""
 
 from __future__ import annotations
 
@@ -8,80 +8,64 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
-
     from wayword.runs.active import OnProgress
+    from wayword.viewer.app import Server
+
+_WIDE = 140  # columns of a terminal with room for a bar next to the numbers
 
 
 @contextmanager
 def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Iterator[OnProgress]:
-    """A bar over the episodes, with the running mean of the main metric; ``hidden`` shows none.
+    """Progress bar over the episodes with running means of metrics; ``hidden`` shows none.
 
-    ``slow`` is a wait that :func:`saying` has begun to explain; it ends with the first episode.
+    ``slow`` is a timer of :func:`saying`, cancelled with the first episode.
     """
+    from rich import progress as columns
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.table import Column
+    from rich.text import Text
+
+    class StatusNote(columns.ProgressColumn):
+        def render(self, task: columns.Task) -> Text:
+            return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
     console = Console(stderr=True)
     means = RunningMeans()
-    bar = Progress(*_columns(console.width), console=console, refresh_per_second=4)
+    bar = columns.Progress(  # a narrow terminal cuts the note, never the numbers
+        columns.TextColumn("{task.description}"),
+        *([columns.BarColumn()] if console.width >= _WIDE else []),
+        columns.MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        columns.TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        columns.TextColumn("left"),
+        columns.TimeRemainingColumn(table_column=Column(no_wrap=True)),
+        StatusNote(),
+        console=console,
+        refresh_per_second=4,
+    )
     row = bar.add_task(label, total=None, note="")
 
-    def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
+    def update(done: int, total: int, scores: Mapping[str, float]) -> None:
         wait.cancel()
         if hidden:
             return
-        bar.start()  # not before: a mistyped name should not flash an empty bar
+        bar.start()  # not earlier: a mistyped name must not flash an empty bar
         means.add(scores)
         bar.update(row, completed=done, total=total, note=means.text())
 
     wait = slow or saying(f"{label}: reading the data …")
     try:
-        yield tell
+        yield update
     finally:
         wait.cancel()
         bar.stop()
 
 
-_WIDE = 140
-"""Columns of a terminal from which there is room for a bar beside the numbers."""
-
-
-def _columns(width: int) -> list[ProgressColumn]:
-    """What a line of progress has. Where it is narrow the note is cut, never the numbers."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.table import Column
-    from rich.text import Text
-
-    class StatusNote(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
-
-    return [
-        TextColumn("{task.description}"),
-        *([BarColumn()] if width >= _WIDE else []),
-        MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        TimeElapsedColumn(table_column=Column(no_wrap=True)),
-        TextColumn("left"),
-        TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        StatusNote(),
-    ]
-
-
 SILENCE = 0.3
-"""Seconds after which a wait is explained."""
+"""Seconds of waiting before a notice is printed."""
 
 
 def saying(line: str) -> Timer:
-    """Explain a wait on stderr, unless what is returned is cancelled before."""
+    """Print a notice on stderr after ``SILENCE``; cancel the returned timer to prevent it."""
     timer = Timer(SILENCE, notice, [line])
     timer.daemon = True
     timer.start()
@@ -90,7 +74,7 @@ def saying(line: str) -> Timer:
 
 @contextmanager
 def waiting(line: str) -> Iterator[None]:
-    """Explain a wait that takes long."""
+    """Print a notice if the body of the ``with`` takes long."""
     slow = saying(line)
     try:
         yield
@@ -130,9 +114,21 @@ class RunningMeans:
 
 
 def notice(line: str) -> None:
-    """A line a person should see, apart from the data on stdout."""
+    """Print a notice on stderr, apart from the data on stdout."""
     import typer
 
     from wayword.core.secrets import redacted
 
     typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)
+
+
+def serve(server: Server, address: str, open_: bool) -> None:
+    """Print the address, open the browser if requested, and serve until Ctrl-C."""
+    import webbrowser
+
+    import typer
+
+    typer.echo(f"{address}  (Ctrl-C to stop)")
+    if open_:
+        webbrowser.open(address)
+    server.serve()

@@ -23,10 +23,10 @@ STOP = Action("stop")
 """Ends the actor's episode. Every world understands it."""
 
 
-class ListedLater(Sequence[Action]):
-    """A sequence that ``make`` works out once somebody looks into it.
+class LazyActions(Sequence[Action]):
+    """A sequence that ``make`` computes at the first access.
 
-    >>> made = ListedLater(lambda: [STOP])
+    >>> made = LazyActions(lambda: [STOP])
     >>> len(made), STOP in made
     (1, True)
     """
@@ -35,26 +35,26 @@ class ListedLater(Sequence[Action]):
         self._make = make
 
     @cached_property
-    def _made(self) -> Sequence[Action]:
+    def _actions(self) -> Sequence[Action]:
         return self._make()
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._actions)
 
     @overload
     def __getitem__(self, index: int) -> Action: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Action]: ...
     def __getitem__(self, index: int | slice) -> Action | Sequence[Action]:
-        return self._made[index]
+        return self._actions[index]
 
     def __iter__(self) -> Iterator[Action]:
-        return iter(self._made)
+        return iter(self._actions)
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSpace:
-    """What an actor may decide now: the choices it is shown, and everything that is legal.
+    """The current choices of an actor: those it is shown, and all that are legal.
 
     ``listed`` are the actions shown, each complete (no free text), in the world's order.
     ``open_verbs`` take free text as their one argument (``chat``, ``ask``, ``stop`` with an
@@ -62,7 +62,7 @@ class ActionSpace:
     every well-formed action and answers what cannot be done with a failure. Without it, only what
     is listed is legal. ``named`` is a fast test, without making the list, that an action is legal
     and spelled exactly as it would be listed; without it the list is looked through. ``forms`` are
-    regular expressions of what is accepted beside the list, such as turns by any number of degrees,
+    regular expressions of other accepted actions, such as turns by any number of degrees,
     for answers that are held to a form.
 
     >>> space = ActionSpace((STOP,), accepts=lambda action: action.name in ("stop", "wait"))
@@ -87,7 +87,7 @@ class ActionSpace:
         return len(self.listed) + len(self.open_verbs)
 
     def knows(self, action: Action) -> bool:
-        """Whether an action is a closed choice whose words need no reading."""
+        """True if an action is a listed choice, spelled exactly as it is listed."""
         return self.named(action) if self.named else action in self.listed
 
 
@@ -130,7 +130,7 @@ class Decision:
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
-    """The decision, or a rejection where its action is not in the action space."""
+    """Return the decision, or a rejection where its action is not in the action space."""
     if isinstance(decision, Rejection):
         return decision
     if not isinstance(getattr(decision, "action", None), Action):

@@ -34,18 +34,18 @@ class Demonstration:
     thoughts: tuple[str, ...] = ()
 
     def game(self) -> Game:
-        """A new game of the episode, to play its :meth:`decisions` in."""
+        """Return a new game of the episode, for its :meth:`decisions`."""
         return Game(self.world(), self.episode)
 
     def decisions(self) -> list[tuple[str, Decision]]:
-        """Every turn in order: an actor and its decision."""
+        """Return every turn in order: an actor and its decision."""
         first = self.episode.actors[0]
         turns = self.turns or [(first, action) for action in self.actions]
         return [(actor, Decision(action)) for actor, action in turns]
 
 
 Demonstrations = Callable[[int, int], Sequence[Demonstration]]
-"""How many, and a seed -> solved training episodes."""
+"""(count, seed) -> solved training episodes."""
 
 
 def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
@@ -67,7 +67,7 @@ class SharedKey(Generic[Value]):
 
 
 class Shared(dict[Hashable, Any]):
-    """What the agents of one run keep between episodes, because it does not depend on the episode.
+    """Values that the agents of a run share between episodes, independent of the episode.
 
     >>> LISTS = SharedKey[list[str]]("lists")
     >>> shared = Shared()
@@ -76,23 +76,24 @@ class Shared(dict[Hashable, Any]):
     """
 
     def once(self, kind: SharedKey[Value], key: Hashable, make: Callable[[], Value]) -> Value:
-        """The thing of that kind and key, made at the first call."""
+        """Return the value of that kind and key, made at the first call."""
         if (kind, key) not in self:
             self[kind, key] = make()
-        kept: Value = self[kind, key]
-        return kept
+        cached: Value = self[kind, key]
+        return cached
 
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """What an agent may use during one episode.
+    """Everything an agent may use during an episode.
 
     ``models`` maps a role to a model; every call through them lands in the trajectory. ``rng`` is
     seeded by run, episode and actor, so that a resumed run repeats an uninterrupted one. ``note``
     puts a visible event into the trajectory: ``toolkit.note("lost", times=3)``.
     ``shared`` is kept over all episodes of a run: for what does not depend on the episode, such as
-    the text of the in-context examples, and is worked out once.
-    ``demonstrations(count, seed)`` draws solved training episodes.
+    the text of the in-context examples, and is computed once.
+    ``demonstrations(count, seed)`` draws solved training episodes. ``max_steps`` is the number of
+    turns after which the episode ends, 0 where that is not known.
     """
 
     models: Mapping[str, Model] = field(default_factory=dict)
@@ -101,12 +102,13 @@ class Toolkit:
     note: Callable[..., None] = _ignore
     shared: Shared = field(default_factory=Shared)
     demonstrations: Demonstrations = _no_demonstrations
+    max_steps: int = 0
 
     def model(self, role: str = "main") -> Model:
-        """The model for a role, or the main one where the role has none of its own."""
-        own = self.models.get(role)
-        if own is not None:
-            return own
+        """Return the model for a role, or the main one where the role has none of its own."""
+        model = self.models.get(role)
+        if model is not None:
+            return model
         main = self.models.get("main")
         if main is None:
             raise UsageError("this agent asks a language model; give one with --model")
@@ -116,7 +118,7 @@ class Toolkit:
 MakePlan = Callable[[str], ActionPlan]
 """How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
 
-Raises ``UsageError`` where the dataset has no such solution."""
+Raises ``UsageError`` if the dataset has no such solution."""
 
 
 class Agent(ABC):
@@ -148,11 +150,15 @@ class Agent(ABC):
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
     the most there may be, and ``verdict``: ``"told"`` (a judge ends the trials at a success),
     ``"self"`` (the agent judges) or ``"none"``."""
-    restarts_prompt: ClassVar[bool] = False
-    """The prompts of an episode are several texts, each of them growing."""
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings, self.toolkit = settings, toolkit
+
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        """Return caveats of every figure made with these settings and the dataset's perceiver, a
+        short clause each: ``"no landmarks are in view"``. Tables and pages repeat them."""
+        return ()
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:  # noqa: B027
         """Receive the answer, the world that is played, and a planner, before ``begin``."""
@@ -164,7 +170,7 @@ class Agent(ABC):
     async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
         """Decide; ``observation`` is of its family.
 
-        A rejection costs a step, changes nothing in the world, and is told back.
+        A rejection costs a step, changes nothing in the world, and is fed back.
         """
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:  # noqa: B027
@@ -194,7 +200,11 @@ class Agent(ABC):
 
 
 def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
-    """Raises ``UsageError`` where agents of this class do not act in worlds of that family."""
+    """Raise ``UsageError`` if agents of this class do not act in worlds of that family."""
     if cls.families and family not in cls.families:
         fits = ", ".join(sorted(cls.families))
-        raise UsageError(f"{name or cls.__name__} acts in {fits} worlds, and {dataset} is {family}")
+        agent = name or cls.__name__
+        raise UsageError(
+            f"{agent} acts in {fits} worlds, and {dataset} is {family}; "
+            "choose another agent or dataset"
+        )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.episode import Episode, NoSettings, PathReference, Reference
+from wayword.core.episode import Episode, Extra, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, source_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
@@ -34,34 +34,18 @@ from wayword.core.world import Family, World
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One line of a dataset: the question and, apart from it, the answer."""
+    """An item of a dataset: the question and, kept separate, the answer."""
 
     episode: Episode
     reference: Reference
 
 
-def of_ids(tasks: Iterable[Task], wanted: Set[str]) -> dict[str, Task]:
-    """The tasks of these ids; stops at the last one, as a task may cost something to make. Tasks
-    that know their ids without being made are not made for it."""
-    if isinstance(tasks, DrawnTasks) and tasks.ids is not None:
-        return tasks.of_ids(wanted)
-    found: dict[str, Task] = {}
-    for task in tasks:
-        if len(found) == len(wanted):
-            break
-        if task.episode.id in wanted:
-            found[task.episode.id] = task
-    return found
-
-
-# Tasks that are made when they are looked at, for generated datasets.
-
-
 class DrawnTasks(Sequence[Task]):
-    """``count`` tasks, each made by ``make(number)`` when it is asked for; a slice makes its own.
+    """``count`` tasks of a generated dataset, each made by ``make(number)`` on access; a slice
+    makes its own.
 
-    ``ids`` tells a task's id without making it, ``scenes`` what its world is built from: a run
-    plays the episodes of a scene one after the other where not all scenes are kept in memory.
+    ``ids`` gives a task's id without making it, ``scenes`` the scene of its world: a run plays
+    the episodes of a scene consecutively if not all scenes are kept in memory.
 
     >>> len(DrawnTasks(3, lambda number: None))
     3
@@ -85,29 +69,37 @@ class DrawnTasks(Sequence[Task]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Task]: ...
     def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self._make(number) for number in range(*index.indices(self._count))]
-        if not -self._count <= index < self._count:
-            raise IndexError(index)
-        return self._make(index % self._count)
+        numbers = range(self._count)[index]
+        return self._make(numbers) if isinstance(numbers, int) else [*map(self._make, numbers)]
 
-    def of_ids(self, wanted: Set[str]) -> dict[str, Task]:
-        """The tasks of these ids, by number. Those of a scene are made one after the other, as few
-        scenes are kept in memory."""
-        assert self.ids is not None
-        found: dict[str, int] = {}
-        for number in range(self._count):
-            if len(found) == len(wanted):
+
+def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
+    """Return the tasks of these ids, in the order of the dataset.
+
+    Stops at the last match, as a task may be costly to make. If ids are available without making
+    the tasks, tasks are made scene by scene, as few scenes are kept in memory.
+    """
+    by_id: dict[str, Task] = {}
+    if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
+        for task in tasks:
+            if len(by_id) == len(ids):
                 break
-            if (name := self.ids(number)) in wanted:
-                found[name] = number
-        order = sorted(found.values(), key=self.scenes) if self.scenes else found.values()
-        made = {number: self._make(number) for number in order}
-        return {name: made[number] for name, number in found.items()}
+            if task.episode.id in ids:
+                by_id[task.episode.id] = task
+        return by_id
+    numbers: dict[str, int] = {}
+    for number in range(len(tasks)):
+        if len(numbers) == len(ids):
+            break
+        if (name := tasks.ids(number)) in ids:
+            numbers[name] = number
+    order = sorted(numbers.values(), key=tasks.scenes) if tasks.scenes else numbers.values()
+    tasks_by_number = {number: tasks[number] for number in order}
+    return {name: tasks_by_number[number] for name, number in numbers.items()}
 
 
 def task_id(tasks: Sequence[Task], number: int) -> str:
-    """The id of a task, which is not made for it where the tasks know their ids."""
+    """Return the id of a task, without making the task if ids are available."""
     if isinstance(tasks, DrawnTasks) and tasks.ids is not None:
         return tasks.ids(number)
     return tasks[number].episode.id
@@ -115,10 +107,10 @@ def task_id(tasks: Sequence[Task], number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The tasks that examples are drawn from, and the dataset that solves them.
+    """Source of examples: training tasks and the dataset that solves them.
 
-    ``salt`` keeps the draw apart from other draws with the same seed. Published pools have none:
-    tables were made with the bare seed.
+    ``salt`` separates the draw from other draws with the same seed. It is empty for published
+    pools, whose tables were made with the bare seed.
     """
 
     dataset: Dataset
@@ -126,15 +118,12 @@ class Training:
     salt: str = "demonstrations/"
 
     def rng(self, seed: int) -> random.Random:
-        """What draws the examples."""
+        """Return the random generator that draws the examples."""
         return random.Random(f"{self.salt}{seed}" if self.salt else seed)
 
 
-_DECIDING = ("core", "worlds", "datasets")
-"""Packages whose text decides how long an expert's solutions are."""
-
 MakeDemonstration = Callable[["Dataset", Task], Demonstration | None]
-"""A dataset and one of its training tasks -> the task solved, None where it is not."""
+"""A dataset and one of its training tasks -> its demonstration, None if it cannot be solved."""
 
 
 class Dataset(ABC):
@@ -145,9 +134,10 @@ class Dataset(ABC):
     each episode. The rest has defaults.
 
     ``tasks`` is every episode with its reference, in file order. ``files`` are the files it read,
-    by name, for checksums. ``caveats`` are what every figure made here rests on, a short clause
+    by name, for checksums. ``caveats`` are the assumptions behind every figure, one short clause
     each: ``"walls and floors are inferred"``. Tables and pages repeat them. ``omissions`` counts
-    the published records that were left out, by cause.
+    the omitted published records, by cause. ``replaced_by`` is the name of a user's file
+    whose episodes replace those of the split; tables show it instead of the split.
 
     A dataset whose tasks can be solved by a planner that sees the reference lists its ``solutions``
     and defines :meth:`make_plan`. Each family of worlds has a subclass that does so.
@@ -159,7 +149,9 @@ class Dataset(ABC):
     splits: ClassVar[tuple[str, ...]] = ("all",)
     """The names of its splits, the default first."""
     max_steps: ClassVar[int] = 30
-    """The turns of each actor after which an episode is cut off."""
+    """Maximum turns per actor; the episode is cut off after that."""
+    slack: ClassVar[int] = 3
+    """Allowed turns per unit of an episode's ``length``, for episodes with a set length."""
     folder: Any
     """A ``Path`` in a dataset of published files."""
     settings: Any
@@ -178,57 +170,77 @@ class Dataset(ABC):
         def caveats(self) -> tuple[str, ...]: ...
         @property
         def omissions(self) -> Mapping[str, int]: ...
+        @property
+        def replaced_by(self) -> str: ...
 
     else:
+        replaced_by = ""
         files = omissions = MappingProxyType({})
         caveats = ()
 
     def __init__(self, split: str = "", folder: Path | None = None, settings: Any = None) -> None:
-        """The default split and settings where none are given. Raises ``UsageError`` for a split
-        that is not in ``splits``."""
+        """Use the default split and settings if none are given. Raises ``UsageError`` for a
+        split that is not in ``splits``."""
         self.split, self.folder = split or self.splits[0], folder
         self.settings = self.Settings() if settings is None else settings
+        if isinstance(settings, Mapping):
+            form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
+            raise UsageError(f"settings must be an instance, as {form}, got {settings!r}")
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
             raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(self.splits))}")
+        if length := getattr(self.settings, "length", 0):
+            # overrides the class default, which is for tasks of any length
+            vars(self)["max_steps"] = self.slack * length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments that reopen the dataset, not the data it has read."""
+        return type(self), (self.split, self.folder, self.settings)
+
+    def budget(self) -> Extra:
+        """Part of ``Episode.extra`` that agents are given with tasks of a set ``length``: after how
+        many actions the episode ends. Empty for others."""
+        return {"budget": self.max_steps} if getattr(self.settings, "length", 0) else {}
 
     @abstractmethod
     def world(self, episode: Episode) -> World:
-        """A new world for the episode (not yet reset). Heavy parts are shared and read-only."""
+        """Make a world for the episode (not yet reset). Heavy parts are shared and read-only."""
 
     def perceiver(self) -> Perceiver | None:
-        """The perceiver that turns places into words, None if observations need none."""
+        """Return the perceiver that turns places into words, None if observations need none."""
         return None
 
     def succeeded(self, task: Task, trajectory: Trajectory) -> bool | None:
         """True if the episode was solved, None if that cannot be judged.
 
-        Asked only where the family has no scorer of its own."""
+        Called only if the family has no scorer."""
         return None
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """The result of :meth:`plan` for one of ``solutions``."""
+        """Return the result of :meth:`plan` for one of ``solutions``."""
         raise NotImplementedError
 
     def plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """How an actor solves the task from the world's present state, its stop included.
+        """Return a plan that solves the task from the world's current state, its stop included.
 
         Raises ``UsageError`` for a ``how`` that is not in ``solutions``, and for a task without a
-        public answer; the plan raises ``PlanningFailed`` where it cannot go on.
+        public answer; the plan raises ``PlanningFailed`` if it cannot continue.
         """
         if not self.solutions:
             raise UsageError(f"{type(self).__name__} solves no tasks: it has no solutions")
         if how not in self.solutions:
-            known = " and ".join(self.solutions)
-            raise UsageError(f"episode {task.episode.id} has no {how!r} solution, only {known}")
+            registered = " and ".join(self.solutions)
+            raise UsageError(
+                f"episode {task.episode.id} has no {how!r} solution, only {registered}"
+            )
         return self.make_plan(task, world, actor, how)
 
     def training(self) -> Training:
-        """Where examples are drawn from. Raises ``UsageError`` where there is no training split."""
+        """Return the source of examples. Raises ``UsageError`` if there is no training split."""
         raise UsageError("this dataset has no solved examples to show; set shots=0")
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """The actions that solve a task for its first actor, the stop included.
+        """Return the actions that solve a task for its first actor, the stop included.
 
         ``how`` is one of ``solutions``, the first by default. Raises ``PlanningFailed`` if the plan
         does not solve the task, and whatever :meth:`plan` raises.
@@ -238,7 +250,7 @@ class Dataset(ABC):
         return game.actions(actor, self.plan(task, game.world, actor, how or self.solutions[0]))
 
     def expert_length(self, task: Task) -> int | None:
-        """L*: how many actions :meth:`solve` takes, its stop included; None where it fails.
+        """Return L*, the number of actions :meth:`solve` takes, stop included; None if it fails.
 
         It is a property of the task, so it is computed once: cached in this process, and in the
         cache folder where :meth:`decided_by` names what it depends on. None without ``solutions``.
@@ -250,17 +262,17 @@ class Dataset(ABC):
         return self._lengths.get(key, lambda: self._length(task))
 
     def decided_by(self) -> str:
-        """What decides how long solutions are, the task and the program text aside: settings,
-        checksums of files. Empty where that is not known, so that nothing is kept on disk."""
+        """Everything that decides the length of solutions except task and program: settings,
+        checksums of files. Empty if that is not known, so that nothing is kept on disk."""
         return ""
 
     def demonstrations(
         self, count: int, seed: int, make: MakeDemonstration | None = None
     ) -> Sequence[Demonstration]:
-        """Solved training episodes, drawn by seed; where one cannot be solved, another is drawn.
+        """Return solved training episodes, drawn by seed; an unsolvable draw is replaced.
 
-        ``make`` solves one where :meth:`demonstration` is not to. Raises ``UsageError`` where there
-        is no training split or it has fewer than ``count``.
+        ``make`` solves them instead of :meth:`demonstration`. Raises ``UsageError`` if there
+        is no training split or it has fewer than ``count`` tasks.
         """
         training = self.training()
         solved = make or (lambda dataset, task: dataset.demonstration(task))
@@ -271,15 +283,15 @@ class Dataset(ABC):
                 "lower shots"
             )
         chosen = rng.sample(range(len(tasks)), count)
-        tried, found = set(chosen), [solved(dataset, tasks[number]) for number in chosen]
-        while None in found and len(tried) < len(tasks):
+        tried, solved_tasks = set(chosen), [solved(dataset, tasks[number]) for number in chosen]
+        while None in solved_tasks and len(tried) < len(tasks):
             number = rng.choice([n for n in range(len(tasks)) if n not in tried])
             tried.add(number)
-            found[found.index(None)] = solved(dataset, tasks[number])
-        return [each for each in found if each is not None]
+            solved_tasks[solved_tasks.index(None)] = solved(dataset, tasks[number])
+        return [each for each in solved_tasks if each is not None]
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """A task with the actions that solve it; None where none are known."""
+        """Return a task with the actions that solve it; None if none are known."""
         try:
             actions = self.solve(task)
         except PlanningFailed:
@@ -288,12 +300,13 @@ class Dataset(ABC):
 
     @cached_property
     def _lengths(self) -> Memo:
-        own, kind = self.decided_by(), type(self)
-        # The program text of a dataset from outside the tree is not looked at, so nothing is kept.
-        if not own or not kind.__module__.startswith("wayword."):
+        decided_by, kind = self.decided_by(), type(self)
+        # The program text of a dataset from outside the tree is not checked, so nothing is cached.
+        if not decided_by or not kind.__module__.startswith("wayword."):
             return Memo()
-        told = f"{kind.__module__} {kind.__qualname__} {own} {source_checksum(*_DECIDING)}"
-        return Memo(f"expert-{hashlib.sha256(told.encode()).hexdigest()[:16]}")
+        text = source_checksum("core", "worlds", "datasets")  # these determine the solutions
+        key = f"{kind.__module__} {kind.__qualname__} {decided_by} {text}"
+        return Memo(f"expert-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
 
     def _length(self, task: Task) -> int | None:
         try:
@@ -307,16 +320,16 @@ class Walkable(World):
 
     @abstractmethod
     def route(self, actor: str, goal: str) -> list[Action]:
-        """A shortest route from where the actor is to a place, without the stop."""
+        """Return a shortest route from the actor to a place, without the stop."""
 
     @abstractmethod
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """A path, its first place the present one, as actions that end in ``stop``."""
+        """Return the actions along a path from the current place, ending in ``stop``."""
 
 
 class SolvableWalks(Dataset):
     """Tasks whose reference is a path over places: ``gold`` is that path, ``shortest`` a shortest
-    way to its end."""
+    route to its end."""
 
     solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
 
@@ -327,30 +340,32 @@ class SolvableWalks(Dataset):
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         if not isinstance(world, Walkable):
             raise UsageError(f"{type(world).__name__} has no route() and along() to walk paths by")
-        path, goal, walked = reference.path, reference.goal, world
+        path, goal, walkable = reference.path, reference.goal, world
         if how == "gold":
-            return listed(lambda: walked.along(actor, path))
-        return listed(lambda: [*walked.route(actor, goal), STOP])
+            return listed(lambda: walkable.along(actor, path))
+        return listed(lambda: [*walkable.route(actor, goal), STOP])
 
 
 def listed(actions: Callable[[], Sequence[Action]]) -> ActionPlan:
-    """A plan that needs no feedback; the actions are worked out when the first is asked for."""
+    """Yield the listed actions, ignoring feedback; they are computed at the first request."""
     for action in actions():  # noqa: UP028 - `yield from` would send the feedback to a list
         yield action
 
 
 def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str) -> list[str]:
-    """The actors whose ``verbs`` are all that an expert needs.
+    """Return the actors whose ``verbs`` include every ``needed`` verb of an expert.
 
-    Raises ``UsageError`` where nobody has them; ``setting`` is the value of ``dataset.actions``
+    Raises ``UsageError`` if no actor has them; ``setting`` is the value of ``dataset.actions``
     that grants them.
     """
-    missing = {actor: [v for v in needed if v not in own] for actor, own in verbs.items()}
-    found = [actor for actor, verbs in missing.items() if not verbs]
-    if not found:
-        actor, lacking = next(iter(missing.items()))
+    missing = {
+        actor: [v for v in needed if v not in actor_verbs] for actor, actor_verbs in verbs.items()
+    }
+    capable = [actor for actor, verbs in missing.items() if not verbs]
+    if not capable:
+        actor, actor_missing = next(iter(missing.items()))
         raise UsageError(
-            f"the expert acts by low-level actions, and {actor} knows no {lacking[0]}; "
+            f"the expert acts by low-level actions, and {actor} knows no {actor_missing[0]}; "
             f"set dataset.actions={setting}"
         )
-    return found
+    return capable

@@ -21,7 +21,7 @@ class NoSettings:
 
 
 class Extra(TypedDict, total=False):
-    """What a published file tells an agent beside the instruction; every key may be missing.
+    """Fields of a published file, besides the instruction, that an agent may know; all optional.
 
     ``instructions``: actor -> what it alone is asked to do. ``roles``: actor -> the part it plays.
     ``rules``: the rules of the task, one text or one for each actor. ``opening``: names of the
@@ -29,7 +29,7 @@ class Extra(TypedDict, total=False):
     order. ``sub_instructions``: the instruction in parts, in order. ``target``: the words for the
     object to be found; ``kind``: its class, by which tables are split. ``language``: the language
     of the instruction; ``path_id``: the path it was written for. ``horizon``: the camera's tilt at
-    the start, degrees, down positive.
+    the start, degrees, down positive. ``budget``: the actions after which the episode ends.
     """
 
     instructions: Mapping[str, str]
@@ -43,6 +43,7 @@ class Extra(TypedDict, total=False):
     language: str
     path_id: Json
     horizon: float
+    budget: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Episode:
     start={"viewpoint": "c8a5…", "heading": 3.04})``
 
     ``start`` is the world's own start state, made of JSON values; headings in it are degrees
-    clockwise from north. ``actors`` names everybody who acts, in turn order. ``extra`` holds what
-    else the published file tells an agent: see :class:`Extra`. A dataset from outside the tree may
+    clockwise from north. ``actors`` are in turn order. ``extra`` holds what else an
+    agent may know from the published file: see :class:`Extra`. A dataset from outside the tree may
     put keys of its own there, for agents that know them.
     """
 
@@ -65,17 +66,17 @@ class Episode:
     actors: tuple[str, ...] = ("agent",)
     extra: Extra = field(default_factory=Extra)
 
-    def as_told(self, actor: str) -> Episode:
-        """What one actor may know of it.
+    def for_actor(self, actor: str) -> Episode:
+        """Return the part of the episode that one actor may know.
 
-        Where ``extra["instructions"]`` tells each actor something of its own, it is given its own
+        Where ``extra["instructions"]`` holds a text for each actor, it is given its own
         alone, and nothing of how the world starts, which may name the task.
         """
-        told = self.extra.get("instructions")
-        if not isinstance(told, Mapping):
+        instructions = self.extra.get("instructions")
+        if not isinstance(instructions, Mapping):
             return self
-        own = {actor: told[actor]} if actor in told else {}
-        extra: Extra = {**self.extra, "instructions": own}
+        addressed = {actor: instructions[actor]} if actor in instructions else {}
+        extra: Extra = {**self.extra, "instructions": addressed}
         return replace(self, start={}, extra=extra)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class WaywordError(Exception):
-    """Anything a user can mend. The command line prints it as one line and exits with 2."""
+    """Anything a user can fix. The command line prints it as one line and exits with 2."""
 
 
 class UsageError(WaywordError):
@@ -35,10 +35,10 @@ class DataError(WaywordError):
 class ModelError(WaywordError):
     """A language model did not answer.
 
-    ``retryable`` says whether the same call may succeed later; ``retry_after`` is the server's
-    own wish, in seconds. ``fatal`` says that every other call will fail the same way (a wrong key,
-    an unknown model, nobody listening): the run ends instead of failing episode after episode.
-    ``away`` says that the server itself was not there or had no room, whatever it was asked.
+    ``retryable`` means that the same call may succeed later; ``retry_after`` is the wait that the
+    server requests, in seconds. ``fatal`` means that every other call will fail the same way (a
+    wrong key, an unknown model, no server at the address): the run ends instead of failing every
+    episode. ``away`` means that the server was unreachable or had no capacity for any request.
 
     ``billed`` holds the tokens that were or may have been billed all the same, estimated upward
     where the server did not count them.
@@ -55,18 +55,15 @@ class ModelError(WaywordError):
         billed: Usage | None = None,
     ) -> None:
         super().__init__(message)
-        self.retryable = retryable
-        self.retry_after = retry_after
-        self.fatal = fatal
-        self.away = away
-        self.billed = billed
+        self.retryable, self.retry_after = retryable, retry_after
+        self.fatal, self.away, self.billed = fatal, away, billed
 
 
 class ModelUnusable(WaywordError):
     """A model that will refuse every further call: a fatal ``ModelError`` as the run sees it.
 
     Apart from ``ModelError``, so that an agent that does without a lost answer cannot do without
-    all of them unnoticed. Finished episodes stay; the same command goes on once it is mended.
+    all of them unnoticed. Finished episodes stay; the same command resumes once it is fixed.
     """
 
 
@@ -78,21 +75,24 @@ class RecordingError(WaywordError):
     """The run folder cannot be written or read: disk full, read-only, locked, foreign."""
 
 
-def suggest(name: str, known: list[str]) -> str:
-    """``did you mean 'x'?`` for a near miss or a part of a name, else the list of what there is."""
+def suggest(name: str, options: list[str]) -> str:
+    """``did you mean 'x'?`` for a near miss or a part of a name, else all options."""
     from difflib import get_close_matches
+    from textwrap import shorten
 
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    if not close and len(name) > 2:
-        close = sorted(each for each in known if name in each)[:4]
-    listed = ", ".join(sorted(known)) or "none"
-    return f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are: {listed}"
+    matches = get_close_matches(name, options, n=1, cutoff=0.6)
+    if not matches and len(name) > 2:
+        matches = sorted(each for each in options if name in each)[:4]
+    if matches:
+        return f"did you mean {' or '.join(map(repr, matches))}?"
+    more = f" … {len(options):,} in all"
+    return f"there are: {shorten(', '.join(sorted(options)), 400, placeholder=more) or 'none'}"
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """The import error of a library that an extra installs, with the command that does so.
+    """Return the import error of a library that an extra installs, with the command that does so.
 
-    It stays an import error, so that ``pytest.importorskip`` and its kin still know it.
+    It stays an import error, so that ``pytest.importorskip`` still recognizes it.
     """
     line = f"no module is called {error.name!r} here; pip install 'wayword[{extra}]'"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
@@ -116,14 +116,10 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise UsageError(f"{what}: {remedy}") from None
     except ImportError as error:
         problem = " ".join(str(error).split())[:200]
-        raise UsageError(f"{what}, which cannot be loaded: {problem}{_system(problem)}") from None
+        packages = [package for name, package in _DEB_PACKAGES.items() if f"{name}.so" in problem]
+        remedy = "".join(f"; on Debian and Ubuntu: apt-get install {each}" for each in packages)
+        raise UsageError(f"{what}, which cannot be loaded: {problem}{remedy}") from None
 
 
-_OF_THE_SYSTEM = {"libgomp": "libgomp1", "libGL": "libgl1", "libstdc++": "libstdc++6"}
+_DEB_PACKAGES = {"libgomp": "libgomp1", "libGL": "libgl1", "libstdc++": "libstdc++6"}
 """Libraries that slim images lack, and the packages of Debian and Ubuntu that bring them."""
-
-
-def _system(problem: str) -> str:
-    """What to install where a library of the system is missing."""
-    packages = [p for name, p in _OF_THE_SYSTEM.items() if f"{name}.so" in problem]
-    return "".join(f"; on Debian and Ubuntu: apt-get install {each}" for each in packages)

@@ -21,11 +21,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, UsageError
 
 
 def cache_folder() -> Path:
-    """``$WAYWORD_CACHE``, else the user's cache folder. Everything in it can be made again."""
+    """Return ``$WAYWORD_CACHE``, else the user's cache folder. All its content can be rebuilt."""
     named = os.environ.get("WAYWORD_CACHE")
     if named:
         return Path(named)
@@ -49,13 +49,13 @@ def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
             partial.unlink(missing_ok=True)
 
 
-def keep_arrays(path: Path, **arrays: NDArray[Any]) -> None:
+def write_cached_arrays(path: Path, **arrays: NDArray[Any]) -> None:
     """Write a cache file of named arrays; see :func:`keep`."""
     keep(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
-def kept_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
-    """The arrays of a cache file, None where it is missing or damaged."""
+def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """Return the arrays of a cache file, None if it is missing or damaged."""
     try:
         with path.open("rb") as file, np.load(file) as arrays:
             return dict(arrays)
@@ -64,18 +64,17 @@ def kept_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 
 
 def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
-    """What ``make`` works out from some files, as JSON values: once, then from the cache folder.
+    """Return JSON values that ``make`` computes from files: once, then from the cache folder.
 
-    It is kept under the checksums and names of ``sources`` and under ``name``, which is to hold a
-    number that is raised whenever ``make`` finds something else. What is kept carries a checksum
-    too: a damaged file is made again.
+    The cache file is named for the checksums and names of ``sources`` and for ``name``, which is to
+    hold a number that is raised whenever ``make`` finds something else. It carries a checksum of
+    its own: a damaged file is made again.
     """
     try:
-        told = "".join(f"{sha256(path)}  {path.name}\n" for path in sources)
+        key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[:16]
     except OSError:
         return make()  # which says what is wrong with the file
-    known = hashlib.sha256(told.encode()).hexdigest()[:16]
-    stored = cache_folder() / "read" / f"{name}-{known}.json"
+    stored = cache_folder() / "read" / f"{name}-{key}.json"
     with suppress(OSError):
         digest, _, text = stored.read_bytes().partition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() == digest:
@@ -87,7 +86,7 @@ def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> A
 
 
 class Memo:
-    """Whole numbers that take long to work out: each once, then from the cache folder.
+    """Whole numbers that take long to compute: each once, then from the cache folder.
 
         >>> memo = Memo("doctest-1")
         >>> memo.get("six", lambda: 6), memo.get("none", lambda: None), memo.get("six", lambda: 7)
@@ -95,45 +94,39 @@ class Memo:
 
     ``name`` is to change whenever the numbers do; without one they are kept in this process alone.
     Each is a line with a checksum of its own, added by one write: processes share the file, and a
-    damaged line is worked out again.
+    damaged line is computed again.
     """
 
     def __init__(self, name: str = "") -> None:
         self._path = cache_folder() / "numbers" / f"{name}.txt" if name else None
-        self._known: dict[int, int | None] = {}
-        if self._path is not None:
-            self._read(self._path)
-
-    def _read(self, path: Path) -> None:
+        self._cached: dict[int, int | None] = {}
         with suppress(OSError):
-            for line in path.read_text(encoding="ascii", errors="replace").splitlines():
-                told, _, check = line.rpartition(" ")
-                if told and check == _line_check(told):
-                    key, _, number = told.partition(" ")
-                    self._known[int(key, 16)] = None if number == "-" else int(number)
+            text = self._path.read_text(encoding="ascii", errors="replace") if self._path else ""
+            for line in text.splitlines():
+                entry, _, check = line.rpartition(" ")
+                if entry and check == _sha256(entry)[:8]:
+                    key, _, number = entry.partition(" ")
+                    self._cached[int(key, 16)] = None if number == "-" else int(number)
 
     def get(self, key: str, make: Callable[[], int | None]) -> int | None:
-        """The number of a key, any text; ``make`` works it out where it is not known."""
-        digest = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
-        known = int(digest, 16)  # a third of the text's memory; there may be a million of them
-        if known not in self._known:
-            self._known[known] = number = make()
+        """Return the number of a key (any text); ``make`` computes it if it is not cached."""
+        digest = _sha256(key)[:16]
+        hashed = int(digest, 16)  # a third of the text's memory; there may be a million of them
+        if hashed not in self._cached:
+            self._cached[hashed] = number = make()
             if self._path is not None:
-                _add(self._path, f"{digest} {'-' if number is None else number}")
-        return self._known[known]
+                entry = f"{digest} {'-' if number is None else number}"
+                # The line break comes first: what a killed process left of a line spoils no other.
+                line = f"\n{entry} {_sha256(entry)[:8]}\n".encode()
+                with suppress(OSError):
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    with self._path.open("ab", buffering=0) as file:
+                        file.write(line)
+        return self._cached[hashed]
 
 
-def _add(path: Path, told: str) -> None:
-    # The line break comes first: what a killed process left of a line spoils no other.
-    line = f"\n{told} {_line_check(told)}\n".encode()
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:
-            file.write(line)
-
-
-def _line_check(told: str) -> str:
-    return hashlib.sha256(told.encode()).hexdigest()[:8]
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @cache
@@ -147,13 +140,13 @@ def source_checksum(*packages: str) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, 64 hex digits. Raises ``OSError``."""
+    """Return the file's SHA-256, 64 hex digits. Raises ``OSError``."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def process_runs(number: int) -> bool:
-    """False if no process of this number runs on this machine; True where no one can tell."""
+    """False if no process of this number runs on this machine; True if that is unknown."""
     if not hasattr(signal, "SIGHUP"):
         return True  # on Windows os.kill ends the process, or sends it Ctrl-C
     try:
@@ -166,7 +159,7 @@ def process_runs(number: int) -> bool:
 
 
 def find_any(folder: Path, name: str) -> Path | None:
-    """``folder/name`` or ``folder/name.gz``, whichever is there."""
+    """Return ``folder/name`` or ``folder/name.gz``, whichever exists."""
     paths = (folder / name, folder / f"{name}.gz")
     return next((path for path in paths if path.is_file()), None)
 
@@ -175,8 +168,15 @@ SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows what
 """The remedy where published data is missing."""
 
 
+def require_data(folder: Path | None, name: str) -> Path:
+    """Return the data folder. Raises ``UsageError`` if dataset ``name`` needs a missing one."""
+    if folder is None:
+        raise UsageError(f"{name} needs its data: give --data FOLDER or set WAYWORD_DATA")
+    return folder
+
+
 def find(folder: Path, name: str) -> Path:
-    """``folder/name`` or ``folder/name.gz``. Raises ``DataError`` where neither is there."""
+    """Return ``folder/name`` or ``folder/name.gz``. Raises ``DataError`` if neither exists."""
     path = find_any(folder, name)
     if path is None:
         raise DataError(folder / name, "", "no such file (nor .gz)", SOURCES)
@@ -185,18 +185,18 @@ def find(folder: Path, name: str) -> Path:
 
 MOST_BYTES = 4 << 30
 """The largest unzipped file that is read: ten times the largest published one."""
-_MOST_TIMES = 100
+_MAX_RATIO = 100
 """The highest ratio of unzipped to zipped size: published files come to 20, a bomb to 1,000."""
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``.
+    """Return the file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``.
 
     A file that unzips to far more than any published one does is refused before it is unzipped.
     """
     try:
-        return _unzipped(path) if path.suffix == ".gz" else path.read_bytes()
+        return _unzip(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
         raise DataError(path, "", problem, "check its name, or fetch it again") from error
@@ -204,31 +204,26 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
 
 
-def _unzipped(path: Path) -> bytes:
-    """What a gzip file holds: at one go where it has a single member, as published files do."""
+def _unzip(path: Path) -> bytes:
     zipped = path.read_bytes()
-    most = min(MOST_BYTES, max(_MOST_TIMES * len(zipped), 16 * _PIECE))
+    max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
     member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    with suppress(zlib.error):
-        content = member.decompress(zipped, most)
+    with suppress(zlib.error):  # at one go where it has a single member, as published files do
+        content = member.decompress(zipped, max_bytes)
         if member.eof and not member.unused_data:
             return content
-    return _unzipped_by_pieces(zipped, path, most)
-
-
-def _unzipped_by_pieces(zipped: bytes, path: Path, most: int) -> bytes:
-    content = bytearray()
+    pieces = bytearray()
     with gzip.open(io.BytesIO(zipped)) as file:
-        while piece := file.read(_PIECE):
-            content += piece
-            if len(content) > most:
-                problem = f"unzips to more than {most >> 20} MiB, which no published file does"
+        while piece := file.read(_CHUNK_BYTES):
+            pieces += piece
+            if len(pieces) > max_bytes:
+                problem = f"unzips to more than {max_bytes >> 20} MiB, which no published file does"
                 raise DataError(path, "", problem, "fetch it again")
-    return bytes(content)
+    return bytes(pieces)
 
 
 def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:
-    """The array of an ``.npy`` file; ``mapped`` reads of it what is looked at.
+    """Return the array of an ``.npy`` file; ``mapped`` maps it into memory.
 
     Raises ``OSError`` for a file that cannot be read, ``ValueError`` for a damaged one. For those
     numpy has a dozen exceptions, the tokenizer's and struct's among them.
@@ -241,37 +236,40 @@ def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:
     except OSError:
         raise
     except Exception as error:
-        raise ValueError(_brief(error)) from error
+        raise ValueError(_describe_error(error)) from error
 
 
-def _no_number(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
 def parsed(text: bytes | str) -> Any:
-    """JSON's values. NaN and Infinity, which JSON does not have, raise ``ValueError``."""
-    return json.loads(text, parse_constant=_no_number)
+    """Parse JSON. NaN and Infinity, which JSON does not have, raise ``ValueError``."""
+    return json.loads(text, parse_constant=_reject_constant)
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file, plain or gzipped. Raises ``DataError``."""
-    text = read_bytes(path)
-    try:
-        return parsed(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
+def read_json(path: Path, kind: type = object) -> Any:
+    """Read a JSON file, plain or gzipped, with a value of that kind. Raises ``DataError``."""
+    value = _parse_at(path, "", read_bytes(path))
+    if not isinstance(value, kind):
+        raise DataError(path, "", f"is not a {kind.__name__}", "fetch it again")
+    return value
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Line number (from 1) and value of each JSON line, blank ones left out."""
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            yield number, parsed(line)
-        except (ValueError, RecursionError) as error:
-            problem = f"is not valid JSON ({error})"
-            raise DataError(path, f"line {number}", problem, "fetch it again") from error
+        if line.strip():
+            yield number, _parse_at(path, f"line {number}", line)
+
+
+def _parse_at(path: Path, where: str, text: bytes) -> Any:
+    try:
+        return parsed(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            path, where, f"is not valid JSON ({error})", "check it or fetch it again"
+        ) from error
 
 
 def read_field(
@@ -291,16 +289,9 @@ def read_field(
 
 # The door of every dataset: whatever a reader stumbles over ends in one line.
 
-_STUMBLES = (
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RecursionError,
-    MemoryError,
+_READER_ERRORS = (
+    *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
+    *(AssertionError, RecursionError, MemoryError),
 )
 _NUMBER_VARIABLES = ("number", "index", "line", "row")
 _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
@@ -308,35 +299,27 @@ _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 
 @contextmanager
 def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
-    """Reading the files of ``what``: an error that no reader has foreseen becomes a ``DataError``.
+    """Turn errors that a reader of ``what`` did not foresee into a ``DataError``.
 
-    It names the file, the record and the field as far as the place where it happened tells them:
-    the innermost reader's path, its record's number or name, and the key that was not there. They
-    are found by the local variables of these names in the traceback: a reader that calls its record
-    otherwise loses it from the message.
+    The message names the file, the record (by number or name) and the missing key, as far as the
+    innermost reader knows them. They are looked up by name among the local variables of the
+    traceback, so a reader whose variables have other names is reported without its record.
     """
     try:
         yield
-    except _STUMBLES as error:
-        path, record = _place(error)
+    except _READER_ERRORS as error:
+        frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
+        files = (v for names in frames for v in names.values() if isinstance(v, Path))
+        path = next((file for file in files if file.is_file()), what)
+        numbers = [names.get(each) for names in frames for each in _NUMBER_VARIABLES]
+        texts = [names.get(each) for names in frames for each in _NAME_VARIABLES]
+        record = next((f"record {each}" for each in numbers if type(each) is int), "")
+        record = record or next((each for each in texts if isinstance(each, str) and each), "")
         field = f"field {error.args[0]!r}" if isinstance(error, KeyError) and error.args else ""
-        problem = "is missing" if field else f"has an unexpected value ({_brief(error)})"
+        problem = "is missing" if field else f"has an unexpected value ({_describe_error(error)})"
         where = ", ".join(part for part in (record, field) if part)
-        raise DataError(path or what, where, problem, remedy) from error
+        raise DataError(path, where, problem, remedy) from error
 
 
-def _place(error: BaseException) -> tuple[Path | None, str]:
-    """The file and the record that the readers on the way to the error were at."""
-    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
-    files = (v for told in frames for v in told.values() if isinstance(v, Path) and v.is_file())
-    numbers = (
-        f"record {v}" for told in frames for k in _NUMBER_VARIABLES if type(v := told.get(k)) is int
-    )
-    names = (
-        v for told in frames for k in _NAME_VARIABLES if isinstance(v := told.get(k), str) and v
-    )
-    return next(files, None), next(numbers, "") or next(names, "")
-
-
-def _brief(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"

@@ -25,12 +25,12 @@ from wayword.core.world import Feedback, Observation, World
 
 
 class Game:
-    """One episode in a world, and its trajectory so far.
+    """An episode in a world, and its trajectory so far.
 
-    The world is reset to the episode; without one, the game starts from the world's present state.
-    ``max_steps`` limits the turns of each actor; None sets no limit. The limit decides whose turn
-    it is and when the episode ends. It does not stop :meth:`act`, so that a longer recording can
-    be played again.
+    The world is reset to the episode; without one, the game starts from the world's current state.
+    ``max_steps`` limits the turns per actor; None sets no limit. The limit decides whose turn
+    it is and when the episode ends. It does not stop :meth:`act`, which allows replay of longer
+    recordings.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class Game:
             world.reset(episode)
         self.world, self.max_steps = world, max_steps
         self.taken = dict.fromkeys(world.actors, 0)
-        """The number of turns that each actor has taken."""
+        """Turns taken per actor."""
         start = {actor: world.pose(actor) for actor in world.actors}
         self.trajectory = Trajectory(episode.id if episode else "", start)
         self._observations: dict[str, Observation] = {}
         self._spaces: dict[str, ActionSpace] = {}
 
     def observation(self, actor: str) -> Observation:
-        """The actor's observation, computed once a turn."""
+        """Return the actor's observation, computed once per turn."""
         if actor not in self._observations:
             self._observations[actor] = self.world.observe(actor)
         return self._observations[actor]
 
     def space(self, actor: str) -> ActionSpace:
-        """The actor's legal actions, computed once a turn; empty once it is done."""
+        """Return the actor's legal actions, computed once per turn; empty once it is done."""
         if actor not in self._spaces:
             done = self.world.done(actor)
             self._spaces[actor] = ActionSpace(()) if done else self.world.action_space(actor)
@@ -61,18 +61,18 @@ class Game:
 
     def active(self, actor: str) -> bool:
         """True if the actor has turns left."""
-        left = self.max_steps is None or self.taken[actor] < self.max_steps
-        return left and not self.world.done(actor)
+        has_turns = self.max_steps is None or self.taken[actor] < self.max_steps
+        return has_turns and not self.world.done(actor)
 
     @property
     def ended(self) -> Ending | None:
-        """How the episode ended, None while an actor has turns left."""
+        """Reason why the episode ended, None while an actor has turns left."""
         if any(map(self.active, self.taken)):
             return None
         return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
 
     def turns(self) -> Iterator[str]:
-        """The actor whose turn it is, again and again until the episode ends.
+        """Yield the actor whose turn it is until the episode ends.
 
         Actors take turns in rounds, in the world's order. Take each turn before asking for the
         next actor.
@@ -130,12 +130,12 @@ class Game:
             return
 
     def actions(self, actor: str, plan: ActionPlan) -> tuple[Action, ...]:
-        """The legal actions of a plan that :meth:`follow` carries out."""
+        """Return the legal actions of a plan that :meth:`follow` carries out."""
         decisions = [decision for decision, _ in self.follow(actor, plan)]
         return tuple(each.action for each in decisions if isinstance(each, Decision))
 
     def replay(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Carry out recorded steps, each one after it was yielded.
+        """Yield recorded steps and carry out each one after it was yielded.
 
         Raises ``ReplayDiffers`` if a step's feedback has another status than the recorded one.
         """
@@ -144,13 +144,13 @@ class Game:
             check_replayed(number, step, self.carry_out(step.actor, step.decision)[1])
 
     def finished(self) -> Trajectory:
-        """The trajectory with its ending and the world's final state."""
+        """Return the trajectory with its ending and the world's final state."""
         self.trajectory.ended = self.ended or "step_limit"
         self.trajectory.state = self.world.state()
         return self.trajectory
 
     def clone(self) -> Self:
-        """An independent game in the same state. Read-only parts of the world are shared."""
+        """Return an independent game in the same state. Read-only parts of the world are shared."""
         other, old = copy.copy(self), self.trajectory
         other.world, other.taken = copied(self.world), dict(self.taken)
         other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
@@ -159,20 +159,19 @@ class Game:
 
 
 class ReplayDiffers(Exception):
-    """Why recorded steps cannot be played again."""
+    """Reason why recorded steps cannot be replayed."""
 
 
 def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
     """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
-    was, now = recorded.feedback.status, feedback.status
-    if was != now:
-        raise ReplayDiffers(
-            f"step {number} cannot be taken again: the world answers {now}, and answered {was}"
-        )
+    recorded_status, status = recorded.feedback.status, feedback.status
+    if recorded_status != status:
+        change = f"the world now answers {status}, and answered {recorded_status}"
+        raise ReplayDiffers(f"step {number} cannot be replayed: {change}")
 
 
 def copied(world: World) -> World:
-    """An independent world in the same state. What ``world.read_only`` holds is shared."""
+    """Return an independent world in the same state. What ``world.read_only`` holds is shared."""
     return copy.deepcopy(world, {id(part): part for part in world.read_only})
 
 
@@ -183,7 +182,7 @@ ActionPlan = Generator[Action, Feedback, None]
 
 
 class ReasonedPlan(Generator[Action, Feedback, None]):
-    """A plan that gives a reason for each action: ``why`` is called after each of them."""
+    """A plan that gives a reason for each action: ``why`` is called after each action."""
 
     def __init__(self, actions: ActionPlan, why: Callable[[], str]) -> None:
         self._actions, self._why = actions, why
@@ -201,9 +200,9 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
 
 
 def thought_of(plan: ActionPlan) -> str:
-    """The reason for a plan's latest action; empty if the plan gives none."""
+    """Return the reason for a plan's latest action; empty if the plan gives none."""
     return plan.thought if isinstance(plan, ReasonedPlan) else ""
 
 
 class PlanningFailed(Exception):
-    """Why a plan cannot go on, in a few words."""
+    """Reason why a plan cannot continue, in a few words."""

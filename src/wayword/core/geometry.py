@@ -28,7 +28,7 @@ Corner = TypeVar("Corner")
 
 
 def added(values: Iterable[float]) -> float:
-    """The sum, term by term.
+    """Return the sum, term by term.
 
     From Python 3.12 on the built-in ``sum`` makes up for rounding, and a generated place has to be
     the same on every version of Python.
@@ -39,53 +39,53 @@ def added(values: Iterable[float]) -> float:
     return total
 
 
-def way_length(way: Sequence[Sequence[float]]) -> float:
-    """How long a way is, in its own unit."""
-    return added(math.dist(p, q) for p, q in pairwise(way))
+def path_length(path: Sequence[Sequence[float]]) -> float:
+    """Length of a path, in its own unit."""
+    return added(math.dist(p, q) for p, q in pairwise(path))
 
 
 # Headings and angles.
 
-_EXACT = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
+_CARDINAL_UNITS = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
 
 
 def absolute(degrees: float) -> float:
-    """The same heading in [0, 360)."""
+    """Return the same heading in [0, 360)."""
     wrapped = degrees % 360.0
     return 0.0 if wrapped == 360.0 else wrapped  # -1e-15 % 360 rounds up to 360.0
 
 
 def relative(heading: float, facing: float) -> float:
-    """The angle from ``facing`` to ``heading`` in (-180, 180], right positive."""
+    """Return the angle from ``facing`` to ``heading`` in (-180, 180], right positive."""
     turn = absolute(heading - facing)
     return turn - 360.0 if turn > 180.0 else turn
 
 
 def angles_apart(headings: Floats, facing: float) -> Floats:
-    """(N,) unsigned angles between headings and ``facing``, 0 to 180."""
+    """Return (N,) unsigned angles between headings and ``facing``, 0 to 180."""
     return np.asarray(np.abs((headings - facing + 180) % 360 - 180))
 
 
 def sector(heading: float, sectors: int = 8) -> int:
-    """The sector a heading falls in; sector 0 is centred on north, and they go clockwise."""
+    """Return the sector a heading falls in; sector 0 is centred on north, and they go clockwise."""
     return round(absolute(heading) / (360.0 / sectors)) % sectors
 
 
 def unit(heading: float) -> Point:
-    """The direction (east, north) of a heading.
+    """Return the direction (east, north) of a heading.
 
     Exact at the four cardinal directions: cos(90°) is 6e-17 in floating point, and a body that
     walks along an axis must not drift off it.
     """
-    found = _EXACT.get(heading)
-    if found is None:
+    exact = _CARDINAL_UNITS.get(heading)
+    if exact is None:
         angle = math.radians(heading)
-        found = (math.sin(angle), math.cos(angle))
-    return found
+        exact = (math.sin(angle), math.cos(angle))
+    return exact
 
 
 def bearing(start: Point, end: Point) -> float:
-    """The heading from one point to another, in [0, 360); 0 where they are the same.
+    """Return the heading from one point to another, in [0, 360); 0 where they are the same.
 
     >>> bearing((0, 0), (1, 0)), bearing((2, 2), (1, 1))
     (90.0, 225.0)
@@ -94,34 +94,34 @@ def bearing(start: Point, end: Point) -> float:
 
 
 def bearings(east: ArrayLike, north: ArrayLike) -> Floats:
-    """Headings of displacements, in (-180, 180]."""
+    """Return headings of displacements, in (-180, 180]."""
     return np.asarray(np.degrees(np.arctan2(east, north)))
 
 
 def elevation(rise: float, away: float) -> float:
-    """The angle above the horizon of what is ``rise`` higher and ``away`` metres off."""
+    """Return the angle above the horizon of what is ``rise`` higher and ``away`` metres off."""
     return math.degrees(math.atan2(rise, away))
 
 
 def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
-    """Angles above the horizon."""
+    """Return angles above the horizon."""
     return np.asarray(np.degrees(np.arctan2(rise, away)))
 
 
-def apparent_size(across: float, bottom: float, top: float, away: float) -> tuple[float, float]:
-    """How wide and how high a thing appears from ``away`` metres, degrees.
+def apparent_size(width_m: float, bottom: float, top: float, away: float) -> tuple[float, float]:
+    """Apparent width and height of an object from ``away`` metres, degrees.
 
-    ``across`` is its width in metres; ``bottom`` and ``top`` are heights relative to the eye.
+    ``width_m`` is its width in metres; ``bottom`` and ``top`` are heights relative to the eye.
     """
-    wide = 2 * math.degrees(math.atan(across / 2 / away))
-    return wide, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
+    angular_width = 2 * math.degrees(math.atan(width_m / 2 / away))
+    return angular_width, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
 
 
 # Points, segments, polygons and boxes.
 
 
 def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
-    """Whether a point is inside (even-odd rule)."""
+    """True if a point is inside (even-odd rule)."""
     inside = False
     ax, ay = polygon[-1]
     for bx, by in polygon:
@@ -132,16 +132,16 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
 
 
 def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
-    """The distance from a point to the outline of a polygon."""
+    """Return the distance from a point to the outline of a polygon."""
     ends = polygon[1:] + polygon[:1]
     return min(point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True))
 
 
 def point_segment_distance(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> float:
-    """The distance from a point to a segment."""
+    """Return the distance from a point to a segment."""
     sx, sy = bx - ax, by - ay
-    long = sx * sx + sy * sy
-    t = 0.0 if long == 0 else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / long))
+    squared = sx * sx + sy * sy
+    t = 0.0 if squared == 0 else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / squared))
     return math.hypot(ax + t * sx - x, ay + t * sy - y)
 
 
@@ -151,13 +151,13 @@ def segment_distances(
     """Distances from points to segments, broadcast: many points to one segment or the reverse."""
     sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
     # A segment of no length would divide 0 by 0; with the floor, t is 0 and the distance is to a.
-    long = np.maximum(sx * sx + sy * sy, 1e-12)
-    t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / long, 0.0, 1.0)
+    squared = np.maximum(sx * sx + sy * sy, 1e-12)
+    t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / squared, 0.0, 1.0)
     return np.asarray(np.hypot(ax + t * sx - x, ay + t * sy - y))
 
 
 def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
-    """Whether two segments cross or touch; False for parallel ones."""
+    """True if two segments cross or touch; False if they are parallel."""
     rx, ry, sx, sy = q[0] - p[0], q[1] - p[1], b[0] - a[0], b[1] - a[1]
     denominator = rx * sy - ry * sx
     if denominator == 0:
@@ -168,7 +168,7 @@ def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
 
 
 def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
-    """The distance between two segments, 0 where they cross."""
+    """Return the distance between two segments, 0 where they cross."""
     if crossing(p, q, a, b):
         return 0.0
     return min(
@@ -180,41 +180,40 @@ def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
 
 
 def box_distance(x: float, y: float, box: Box) -> float:
-    """The distance from a point to a box, 0 inside."""
+    """Return the distance from a point to a box, 0 inside."""
     dx = max(box[0] - x, 0.0, x - box[2])
     dy = max(box[1] - y, 0.0, y - box[3])
     return math.hypot(dx, dy)
 
 
 def box_distances(x: float, y: float, boxes: Floats) -> Floats:
-    """(N,) :func:`box_distance` from a point to boxes (4, N)."""
+    """Return (N,) :func:`box_distance` from a point to boxes (4, N)."""
     west, south, east, north = boxes
     dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
     return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
 
 
 def enters(p: Point, q: Point, box: Box) -> bool:
-    """Whether the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
-    first, last = 0.0, 1.0
+    """True if the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
+    enter, leave = 0.0, 1.0
     for start, end, low, high in ((p[0], q[0], box[0], box[2]), (p[1], q[1], box[1], box[3])):
         step = end - start
         if step == 0:
             if start <= low or start >= high:
                 return False
             continue
-        near, far = (low - start) / step, (high - start) / step
-        first, last = max(first, min(near, far)), min(last, max(near, far))
-    return first < last
+        t_in, t_out = (low - start) / step, (high - start) / step
+        enter, leave = max(enter, min(t_in, t_out)), min(leave, max(t_in, t_out))
+    return enter < leave
 
 
-_SHORTEST = 1e-9
-"""Pieces of wall up to this length (metres) are rounding errors, and are dropped."""
+_MIN_WALL_M = 1e-9  # pieces of wall up to this length (metres) are rounding errors, and are dropped
 
 
-def leftover(wall: Segment, gap: Segment, aside: float = 0.15) -> list[Segment]:
-    """The parts of a wall beside a gap, such as a doorway; the whole wall if the gap is elsewhere.
+def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
+    """The parts of a wall next to a gap, such as a doorway; the whole wall if the gap is elsewhere.
 
-    The gap is in the wall if both its ends lie within ``aside`` metres of the wall's line. Walls
+    The gap is in the wall if both its ends lie within ``slack`` metres of the wall's line. Walls
     have no thickness here: a door may have been placed on either face of the real one.
     """
     (ax, ay), (bx, by) = wall
@@ -223,50 +222,50 @@ def leftover(wall: Segment, gap: Segment, aside: float = 0.15) -> list[Segment]:
         return []
     ux, uy = (bx - ax) / length, (by - ay) / length
     along = sorted((x - ax) * ux + (y - ay) * uy for x, y in gap)
-    off = max(abs((x - ax) * uy - (y - ay) * ux) for x, y in gap)
+    offset = max(abs((x - ax) * uy - (y - ay) * ux) for x, y in gap)
     start, end = max(0.0, along[0]), min(length, along[1])
-    if off > aside or end - start < _SHORTEST:
+    if offset > slack or end - start < _MIN_WALL_M:
         return [wall]
-    parts = []
-    if start > _SHORTEST:
-        parts.append(((ax, ay), (ax + start * ux, ay + start * uy)))
-    if length - end > _SHORTEST:
-        parts.append(((ax + end * ux, ay + end * uy), (bx, by)))
-    return parts
+    pieces = []
+    if start > _MIN_WALL_M:
+        pieces.append(((ax, ay), (ax + start * ux, ay + start * uy)))
+    if length - end > _MIN_WALL_M:
+        pieces.append(((ax + end * ux, ay + end * uy), (bx, by)))
+    return pieces
 
 
 # Grids and paths.
 
-_BORDER = 1e-6
+_CELL_TOLERANCE = 1e-6
 """Share of a cell. A point exactly between two cells belongs to the upper one, also when rounding
 put it a hair below the border; without it, equal places fall into different cells."""
 
 
 def grid_index(x: float, origin: float, spacing: float) -> int:
-    """The number of the nearest cell centre, ``origin + i * spacing``."""
-    return math.floor((x - origin) / spacing + 0.5 + _BORDER)
+    """Index i of the nearest cell center, ``origin + i * spacing``."""
+    return math.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE)
 
 
 def grid_indices(x: Floats, origin: float, spacing: float) -> NDArray[np.intp]:
-    """(N,) numbers of the nearest cell centres."""
-    return np.floor((x - origin) / spacing + 0.5 + _BORDER).astype(np.intp)
+    """Return (N,) numbers of the nearest cell centres."""
+    return np.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
 
 
 def grid_lookup(
     cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
 ) -> NDArray[np.bool_]:
-    """(N,) the cells (H, W) nearest to points, False off the grid."""
+    """Return (N,) the cells (H, W) nearest to points, False off the grid."""
     i, j = grid_indices(x, origin[0], spacing), grid_indices(y, origin[1], spacing)
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-    found = inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
-    return np.asarray(found)
+    values = inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
+    return np.asarray(values)
 
 
 def string_pull(
     path: Sequence[Corner], clear: Callable[[Corner, Corner], bool], coarse: bool = False
 ) -> list[Corner]:
-    """The path without the corners that can be skipped: greedy string pulling.
+    """Return the path without the corners that can be skipped: greedy string pulling.
 
     >>> string_pull([0, 1, 2, 3, 4], lambda a, b: b - a <= 2)
     [0, 2, 4]
@@ -275,13 +274,13 @@ def string_pull(
     that one in steps of a quarter of what is left, and then one by one from there: far fewer checks
     on long paths, and it may keep a corner that the full search would skip.
     """
-    kept, here, last = [path[0]], 0, len(path) - 1
-    while here < last:
-        step = last - here
-        while step > 1 and not clear(path[here], path[here + step]):
+    corners, current, last = [path[0]], 0, len(path) - 1
+    while current < last:
+        step = last - current
+        while step > 1 and not clear(path[current], path[current + step]):
             step = max(1, step * 3 // 4) if coarse else step - 1
-        while coarse and here + step < last and clear(path[here], path[here + step + 1]):
+        while coarse and current + step < last and clear(path[current], path[current + step + 1]):
             step += 1
-        here += step
-        kept.append(path[here])
-    return kept
+        current += step
+        corners.append(path[current])
+    return corners

@@ -17,7 +17,7 @@ from wayword.core.errors import UsageError
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own.
+    """True if a host name or address is this machine's own.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("lab")
     (True, True, True, False)
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether a URL leads to this machine; an unreadable one does not.
+    """True if a URL leads to this machine; an unreadable one does not.
 
     >>> is_loopback_url("http://[::1]:8000/v1"), is_loopback_url("http://lab:8000")
     (True, False)
@@ -40,12 +40,12 @@ def is_loopback_url(url: str) -> bool:
         return False
 
 
-def asked_from_here(host: str, origin: str | None) -> bool:
-    """Whether a request's two headers are those of a program or a page of this machine.
+def is_local_request(host: str, origin: str | None) -> bool:
+    """True if a request's two headers are those of a program or a page of this machine.
 
-    >>> asked_from_here("localhost:8080", None), asked_from_here("evil.example:8080", None)
+    >>> is_local_request("localhost:8080", None), is_local_request("evil.example:8080", None)
     (True, False)
-    >>> asked_from_here("127.0.0.1:8080", "https://evil.example")
+    >>> is_local_request("127.0.0.1:8080", "https://evil.example")
     False
     """
     return is_loopback_url(f"//{host}") and (not origin or is_loopback_url(origin))
@@ -60,7 +60,7 @@ class BadRequest(UsageError):
 
 
 async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json]:
-    """The JSON object of a request's body, of at most ``most`` bytes, which come in pieces.
+    """Return the JSON object of a request's body, of at most ``most`` bytes, which come in pieces.
 
     Raises ``BadRequest`` as soon as there are more: the rest of the body is not waited for.
     """
@@ -73,13 +73,13 @@ async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json
 
 
 def json_object(text: bytes | str) -> dict[str, Json]:
-    """A JSON object, empty for no text. Raises ``BadRequest``: also for NaN, half a surrogate pair
-    and thousands of brackets, which could be read but not be written again."""
+    """Return a JSON object, empty for no text. Raises ``BadRequest``: also for NaN, half a
+    surrogate pair and thousands of brackets, which could be read but not be written again."""
     try:
-        found = json.loads(text or "{}")
-        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+        value = json.loads(text or "{}")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise BadRequest("the request must be one JSON object")
-    return found
+    return value

@@ -18,7 +18,7 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number an episode gets.
+    """A score of an episode: its name, meaning and better direction.
 
     ``Metric("sr", "SR", "rate", "higher", "share of episodes that end within 3 m of the goal")``
 
@@ -36,8 +36,8 @@ class Metric:
 
 
 def find(metrics: Iterable[Metric], key: str) -> Metric:
-    """The metric of that key. Raises ``UsageError`` with a suggestion for an unknown one."""
-    known = {metric.key: metric for metric in metrics}
-    if key not in known:
-        raise UsageError(f"no metric is called {key!r}; {suggest(key, list(known))}")
-    return known[key]
+    """Return the metric of that key. Raises ``UsageError`` with a suggestion for an unknown one."""
+    by_key = {metric.key: metric for metric in metrics}
+    if key not in by_key:
+        raise UsageError(f"no metric is called {key!r}; {suggest(key, list(by_key))}")
+    return by_key[key]

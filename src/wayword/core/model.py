@@ -11,16 +11,16 @@ import base64
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from wayword.core.episode import Json, NoSettings
 
-_PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
-_A_MESSAGE = 4
-"""Tokens that mark a message's role, beginning and end."""
+_TEXT_PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
+_MESSAGE_TOKENS = 4  # tokens that mark a message's role, beginning and end
 
 Role = Literal["system", "user", "assistant"]
 
@@ -40,7 +40,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation. ``images`` follow the text."""
+    """A turn of the conversation. ``images`` follow the text."""
 
     role: Role
     content: str
@@ -48,18 +48,18 @@ class Message:
 
 
 def user(content: str) -> Message:
-    """A message from the user."""
+    """Return a message from the user."""
     return Message("user", content)
 
 
 def system(content: str) -> Message:
-    """A message from the system."""
+    """Return a message from the system."""
     return Message("system", content)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to write. Defaults are greedy, one sample.
+    """Sampling parameters of a request. Defaults are greedy, one sample.
 
     At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` constrains the answer.
     ``choices`` is a closed list: the answer is exactly one of them. ``logprobs`` asks for the
@@ -79,8 +79,8 @@ class Sampling:
     logprobs: int = 0
 
     def __post_init__(self) -> None:
-        given = [c for c in (self.json_schema, self.grammar, self.choices) if c is not None]
-        if len(given) > 1:
+        constraints = [c for c in (self.json_schema, self.grammar, self.choices) if c is not None]
+        if len(constraints) > 1:
             raise ValueError("Sampling takes at most one of json_schema, grammar and choices")
 
 
@@ -91,7 +91,7 @@ class Usage:
     ``prompt`` counts the whole prompt; ``reused`` is the part of it that was not evaluated again
     (prefix cache); ``completion`` counts what was written, over all samples, and ``reasoning`` the
     part of it that a model wrote to itself before it answered. ``estimated`` marks counts that the
-    backend did not give, worked out from the characters.
+    backend did not give, estimated from the characters.
     """
 
     prompt: int = 0
@@ -115,7 +115,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One written token, its log-probability, and the alternatives asked for."""
+    """A generated token, its log-probability, and the requested alternatives."""
 
     token: str
     logprob: float
@@ -124,15 +124,15 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model wrote: ``texts`` holds ``n`` samples, ``finish`` why each one ended.
+    """A model's answer: ``texts`` holds ``n`` samples, ``finish`` why each one ended.
 
     ``finish`` entries are ``"stop"``, ``"length"`` or the backend's own word. ``cost`` is in US
-    dollars, None where no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
+    dollars, None if no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
     answer taken from the response cache: it cost nothing now. ``reasoning`` holds what a reasoning
     model wrote to itself before each sample, where the backend shows it; it is never part of the
-    text. ``unsent`` names the fields of the ``Sampling`` that a server was not sent, as it does not
-    take them or the user's settings say otherwise (``"temperature"``), or of which it was told in
-    words only (``"json_schema"``).
+    text. ``unsent`` names the fields of the ``Sampling`` left out of the request, since the server
+    or the user's settings rule them out (``"temperature"``), or stated in the prompt only
+    (``"json_schema"``).
     """
 
     texts: tuple[str, ...]
@@ -157,7 +157,8 @@ class Choice:
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
     the winner is known and the order of the others is not. ``reasoning`` holds what a reasoning
     model wrote to itself before it did, once for each time it was asked, where the backend shows
-    it.
+    it. ``other_text`` is what the model wrote instead where that is none of the options: there is
+    no winner then.
     """
 
     options: tuple[str, ...]
@@ -168,6 +169,7 @@ class Choice:
     cached: bool = False
     picked: bool = False
     reasoning: tuple[str, ...] = ()
+    other_text: str = ""
 
     @property
     def best(self) -> str:
@@ -229,8 +231,11 @@ class Model(ABC):
         """Release connections and memory."""
 
     def as_role(self, role: str) -> Model:
-        """The same model, asked in a role, so that recordings can name it."""
+        """Return the same model, asked in a role, so that recordings can name it."""
         return self
+
+
+Answer = TypeVar("Answer", Completion, Choice)
 
 
 class Wrapper(Model):
@@ -239,25 +244,24 @@ class Wrapper(Model):
     def __init__(self, inner: Model) -> None:
         self._inner = inner
 
-    @property
-    def name(self) -> str:
-        return self._inner.name
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """As the model inside, by :meth:`call`."""
+        return await self.call(lambda: self._inner.complete(prompt, sampling))
 
-    @property
-    def identity(self) -> str:
-        return self._inner.identity
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """As the model inside, by :meth:`call`."""
+        return await self.call(lambda: self._inner.choose(prompt, options))
 
-    @property
-    def window(self) -> int:
-        return self._inner.window
+    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Call the wrapped model, for either method."""
+        return await ask()
 
-    @property
-    def lessons(self) -> Sequence[str]:
-        return self._inner.lessons
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        return self._inner.warnings
+    if not TYPE_CHECKING:  # those of the model inside
+        name = property(attrgetter("_inner.name"))
+        identity = property(attrgetter("_inner.identity"))
+        window = property(attrgetter("_inner.window"))
+        lessons = property(attrgetter("_inner.lessons"))
+        warnings = property(attrgetter("_inner.warnings"))
 
     async def prepare(self) -> None:
         await self._inner.prepare()
@@ -267,22 +271,18 @@ class Wrapper(Model):
 
 
 def estimated_tokens(prompt: Prompt) -> int:
-    """A guess at the prompt's tokens; a picture counts a thousand.
+    """Return a guess at the prompt's tokens; a picture counts a thousand.
 
     Within 8% of the tokenisers ``cl100k_base`` and ``o200k_base`` on the prompts of all agents
     (docs/LOG.md), where four letters a token are off by up to 15%: IDs and numbers take more.
     """
     if isinstance(prompt, str):
-        return _tokens(prompt)
-    told = sum(_tokens(message.content) + _A_MESSAGE for message in prompt)
-    return told + 1000 * sum(len(m.images) for m in prompt)
+        return 1 + sum(map(_count_tokens, _TEXT_PIECES.findall(prompt)))
+    texts = sum(estimated_tokens(message.content) + _MESSAGE_TOKENS for message in prompt)
+    return texts + 1000 * sum(len(message.images) for message in prompt)
 
 
-def _tokens(text: str) -> int:
-    return 1 + sum(map(_piece, _PIECES.findall(text)))
-
-
-def _piece(piece: str) -> int:
+def _count_tokens(piece: str) -> int:
     """Words up to nine letters, three digits, a line break or two signs are about a token."""
     first, length = piece[0], len(piece)
     if first.isspace():

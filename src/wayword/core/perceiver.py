@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn, get_args
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,21 +33,10 @@ Picture = NDArray[np.uint8]
 """(rows, columns, 3), red-green-blue."""
 Floats = NDArray[np.float64]
 
-Capability = Literal[
-    "perceive",
-    "picture",
-    "score",
-    "detect",
-    "ground",
-    "captions",
-    "answers",
-    "boxes",
-    "find",
-    "tags",
-    "similarity",
-    "depths",
-]
-"""What a perceiver may be able to do; each is the method of that name."""
+_OfPlaces = Literal["perceive", "picture", "score", "detect", "ground"]
+_OfPictures = Literal["captions", "boxes", "find", "tags", "depths"]
+Capability = Literal[_OfPlaces, _OfPictures]
+"""Ability of a perceiver: the method of that name."""
 
 ABILITIES: Mapping[Capability, str] = {
     "perceive": "describe places in words",
@@ -56,18 +45,16 @@ ABILITIES: Mapping[Capability, str] = {
     "detect": "detect objects in camera views",
     "ground": "ground phrases in camera views",
     "captions": "caption pictures",
-    "answers": "answer questions about pictures",
     "boxes": "detect objects in pictures",
     "find": "find phrases in pictures",
     "tags": "tag pictures",
-    "similarity": "match pictures with texts",
     "depths": "estimate depth",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A thing seen: absolute ``heading`` (degrees in [0, 360)) and ``distance`` (metres)."""
+    """A detected object: absolute ``heading`` (degrees in [0, 360)) and ``distance`` (metres)."""
 
     name: str
     heading: float
@@ -77,7 +64,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Sector:
-    """One direction: its centre ``heading`` and ``width`` in degrees, a caption, the sightings."""
+    """A direction: its center ``heading`` and ``width`` in degrees, a caption, the sightings."""
 
     heading: float
     width: float
@@ -145,33 +132,34 @@ class Perceiver:
     """Base class of all perceivers. Safe to share between episodes.
 
     ``name`` identifies the source in run folders and caches: two perceivers of one name give the
-    same answers. Perceivers for ``--set perceiver=…`` are built as ``cls(settings, own)``, where
-    ``settings`` is an instance of the class's frozen dataclass ``Settings`` and ``own`` is the
-    dataset's perceiver, or None.
+    same answers. ``caveats`` are what every figure made with it rests on, a short clause each:
+    ``"detections are simulated"``. Perceivers for ``--set perceiver=…`` are built as
+    ``cls(settings, own)``, where ``settings`` is an instance of the class's frozen dataclass
+    ``Settings`` and ``own`` is the dataset's perceiver, or None.
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
     name: str = ""
+    caveats: tuple[str, ...] = ()
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """The methods that this class implements."""
         mine, base = type(self), Perceiver
-        names: tuple[Capability, ...] = get_args(Capability)
-        return frozenset(name for name in names if getattr(mine, name) is not getattr(base, name))
+        return frozenset(n for n in ABILITIES if getattr(mine, n) is not getattr(base, n))
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """The surroundings of a place. Raises ``DataError`` for a place without a record."""
-        self._lack("perceive")
+        """Return the surroundings of a place. Raises ``DataError`` for a place without a record."""
+        self._raise_missing("perceive")
 
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """The view towards an absolute ``heading``, ``width`` degrees wide and high.
+        """Return the view towards an absolute ``heading``, ``width`` degrees wide and high.
 
         Raises ``DataError`` for a place without pictures.
         """
-        self._lack("picture")
+        self._raise_missing("picture")
 
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
@@ -181,55 +169,47 @@ class Perceiver:
         ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
         for files that cannot be used.
         """
-        self._lack("score")
+        self._raise_missing("score")
 
     def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
-        """Whether ``heading`` points with or against the traffic; None if unknown.
+        """Direction of ``heading`` relative to the traffic; None if unknown.
 
         Part of scoring landmarks: front and rear views of vehicles are scored like landmarks.
         """
         return None
 
     def check_view(self, view: Any) -> None:
-        """Raise ``UsageError`` where such views cannot be looked at. Asked before a body moves."""
+        """Raise ``UsageError`` if such views cannot be looked at. Asked before a body moves."""
 
     def detect(self, view: Any) -> list[Detection]:
-        """The objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
-        self._lack("detect")
+        """List objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
+        self._raise_missing("detect")
 
     def ground(self, view: Any, phrase: str) -> GroundedRegion | None:
-        """The best region for a phrase in a camera view; None if there are no regions."""
-        self._lack("ground")
+        """Return the best region for a phrase in a camera view; None if there are no regions."""
+        self._raise_missing("ground")
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """A sentence per picture."""
-        self._lack("captions")
-
-    async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
-        """An answer per picture and question."""
-        self._lack("answers")
+        """Return a sentence per picture."""
+        self._raise_missing("captions")
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """Objects of the classes the network was trained on, highest score first."""
-        self._lack("boxes")
+        """Return objects of the classes the network was trained on, highest score first."""
+        self._raise_missing("boxes")
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
-        """Boxes for the phrases (open vocabulary), each named after its phrase."""
-        self._lack("find")
+        """Return boxes for the phrases (open vocabulary), each named after its phrase."""
+        self._raise_missing("find")
 
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
-        """Names of what is in each picture, highest score first."""
-        self._lack("tags")
-
-    async def similarity(self, pictures: Sequence[Picture], texts: Sequence[str]) -> Floats:
-        """Cosine similarities (pictures, texts)."""
-        self._lack("similarity")
+        """Return names of the objects in each picture, highest score first."""
+        self._raise_missing("tags")
 
     async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
-        """Depth maps (rows, columns): metres along the camera's axis."""
-        self._lack("depths")
+        """Return depth maps (rows, columns): metres along the camera's axis."""
+        self._raise_missing("depths")
 
-    def _lack(self, capability: Capability) -> NoReturn:
+    def _raise_missing(self, capability: Capability) -> NoReturn:
         need(self, capability, "this run")
         raise NotImplementedError(f"{type(self).__name__}.{capability} calls the base class")
 
@@ -259,9 +239,9 @@ def need(perceiver: Perceiver | None, capability: Capability, who: str) -> Perce
     """The perceiver, if it has a capability. Raises ``UsageError`` naming ``who`` needs it."""
     if perceiver is not None and capability in perceiver.capabilities:
         return perceiver
-    wanted = f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"
+    requirement = f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"
     if perceiver is None:
-        found = "this dataset has none"
+        available = "this dataset has none"
     else:
-        found = f"{perceiver.name} only has: {', '.join(sorted(perceiver.capabilities)) or '-'}"
-    raise UsageError(f"{wanted}; {found}. Use another dataset or --set perceiver=FILE.py")
+        available = f"{perceiver.name} only has: {', '.join(sorted(perceiver.capabilities)) or '-'}"
+    raise UsageError(f"{requirement}; {available}. Use another dataset or --set perceiver=FILE.py")

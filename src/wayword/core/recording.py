@@ -1,22 +1,22 @@
-"""What an episode records while it is played, and recorded turns taken again.
+"""Recording of an episode while it is played, and replay of recorded turns.
 
 A recorded episode can be continued from any of its steps: the turns before it are taken again in a
-fresh world, and the agents get to know them as their own. One that took them itself is asked again
-and hears the recorded answers, so that it is exactly where it was; another one recalls them, where
-it knows how to.
+fresh world, and the agents take them over as their own. The agent that took them
+acts again with the recorded answers, which restores its exact state; any other agent takes
+them over with :meth:`~wayword.core.agent.Agent.recall`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.core.action import Decision, Rejection, legal
+from wayword.core.action import legal
 from wayword.core.agent import Agent
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, ModelUnusable, UsageError, WaywordError
 from wayword.core.game import Game, ReplayDiffers, check_replayed
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
+from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Wrapper
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
 
@@ -28,7 +28,7 @@ class Log:
         self.calls: list[ModelCall] = []
         self.notes: list[Note] = []
         self.percept: Percept | None = None
-        self.dictated: Dictated | None = None
+        self.dictated: DictatedModel | None = None
         """Replaces every model while recorded turns are taken again."""
 
     def note(self, kind: str, **details: Json) -> None:
@@ -36,25 +36,25 @@ class Log:
         self.notes.append(Note(kind, details))
 
     def read(self, percept: Percept) -> None:
-        """Keep the percept that an agent just read; of several in a turn, the last."""
+        """Store the percept that an agent just read; the last one of a turn counts."""
         self.percept = percept
 
     def drain_percept(self) -> Percept | None:
-        """Hand over the percept of this turn, and start anew."""
+        """Return and clear the percept of this turn."""
         taken, self.percept = self.percept, None
         return taken
 
     def drain(self) -> tuple[list[ModelCall], list[Note]]:
-        """Hand over the calls and notes, and start anew."""
+        """Return and clear the calls and notes."""
         taken = self.calls, self.notes
         self.calls, self.notes = [], []
         return taken
 
 
-class Dictated(Model):
-    """A model that gives listed answers, those of each role in their order, and keeps its prompts.
+class DictatedModel(Model):
+    """A model that gives listed answers, in order for each role, and stores its prompts.
 
-    Raises ``UsageError`` for a call beyond them, or one of the other kind.
+    Raises ``UsageError`` for a call after the last answer, or for a call of the wrong kind.
     """
 
     name = "dictated"
@@ -63,102 +63,85 @@ class Dictated(Model):
         self.calls, self.prompts = list(calls), list[Prompt]()
         self._role = role
 
-    def as_role(self, role: str) -> Dictated:
-        """The same model, asked in another role."""
-        other = Dictated(role=role)
+    def as_role(self, role: str) -> DictatedModel:
+        """Return the same model, asked in another role."""
+        other = DictatedModel(role=role)
         other.calls, other.prompts = self.calls, self.prompts
         return other
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        answer = self._next(prompt)
+        answer = self._next_answer(prompt)
         if isinstance(answer, Completion):
             return answer
         raise UsageError("the agent writes, and ranked options when these steps were recorded")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        answer = self._next(prompt)
+        answer = self._next_answer(prompt)
         if isinstance(answer, Choice):
             return answer
-        raise UsageError("the agent ranks options, and wrote when these steps were recorded")
+        raise UsageError(
+            "the agent now ranks options, but wrote text when these steps were recorded"
+        )
 
-    def _next(self, prompt: Prompt) -> Completion | Choice:
+    def _next_answer(self, prompt: Prompt) -> Completion | Choice:
         for number, call in enumerate(self.calls):
             if call.role == self._role and call.answer is not None:
                 del self.calls[number]
-                self.prompts.append(_kept(prompt))
+                self.prompts.append(_freeze(prompt))
                 return call.answer
         raise UsageError("the agent asks what it did not ask when these steps were recorded")
 
 
-class RecordedModel(Model):
+class RecordedModel(Wrapper):
     """A model whose every call lands in the episode's log, failed ones included.
 
     A fatal ``ModelError`` leaves as ``ModelUnusable``, which no agent catches.
     """
 
     def __init__(self, model: Model, role: str, log: Log) -> None:
-        self._model, self._role, self._log = model, role, log
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        return self._model.window
+        super().__init__(model)
+        self._role, self._log = role, log
 
     def as_role(self, role: str) -> RecordedModel:
-        """The same model, its calls recorded as those of a role that has no model of its own."""
-        return RecordedModel(self._model, role, self._log)
+        """Return the same model; its calls are recorded under a role without a separate model."""
+        return RecordedModel(self._inner, role, self._log)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         if self._log.dictated is not None:
             return await self._log.dictated.as_role(self._role).complete(prompt, sampling)
-        try:
-            answer = await self._model.complete(prompt, sampling)
-        except WaywordError as error:
-            self._record(prompt, None, sampling, str(error))
-            raise _for_the_run(error) from None
-        self._record(prompt, answer, sampling)
-        return answer
+        return await self._recorded(self._inner.complete(prompt, sampling), prompt, sampling)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if self._log.dictated is not None:
             return await self._log.dictated.as_role(self._role).choose(prompt, options)
-        try:
-            answer = await self._model.choose(prompt, options)
-        except WaywordError as error:
-            self._record(prompt, None, None, str(error))
-            raise _for_the_run(error) from None
-        self._record(prompt, answer, None)
-        return answer
+        return await self._recorded(self._inner.choose(prompt, options), prompt, None)
 
     async def aclose(self) -> None:
-        """The run owns the model, so an episode closes nothing."""
+        """Do nothing: the run owns the model and closes it."""
 
-    def _record(
-        self,
-        prompt: Prompt,
-        answer: Completion | Choice | None,
-        sampling: Sampling | None,
-        error: str = "",
-    ) -> None:
-        self._log.calls.append(ModelCall(self._role, _kept(prompt), answer, sampling, error))
+    async def _recorded(
+        self, call: Awaitable[Answer], prompt: Prompt, sampling: Sampling | None
+    ) -> Answer:
+        kept = _freeze(prompt)
+        try:
+            answer = await call
+        except WaywordError as error:
+            self._log.calls.append(ModelCall(self._role, kept, None, sampling, str(error)))
+            if isinstance(error, ModelError) and error.fatal:
+                raise ModelUnusable(str(error)) from None
+            raise
+        self._log.calls.append(ModelCall(self._role, kept, answer, sampling))
+        return answer
 
 
-def _kept(prompt: Prompt) -> Prompt:
+def _freeze(prompt: Prompt) -> Prompt:
     return prompt if isinstance(prompt, str) else tuple(prompt)  # the agent may extend its list
-
-
-def _for_the_run(error: WaywordError) -> WaywordError:
-    fatal = isinstance(error, ModelError) and error.fatal
-    return ModelUnusable(str(error)) if fatal else error
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """Recorded steps to go on from. ``same`` names the actors whose agent took these steps itself,
-    with the settings that it has now."""
+    """Recorded steps to continue from. ``same`` names the actors whose agent took these steps
+    itself, with the settings that it has now."""
 
     steps: Sequence[Step]
     same: Collection[str] = ()
@@ -192,21 +175,20 @@ async def retake(
 
 
 async def _take_over(game: Game, agent: Agent, step: Step, log: Log, same: bool) -> None:
-    """Make one recorded turn an agent's own."""
+    """Pass one recorded turn to an agent as if it had taken it."""
     observation, space = game.observation(step.actor), game.space(step.actor)
     if not same:
         await agent.recall(observation, space, step.decision)
         return
     if agent.needs_person:
         return
-    log.dictated = Dictated(step.calls)
+    log.dictated = DictatedModel(step.calls)
     try:
         decided = legal(await agent.act(observation, space), space)
     finally:
         log.dictated = None
-    if agent.needs_model and _action(decided) != _action(step.decision):
-        raise UsageError(f"{type(agent).__name__} would have answered otherwise at a recorded step")
-
-
-def _action(decided: Decision | Rejection) -> object:
-    return decided.action if isinstance(decided, Decision) else None
+    if agent.needs_model:
+        now, before = (getattr(each, "action", None) for each in (decided, step.decision))
+        if now != before:
+            name = type(agent).__name__
+            raise UsageError(f"{name} would have answered differently at a recorded step")

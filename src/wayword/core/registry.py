@@ -5,10 +5,11 @@
 ``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. A folder of agents without one, such as
 ``agents/search``, holds agents in its modules. The part is the module's attribute named for its
 kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's); a module
-with several agents assigns them by name, ``agents = {"lgx": LGX, "prior": PriorAgent}``. What
-belongs to a family of worlds is found in the same way, by the family's name: ``verbalizer``,
-``scorer``, ``map``. The packages ``agents`` and ``perception`` hold other modules too, so a module
-there is a part only if its text assigns ``agent``, ``agents`` or ``perceiver``.
+with several agents or datasets assigns them by name, ``agents = {"lgx": LGX, "prior": PriorAgent}``
+or ``datasets = {"r2r": R2R, "r4r": R4R}``. What belongs to a family of worlds is found in the same
+way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The packages ``agents``,
+``datasets`` and ``perception`` hold other modules too, so a module there is a part only if its text
+assigns ``agent``, ``agents``, ``dataset``, ``datasets`` or ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
@@ -18,9 +19,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 import sys
+import traceback
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -29,9 +32,6 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 from wayword.core.errors import UsageError, suggest
-
-_YAML = (".yaml", ".yml")
-
 
 Kind = Literal[
     "agent",
@@ -60,9 +60,9 @@ PACKAGES: Mapping[Kind, str] = {
     "display": "wayword.viewer",
     "base": "wayword.worlds.objectnav",
 }
-OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
+FAMILY_KINDS: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named for a family; other modules next to them are not parts."""
-AMONG_OTHERS: frozenset[Kind] = frozenset({"agent", "perceiver", "display", "base"})
+MIXED_KINDS: frozenset[Kind] = frozenset({"agent", "dataset", "perceiver", "display", "base"})
 """Kinds whose packages hold other modules, too."""
 
 
@@ -76,43 +76,71 @@ BASES: Mapping[Kind, str] = {
 """The base class of each kind whose parts are classes."""
 
 
-def displayed(thing: object) -> str:
-    """What a notebook shows of a thing, as HTML: the display that is called ``notebook``."""
-    return str(load("display", "notebook")(thing))
+CLASSES: dict[tuple[Kind, str], type] = {}
+"""Classes that this process has used without a file, as notebooks do."""
 
-
-DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
+YAML_READERS: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
 """Kinds of which a YAML file can describe one, and the module whose ``KIND_of`` reads it."""
 
 
+def render_html(item: object) -> str:
+    """An object as a notebook shows it, in HTML: by the display that is called ``notebook``."""
+    return str(load("display", "notebook")(item))
+
+
 def is_path(name: str) -> bool:
-    """Whether a name is a user's own file or folder: ``./lift`` is, ``lift`` is not."""
-    own = name.endswith(".py") or is_described(name)
-    return own or (name != Path(name).name and Path(name).is_dir())
-
-
-def names(kind: Kind) -> list[str]:
-    """Every registered name of a kind, sorted. Imports none of the parts."""
-    return sorted({*_modules(kind), *_plugged(kind)})
+    """True for a user's own file or folder: ``./lift`` is one, ``lift`` is not."""
+    file = name.endswith(".py") or is_described(name)
+    return file or (name != Path(name).name and Path(name).is_dir())
 
 
 def is_described(name: str) -> bool:
-    """Whether a name is that of a YAML file, which describes a part and holds no code."""
-    return name.endswith(_YAML)
+    """True for the name of a YAML file, which describes a part and holds no code, and for that of a
+    folder of such files."""
+    folder = Path(name)
+    if name == folder.name or not folder.is_dir() or (folder / "__init__.py").is_file():
+        return name.endswith((".yaml", ".yml"))
+    return any(folder.glob("*.y*ml"))
+
+
+def names(kind: Kind) -> list[str]:
+    """Return every registered name of a kind, sorted. Imports none of the parts."""
+    return sorted({*_modules(kind), *_entry_points_of(kind)})
+
+
+def name_of(kind: Kind, cls: type) -> str:
+    """Return the registered name of a class; any other class is registered under its own name, for
+    this process. Raises ``UsageError`` if a shipped part has that name."""
+    if cls.__module__.partition(".")[0] == "wayword":
+        for name in names(kind):
+            part = load(kind, name)
+            # A dataset that is open is an instance of a guarded subclass with the same names.
+            if (part.__module__, part.__qualname__) == (cls.__module__, cls.__qualname__):
+                return name
+    name = cls.__name__
+    if name in names(kind):
+        raise UsageError(f"{kind} {name!r} exists already; rename the class")
+    _check_complete(kind, cls)
+    CLASSES[kind, name] = cls
+    return name
 
 
 def load(kind: Kind, name: str) -> Any:
-    """The part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
-    if is_described(name) and kind in DESCRIBED:
-        return getattr(importlib.import_module(DESCRIBED[kind]), f"{kind}_of")(Path(name))
+    """Return the part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
+    if (kind, name) in CLASSES:
+        return CLASSES[kind, name]
+    if is_described(name) and kind in YAML_READERS:
+        return getattr(importlib.import_module(YAML_READERS[kind]), f"{kind}_of")(Path(name))
     if is_path(name):
-        return _checked(kind, _part(kind, _from_file(Path(name)), name), name)
+        return _check_part(kind, _get_part(kind, _import_file(Path(name)), name), name)
+    if "/" in name:
+        raise UsageError(f"{name}: no such file or folder")
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
-    plugged = _plugged(kind).get(name)
-    if plugged is not None:
-        return _checked(kind, plugged.load(), name)
-    return _part(kind, importlib.import_module(_modules(kind)[name]), name)
+    entry_point = _entry_points_of(kind).get(name)
+    if entry_point is not None:
+        return _check_part(kind, entry_point.load(), name)
+    return _get_part(kind, importlib.import_module(_modules(kind)[name]), name)
 
 
 @cache
@@ -121,79 +149,86 @@ def _modules(kind: Kind) -> Mapping[str, str]:
     if kind == "family":
         return {name: module.rpartition(".")[0] for name, module in _modules("world").items()}
     folder = Path(__file__).parents[1].joinpath(*PACKAGES[kind].split(".")[1:])
-    found = _inside(kind, folder, PACKAGES[kind])
-    if kind in OF_A_FAMILY:
-        return {name: module for name, module in found.items() if name in _modules("world")}
-    return found
+    modules = _find_modules(kind, folder, PACKAGES[kind])
+    if kind in FAMILY_KINDS:
+        return {name: module for name, module in modules.items() if name in _modules("world")}
+    return modules
 
 
-def _inside(kind: Kind, folder: Path, package: str) -> dict[str, str]:
+def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     """Name -> module of the parts in one folder."""
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for module in pkgutil.iter_modules([str(folder)]):
         name, path = f"{package}.{module.name}", folder / module.name
-        if not module.ispkg:
-            parts = _assigned(path.with_suffix(".py"), kind) if kind in AMONG_OTHERS else [""]
-            found |= {part or module.name: name for part in parts}
-        elif (path / f"{kind}.py").is_file():
-            found[module.name] = f"{name}.{kind}"
-        elif kind == "agent":
-            found |= _inside(kind, path, name)
-    return found
+        if module.ispkg:
+            if (path / f"{kind}.py").is_file():
+                modules[module.name] = f"{name}.{kind}"
+            elif kind == "agent":
+                modules |= _find_modules(kind, path, name)
+        elif kind not in MIXED_KINDS:
+            modules[module.name] = name
+        else:  # the module's text says which parts it assigns
+            text = path.with_suffix(".py").read_text(encoding="utf-8")
+            assignment = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
+            if assignment is not None:
+                modules |= dict.fromkeys(re.findall(r'"(\w+)":', assignment.group(1)), name)
+            elif f"\n{kind} = " in text:
+                modules[module.name] = name
+    return modules
 
 
-def _assigned(path: Path, kind: str) -> list[str]:
-    """Names of the parts that a module's text assigns; an empty name for that of its file."""
-    text = path.read_text(encoding="utf-8")
-    several = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
-    if several is not None:
-        return re.findall(r'"(\w+)":', several.group(1))
-    return [""] if f"\n{kind} = " in text else []
-
-
-def _plugged(kind: Kind) -> dict[str, EntryPoint]:
+def _entry_points_of(kind: Kind) -> dict[str, EntryPoint]:
     """Parts that other packages bring."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
-    return _entries(group, tuple(sys.path))
+    entries = _all_entry_points(tuple(sys.path)).select(group=group)
+    return {entry.name: entry for entry in entries}
 
 
 @cache
-def _entries(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in _all_entries(path).select(group=group)}
-
-
-@cache
-def _all_entries(path: tuple[str, ...]) -> Any:
+def _all_entry_points(path: tuple[str, ...]) -> Any:
     """All entry points. Reading every distribution's metadata takes tens of milliseconds, so it is
     done once for each ``sys.path``. The type differs by version of Python."""
     return entry_points()
 
 
-def _part(kind: Kind, module: ModuleType, name: str) -> Any:
-    several = getattr(module, f"{kind}s", None)
-    part = several.get(name) if isinstance(several, dict) else getattr(module, kind, None)
+def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
+    parts = getattr(module, f"{kind}s", None)
+    part = parts.get(name) if isinstance(parts, dict) else getattr(module, kind, None)
     if part is None:
         raise UsageError(f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'")
     return part
 
 
-def _checked(kind: Kind, part: Any, name: str) -> Any:
+def _check_part(kind: Kind, part: Any, name: str) -> Any:
     """A part from outside the tree. Raises ``UsageError`` if its base class is another one."""
     if kind in BASES:
         module, _, base = BASES[kind].rpartition(".")
         expected = getattr(importlib.import_module(module), base)
         if not (isinstance(part, type) and issubclass(part, expected)):
             raise UsageError(f"{name}: {kind!r} must be a subclass of {BASES[kind]}")
+        _check_complete(kind, part)
     return part
 
 
-def _from_file(path: Path) -> ModuleType:
-    inside = [str(path)] if path.is_dir() else None
-    file = path / "__init__.py" if inside else path
+def _check_complete(kind: Kind, cls: type) -> None:
+    """Raise ``UsageError`` for a class that lacks a method, or an agent built in another way."""
+    if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
+        raise UsageError(f"{cls.__name__} does not define {', '.join(lacking)}")
+    if kind == "agent":
+        try:
+            inspect.signature(cls).bind(None, None)
+        except TypeError:
+            line = f"{cls.__name__}.__init__ must take (self, settings, toolkit)"
+            raise UsageError(line) from None
+
+
+def _import_file(path: Path) -> ModuleType:
+    search_folders = [str(path)] if path.is_dir() else None
+    file = path / "__init__.py" if search_folders else path
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     spec = importlib.util.spec_from_file_location(
-        f"wayword_user_{path.stem}", file, submodule_search_locations=inside
+        f"wayword_user_{path.stem}", file, submodule_search_locations=search_folders
     )
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
@@ -206,4 +241,8 @@ def _from_file(path: Path) -> ModuleType:
         raise UsageError(f"{where}: {error.msg}: {(error.text or '').strip()!r}") from None
     except ModuleNotFoundError as error:
         raise UsageError(f"{file}: {error}; install it, or put its folder on PYTHONPATH") from error
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((each.lineno for each in reversed(frames) if each.filename == str(file)), 1)
+        raise UsageError(f"{file}:{line}: {type(error).__name__}: {error}") from error
     return module

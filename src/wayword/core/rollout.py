@@ -1,18 +1,19 @@
-"""One episode: a world, its actors' agents, and the trajectory they leave.
+"""An episode: a world, its actors' agents, and the trajectory they leave.
 
-Agents that learn may try it several times: the world begins anew, the agents are the same.
+Agents that learn may try it several times: the world restarts, the agents stay.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
@@ -34,33 +35,32 @@ MakeAgent = Callable[[Toolkit, str], Agent]
 """Builds the agent of one actor for one episode."""
 
 Judge = Callable[[Task, Trajectory], bool]
-"""Whether a trial succeeded."""
+"""True if a trial succeeded."""
 
 
-class Purse(Protocol):
-    """Whatever pays for episodes: told when one begins and ends, in the task that plays it."""
+class SpendingGate(Protocol):
+    """A budget for episodes, notified at their start and end, in the task that plays them."""
 
     def begin(self) -> None:
-        """An episode begins. Raises ``BudgetExhausted`` where what is left would not see it
-        through."""
+        """Admit an episode. Raises ``BudgetExhausted`` if too little is left to finish it."""
         ...
 
-    def end(self, whole: bool) -> None:
-        """The episode has ended; ``whole`` says that it was played to its end."""
+    def end(self, complete: bool) -> None:
+        """Record the end of an episode; ``complete`` is true if it was played to its end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all episodes of a run share.
+    """Parts shared by all episodes of a run.
 
-    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once, with its
-    episode's id. ``shared`` is the agents' own memory over the run: see
-    :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
-    episode, and ``judge`` ends that at a success; with none they are told nothing. ``purse``
+    ``max_steps`` counts turns per actor. ``on_step`` is called after every step, with its
+    episode's id. ``shared`` is the agents' shared memory over the run: see
+    :class:`~wayword.core.agent.Toolkit`. ``trials`` limits how often learning agents play an
+    episode, and ``judge`` stops them at a success; without a judge they learn nothing. ``gate``
     decides whether another episode can be paid for.
-    ``demonstrations`` replaces the dataset's own way of drawing solved examples. ``continued``
-    holds the recorded steps that an episode goes on from, by its id.
+    ``demonstrations`` replaces the dataset's drawing of solved examples. ``continued``
+    maps an episode id to the recorded steps it continues from.
     """
 
     dataset: Dataset
@@ -72,7 +72,7 @@ class Setup:
     shared: Shared = field(default_factory=Shared)
     trials: int = 1
     judge: Judge | None = None
-    purse: Purse | None = None
+    gate: SpendingGate | None = None
     demonstrations: Demonstrations | None = None
     continued: Mapping[str, Continued] = field(default_factory=dict)
 
@@ -80,13 +80,13 @@ class Setup:
 async def rollout(task: Task, setup: Setup) -> Trajectory:
     """Play one episode to its end.
 
-    A model that fails for good, or an agent or world that raises, ends the episode as ``failed``
+    A model that fails permanently, or an agent or world that raises, ends the episode as ``failed``
     with the reason; nothing else in the run is touched. Raises only ``BudgetExhausted``,
     ``ModelUnusable``, ``RecordingError`` and ``UsageError``, which concern the run as a whole: a
     setting that does not fit, or a wrong key, would fail every episode alike.
     """
     began = time.perf_counter()
-    play = _Play(task, setup)
+    play = _EpisodeRun(task, setup)
     try:
         await play.to_the_end()
     except (BudgetExhausted, ModelUnusable, RecordingError, UsageError):
@@ -102,8 +102,18 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     return trajectory
 
 
-class _Play:
-    """One episode under way: a world, its actors' agents, and the trials up to now."""
+T = TypeVar("T")
+
+
+def _awaitable(value: Awaitable[T], agent: Agent, method: str) -> Awaitable[T]:
+    """Return the awaitable. Raises ``UsageError`` if a method was declared without ``async``."""
+    if not inspect.isawaitable(value):
+        raise UsageError(f"{type(agent).__name__}.{method} must be declared with `async def`")
+    return value
+
+
+class _EpisodeRun:
+    """A running episode: a world, its actors' agents, and the trials so far."""
 
     def __init__(self, task: Task, setup: Setup) -> None:
         self._task, self._setup, self._log = task, setup, Log()
@@ -112,32 +122,29 @@ class _Play:
         self.trials: list[Trajectory] = []
 
     async def to_the_end(self) -> None:
-        """Trial after trial, until nobody asks for another or there were enough."""
-        world = self._setup.dataset.world(self._task.episode)
+        """Play trials until no agent requests another or the limit is reached."""
+        task, setup = self._task, self._setup
+        world = setup.dataset.world(task.episode)
         game = self._new_game(world)
-        self._rngs = {actor: random.Random(self._seed(actor)) for actor in world.actors}
-        self._agents = {actor: self._build(world, actor) for actor in world.actors}
+        for actor in world.actors:
+            self._rngs[actor] = random.Random(actor_seed(setup.seed, task, actor))
+        for actor, rng in self._rngs.items():
+            self._agents[actor] = seat(task, setup, world, actor, rng, self._log)
         await self._trial(game)
-        while await self._again(self.trials[-1]):
+        while await self._needs_trial(self.trials[-1]):
             for actor, rng in self._rngs.items():
-                rng.seed(f"{self._seed(actor)}/{len(self.trials)}")
+                rng.seed(f"{actor_seed(setup.seed, task, actor)}/{len(self.trials)}")
             await self._trial(self._new_game(world))
 
     def fail(self, reason: str) -> None:
         """End the current trial."""
-        if not self.trials:  # there is no world
+        if not self.trials:  # no world exists yet
             self.trials.append(Trajectory(self._task.episode.id, start={}))
         trial = self.trials[-1]
         calls, notes = self._log.drain()
         trial.opening_calls += calls
         trial.opening_notes += notes
         trial.ended, trial.error = "failed", reason
-
-    def _seed(self, actor: str) -> str:
-        return actor_seed(self._setup.seed, self._task, actor)
-
-    def _build(self, world: World, actor: str) -> Agent:
-        return seat(self._task, self._setup, world, actor, self._rngs[actor], self._log)
 
     def _new_game(self, world: World) -> Game:
         game = Game(world, self._task.episode, self._setup.max_steps)
@@ -146,63 +153,62 @@ class _Play:
 
     async def _trial(self, game: Game) -> None:
         began, trial = time.perf_counter(), game.trajectory
-        before = self._setup.continued.get(self._task.episode.id)
-        late = {a for a, agent in self._agents.items() if before and agent.sees_answer}
-        await self._begin(self._agents.keys() - late)
+        earlier = self._setup.continued.get(self._task.episode.id)
+        informed = {a for a, agent in self._agents.items() if earlier and agent.sees_answer}
+        await self._begin(self._agents.keys() - informed)
         trial.opening_calls, trial.opening_notes = self._log.drain()
-        if before:
-            await retake(game, before, self._agents, late, self._log)
+        if earlier:
+            await retake(game, earlier, self._agents, informed, self._log)
             for step in trial.steps:
-                self._show(step)
-            await self._begin(late)  # oracles plan from where they begin
+                self._report_step(step)
+            await self._begin(informed)  # oracles plan from their start
         for actor in game.turns():
-            self._show(await self._turn(game, actor))
+            self._report_step(await self._turn(game, actor))
         game.finished()
         trial.seconds = time.perf_counter() - began
 
     async def _turn(self, game: Game, actor: str) -> Step:
         began, agent = time.perf_counter(), self._agents[actor]
-        step = game.act(actor, await agent.act(game.observation(actor), game.space(actor)))
+        asked = agent.act(game.observation(actor), game.space(actor))
+        step = game.act(actor, await _awaitable(asked, agent, "act"))
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
         step.percept = self._log.drain_percept()
         step.seconds = time.perf_counter() - began
         return step
 
-    def _show(self, step: Step) -> None:
+    def _report_step(self, step: Step) -> None:
         if self._setup.on_step:
             self._setup.on_step(self._task.episode.id, step)
 
     async def _begin(self, actors: Set[str]) -> None:
         for actor, agent in self._agents.items():
             if actor in actors:
-                await agent.begin(self._task.episode.as_told(actor))
+                began = agent.begin(self._task.episode.for_actor(actor))
+                await _awaitable(began, agent, "begin")
 
-    async def _again(self, trial: Trajectory) -> bool:
-        """Whether another trial follows; the agents that learn have then reflected on this one."""
-        number, most, judge = len(self.trials), self._setup.trials, self._setup.judge
-        if number >= most:
-            return False
+    async def _needs_trial(self, trial: Trajectory) -> bool:
+        """True if another trial follows; learning agents have then reflected on this one."""
+        number, max_trials, judge = len(self.trials), self._setup.trials, self._setup.judge
         learners = [agent for agent in self._agents.values() if agent.learns]
-        if not learners:
+        if number >= max_trials or not learners:
             return False
         succeeded = None if judge is None else judge(self._task, trial)
-        verdict = Verdict(number - 1, most, succeeded, trial.ended, len(trial.steps))
-        trial.verdict = verdict
+        trial.verdict = Verdict(number - 1, max_trials, succeeded, trial.ended, len(trial.steps))
         if succeeded:
             return False
-        wishes = [await agent.reflect(verdict) for agent in learners]
+        answers = [await agent.reflect(trial.verdict) for agent in learners]
         trial.closing_calls, trial.closing_notes = self._log.drain()
-        return any(wishes)
+        return any(answers)
 
 
 def actor_seed(seed: int, task: Task, actor: str) -> str:
-    """What seeds the ``rng`` of an actor's agent in one episode."""
+    """Return the seed of the ``rng`` of an actor's agent in one episode."""
     return f"{seed}/{task.episode.id}/{actor}"
 
 
 def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
-    """Build the agent of one actor, with its toolkit; an oracle is shown the answer."""
+    """Build the agent of one actor, with its toolkit; an oracle receives the answer."""
     dataset = setup.dataset
     perceiver = dataset.perceiver()
     toolkit = Toolkit(
@@ -212,6 +218,7 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
         note=log.note,
         shared=setup.shared,
         demonstrations=setup.demonstrations or dataset.demonstrations,
+        max_steps=setup.max_steps,
     )
     agent = setup.make_agent(toolkit, actor)
     check_family(type(agent), dataset.family.name, type(dataset).__name__)
@@ -220,10 +227,10 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
     return agent
 
 
-# Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.
+# Many episodes at once: a few workers draw tasks, and each finished episode is passed on at once.
 #
-# Models are awaited, worlds are synchronous and fast, so one thread keeps hundreds of episodes in
-# the air.
+# Models are awaited, worlds are synchronous and fast, so one thread runs hundreds of episodes
+# concurrently.
 
 OnEnd = Callable[[Task, Trajectory], None]
 """Called as soon as an episode ends, failed ones included. What it raises ends the run."""
@@ -231,10 +238,10 @@ OnEnd = Callable[[Task, Trajectory], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run ended.
+    """Outcome of a run.
 
-    ``exhausted`` is the budget's message where one was spent; ``unusable`` that of a model which
-    refuses every call. Either one ends the run before its last episode.
+    ``exhausted`` is the message of a spent budget; ``unusable`` that of a model that refuses every
+    call. Either one ends the run before its last episode.
     """
 
     finished: int = 0
@@ -244,26 +251,38 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether every episode was played to its end."""
+        """True if every episode was played to its end."""
         return not (self.failed or self.exhausted or self.unusable)
 
 
 async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8) -> Outcome:
     """Play every task, ``concurrency`` episodes at a time.
 
-    A failed episode is counted and the others go on. A spent budget, or a model that refuses every
-    call, ends the run in order: no other episode begins, those under way go on as far as they can
-    be paid for, and the rest are dropped (a resumed run plays them again).
+    A failed episode is counted and the rest continue. A spent budget, or a model that refuses every
+    call, ends the run in order: no new episode begins, running ones continue as far as the budget
+    allows, and the rest are dropped (a resumed run plays them again).
     """
-    outcome = Outcome()
+    outcome, gate = Outcome(), setup.gate
     queue = iter(tasks)
+
+    async def play(task: Task) -> Trajectory:
+        complete = False
+        if gate is not None:
+            gate.begin()
+        try:
+            trajectory = await rollout(task, setup)
+            complete = trajectory.ended != "failed"
+            return trajectory
+        finally:
+            if gate is not None:
+                gate.end(complete)
 
     async def work() -> None:
         for task in queue:
             if outcome.exhausted or outcome.unusable:
                 return
             try:
-                trajectory = await _paid(task, setup)
+                trajectory = await play(task)
             except BudgetExhausted as error:
                 outcome.exhausted = outcome.exhausted or str(error)
                 return
@@ -275,7 +294,7 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
                 outcome.failed += 1
             else:
                 outcome.finished += 1
-            await asyncio.sleep(0)  # agents that never wait must let the others have their turn
+            await asyncio.sleep(0)  # agents that never wait must yield to the other episodes
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -286,22 +305,8 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     return outcome
 
 
-async def _paid(task: Task, setup: Setup) -> Trajectory:
-    """The episode's rollout, between the purse's two ends."""
-    whole = False
-    if setup.purse is not None:
-        setup.purse.begin()
-    try:
-        trajectory = await rollout(task, setup)
-        whole = trajectory.ended != "failed"
-        return trajectory
-    finally:
-        if setup.purse is not None:
-            setup.purse.end(whole)
-
-
 def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error that ended the run, out of the group it came in."""
+    """Return the error that ended the run, from its exception group."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

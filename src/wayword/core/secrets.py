@@ -11,6 +11,7 @@ import json
 import os
 import re
 from functools import lru_cache
+from itertools import pairwise
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 MASK = "[redacted]"
@@ -33,10 +34,9 @@ _HARMLESS = re.compile(
 _PREFIXES = ("sk", "pk", "rk", "hf", "ghp", "gho", "glpat", "pat", "xoxb", "xoxp")
 """First word of keys as their issuers write them."""
 
-_LEAST_IN_ENVIRONMENT = 8
+_MIN_VARIABLE_LENGTH = 8
 """A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
-_LEAST = 4
-"""Characters below which a remembered word is no secret."""
+_MIN_LENGTH = 4  # characters below which a remembered word is no secret
 
 _remembered: set[str] = set()
 
@@ -47,10 +47,10 @@ def remember(secret: str) -> None:
     A short word is no secret: local servers are given keys such as ``none``, and to take that out
     of every text would break the pages and records in which it stands.
     """
-    word = len(secret) < _LEAST_IN_ENVIRONMENT and secret.isalpha()
-    if len(secret) >= _LEAST and not word:
+    is_word = len(secret) < _MIN_VARIABLE_LENGTH and secret.isalpha()
+    if len(secret) >= _MIN_LENGTH and not is_word:
         _remembered.add(secret)
-        _forms.cache_clear()
+        _secret_forms.cache_clear()
 
 
 def is_secret(name: str) -> bool:
@@ -63,19 +63,19 @@ def is_secret(name: str) -> bool:
 
 
 def environment_secrets() -> dict[str, str]:
-    """The environment's secrets by the names of their variables, read anew."""
-    _forms.cache_clear()
+    """Return the environment's secrets by the names of their variables, read again."""
+    _secret_forms.cache_clear()
     return {name: os.environ[name] for name in os.environ if is_secret(name)}  # few are read
 
 
 def redacted(text: str) -> str:
-    """The text with every known secret replaced by ``[redacted]``.
+    """Return the text with every known secret replaced by ``[redacted]``.
 
     Known are the secrets that the environment held when it was last read (at the start of a run,
     and whenever a secret is remembered) and those that were ``remember``-ed, as they are and as
     they stand inside JSON and addresses.
     """
-    for secret in _forms():
+    for secret in _secret_forms():
         if secret in text:
             text = text.replace(secret, MASK)
     return text
@@ -102,8 +102,8 @@ def hidden(name: str, value: str) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """An address without user, password, keys in its path and query values that may be secret,
-    all remembered.
+    """Return an address without user, password, keys in its path and query values that may be
+    secret, all remembered.
 
     >>> without_secrets("https://me:pass@host/v1/sk-abcd1234/chat?api-version=2&api-key=abcd1234")
     'https://[redacted]@host/v1/[redacted]/chat?api-version=2&api-key=[redacted]'
@@ -111,26 +111,19 @@ def without_secrets(address: str) -> str:
     parts = urlsplit(address)
     for secret in (parts.username, parts.password):
         remember(secret or "")
+    path = parts.path.split("/")
+    for number, (before, part) in enumerate(pairwise(["", *path])):
+        if part and (is_secret(before) or _is_key(unquote(part))):
+            remember(unquote(part))
+            path[number] = MASK
     _, at, host = parts.netloc.rpartition("@")
     query = parse_qsl(parts.query, keep_blank_values=True)
     shown = parts._replace(
         netloc=f"{MASK}@{host}" if at else host,
-        path=_path_without_keys(parts.path),
+        path="/".join(path),
         query="&".join(f"{name}={hidden(name, value)}" for name, value in query),
     )
     return urlunsplit(shown)
-
-
-def _path_without_keys(path: str) -> str:
-    shown: list[str] = []
-    before = ""
-    for part in path.split("/"):
-        secret = part != "" and (is_secret(before) or _is_key(unquote(part)))
-        if secret:
-            remember(unquote(part))
-        shown.append(MASK if secret else part)
-        before = part
-    return "/".join(shown)
 
 
 def _is_key(word: str) -> bool:
@@ -142,13 +135,12 @@ def _is_key(word: str) -> bool:
 
 
 @lru_cache(maxsize=1)  # asked for at every record and call, and reading the environment is slow
-def _forms() -> tuple[str, ...]:
+def _secret_forms() -> tuple[str, ...]:
     """Longest first, so that a secret inside another one does not leave half of it standing."""
     values = [os.environ[name] for name in os.environ if is_secret(name)]
-    every = {value for value in values if len(value) >= _LEAST_IN_ENVIRONMENT} | _remembered
-    forms = {form for secret in every for form in (secret, _in_json(secret), quote(secret, ""))}
+    known = {value for value in values if len(value) >= _MIN_VARIABLE_LENGTH} | _remembered
+    forms = set[str]()
+    for secret in known:
+        in_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+        forms |= {secret, in_json, quote(secret, "")}
     return tuple(sorted(forms, key=len, reverse=True))
-
-
-def _in_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]

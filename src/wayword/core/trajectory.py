@@ -22,7 +22,7 @@ Ending = Literal["stopped", "step_limit", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One question to a model and its answer. ``role`` says which of the agent's models it was.
+    """A request to a model and its answer. ``role`` names which of the agent's models it was.
 
     ``error`` holds the message of a call that failed for good; then there is no answer.
     """
@@ -40,13 +40,13 @@ HISTORY_DROPPED = "history_dropped"
 EXAMPLES_DROPPED = "examples_dropped"
 """``count`` solved examples were left out of the prompt, to fit a ``context``; ``left`` stayed."""
 CLAUSES = "clauses"
-"""How an agent cuts its instruction, once: the ``texts`` in order, and where each ``begins`` in the
-instruction, in characters, of which a run of white space is one; ``begins`` is empty where the
+"""An agent's split of its instruction, once: the ``texts`` in order, and where each ``begins`` in
+the instruction, in characters, of which a run of white space is one; ``begins`` is empty if the
 texts are not the instruction's own words."""
 FOLLOWED = "followed"
 """The ``number`` of the clause followed in this turn, from 1, and the numbers of those ``done``."""
 STATE = "state"
-"""What an agent stated of itself: ``place``, ``facing`` or ``heading``, ``holding``."""
+"""An agent's statement of its own state: ``place``, ``facing`` or ``heading``, ``holding``."""
 ASKED = "asked"
 """A searcher asked its model: whether the answer was ``valid``, and what was ``listed``."""
 GROUNDED = "grounded"
@@ -56,7 +56,7 @@ TURN = "turn"
 GAVE_UP = "gave_up"
 """A searcher ended without having found its target; ``why``."""
 VOTES = "votes"
-"""How many of several predictions an agent had for each choice."""
+"""Number of predictions of an agent for each choice."""
 SCENE_EXPERT = "scene_expert"
 """An agent consulted experts in this episode."""
 EXPERT_FAILED = "expert_failed"
@@ -65,7 +65,7 @@ EXPERT_FAILED = "expert_failed"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something an agent wants seen: history dropped to fit, an expert that gave up, a state.
+    """An agent's remark for the record: dropped history, an expert that gave up, a state.
 
     ``kind`` is one of the names above, or the agent's own.
     """
@@ -76,9 +76,9 @@ class Note:
 
 @dataclass(slots=True)
 class Step:
-    """One turn of one actor. ``pose`` is its true place and heading afterwards.
+    """A turn of one actor. ``pose`` is its true place and heading afterwards.
 
-    ``percept`` is what the agent read of its surroundings from a perceiver in this turn, None where
+    ``percept`` is what the agent read of its surroundings from a perceiver in this turn, None if
     it read nothing: the observation of an indoor world, say, has no words for what is around.
     """
 
@@ -95,10 +95,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What agents are told of a trial that is over, before they may ask for another.
+    """Feedback on a finished trial, before agents may ask for another.
 
     ``trial`` counts from 0, and there may be ``trials`` of them. ``succeeded`` is the one bit that
-    a judge gives away, None where none is asked. ``steps`` are the turns of all actors.
+    a judge gives away, None if none is asked. ``steps`` are the turns of all actors.
     """
 
     trial: int
@@ -119,7 +119,7 @@ class Trajectory:
     finished: a resumed run tries it again).
 
     An episode may have taken several trials. This is the last one, which counts; ``earlier`` holds
-    those before it, the first one first, each whole. ``verdict`` is what agents were told at a
+    those before it, the first one first, each whole. ``verdict`` is the feedback to agents at a
     trial's end, and ``closing_calls`` and ``closing_notes`` are those they then made: reflections.
     ``seconds`` are those of the whole episode, and in an earlier trial its own.
     """
@@ -139,19 +139,19 @@ class Trajectory:
     closing_notes: list[Note] = field(default_factory=list)
 
     def of(self, actor: str) -> Iterator[Step]:
-        """The steps of one actor."""
+        """Return the steps of one actor."""
         return (step for step in self.steps if step.actor == actor)
 
     def actions(self, actor: str) -> list[Action]:
-        """The actions the actor carried out, rejections left out."""
+        """Return the actions the actor carried out, rejections left out."""
         return [s.decision.action for s in self.of(actor) if isinstance(s.decision, Decision)]
 
     def visited(self, actor: str) -> list[Mapping[str, Json]]:
-        """The actor's places, the start included, one entry a step."""
+        """Return the actor's places, the start included, one entry a step."""
         return [self.start[actor], *(step.pose for step in self.of(actor))]
 
     def calls(self) -> Iterator[ModelCall]:
-        """Every model call of every trial, in order."""
+        """Return every model call of every trial, in order."""
         for trial in self.trials():
             yield from trial.opening_calls
             for step in trial.steps:
@@ -159,7 +159,7 @@ class Trajectory:
             yield from trial.closing_calls
 
     def notes(self) -> Iterator[Note]:
-        """Every note of every trial, in order."""
+        """Return every note of every trial, in order."""
         for trial in self.trials():
             yield from trial.opening_notes
             for step in trial.steps:
@@ -167,12 +167,12 @@ class Trajectory:
             yield from trial.closing_notes
 
     def noted(self, kind: str) -> list[Mapping[str, Json]]:
-        """The details of every note of that kind, in order."""
+        """Return the details of every note of that kind, in order."""
         return [note.details for note in self.notes() if note.kind == kind]
 
     def _repr_html_(self) -> str:
-        return registry.displayed(self)
+        return registry.render_html(self)
 
     def trials(self) -> tuple[Trajectory, ...]:
-        """Every trial in order, the last one being this."""
+        """Return every trial in order, the last one being this."""
         return (*self.earlier, self)

@@ -4,7 +4,7 @@ A world is deterministic for an episode. It steps one actor at a time, so one ac
 are the same loop. Headings are degrees clockwise from north (+y) in [0, 360); relative angles
 lie in (-180, 180], right positive; elevations are degrees, up positive; lengths are metres.
 
-A family is declared once, beside its world, and its observations carry it. Its verbalizer, scorer
+A family is declared once, next to its world, and its observations carry it. Its verbalizer, scorer
 and map are found by its name in the parallel folders (``verbalize/indoor.py``,
 ``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the tree brings its own.
 """
@@ -25,7 +25,7 @@ FamilyPart = Literal["verbalizer", "scorer", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What a kind of world is called, and which metric says that an episode was solved.
+    """A kind of world: its name, and the metric that says that an episode was solved.
 
     >>> Family("lift", success="sr").name
     'lift'
@@ -46,18 +46,18 @@ class Family:
     map: Any = None
 
     def part(self, kind: FamilyPart) -> Any:
-        """The family's own part, else the one of its name in the tree, else None."""
-        own = getattr(self, kind)
-        if own is not None:
-            return own
+        """Return the family's own part, else the one of its name in the tree, else None."""
+        part = getattr(self, kind)
+        if part is not None:
+            return part
         return registry.load(kind, self.name) if self.name in registry.names(kind) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an actor perceives now. Each world has its own subclass, with units in its docstring.
+    """An actor's current percept. Each world has its own subclass, with units in its docstring.
 
-    ``family`` is that of the world; None where nothing is known of it.
+    ``family`` is that of the world; None if nothing is known of it.
     """
 
     family: ClassVar[Family | None] = None
@@ -65,7 +65,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What came of a decision.
+    """Outcome of a decision.
 
     ``status`` is a short code of the world's own (``"ok"``, ``"blocked"``, ``"too_far"`` …) or
     ``"rejected"`` where the answer was no action at all; ``verbalize`` turns it into words.
@@ -104,11 +104,11 @@ class World(ABC):
 
     @abstractmethod
     def observe(self, actor: str) -> Observation:
-        """The actor's observation. Changes nothing."""
+        """Return the actor's observation. Changes nothing."""
 
     @abstractmethod
     def action_space(self, actor: str) -> ActionSpace:
-        """The actions that are legal for the actor now."""
+        """Return the actions that are legal for the actor now."""
 
     @abstractmethod
     def step(self, actor: str, action: Action) -> Feedback:
@@ -119,9 +119,9 @@ class World(ABC):
         """True if the actor has stopped."""
 
     def pose(self, actor: str) -> Mapping[str, Json]:
-        """The actor's true place and heading, small: recorded after every step."""
+        """Return the actor's true place and heading, small: recorded after every step."""
         return {}
 
     def state(self) -> Mapping[str, Json]:
-        """The complete true state: recorded once, when the episode ends."""
+        """Return the complete true state: recorded once, when the episode ends."""
         return {}

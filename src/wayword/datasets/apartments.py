@@ -1,20 +1,21 @@
-"""Apartments: find a freely described thing in a generated home. No data needed."""
+"""Apartments: find a freely described object in a generated home. No data needed."""
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from random import Random
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point, way_length
+from wayword.core.geometry import Point, path_length
 from wayword.core.world import Family
-from wayword.datasets.procedural.homes.episodes import home_of
-from wayword.datasets.procedural.homes.home import FEWEST, MOST, home_name
+from wayword.datasets.procedural.homes.episodes import cached_home
+from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
@@ -27,46 +28,47 @@ from wayword.worlds.objectnav.world import (
     places_to_see,
 )
 
-# Free descriptions of small things, unique within a home: "cat-shaped mug".
+# Free descriptions of small objects, unique within a home: "cat-shaped mug".
 
-LOOKS = (
+APPEARANCES = (
     *("cat-shaped", "striped", "olive-colored", "chipped", "polka-dot", "bright red", "tiny"),
     *("old-fashioned", "hand-painted", "sky-blue", "scratched", "glittering", "checked"),
     *("flower-patterned", "dark green", "worn-out", "golden", "star-shaped", "mustard-yellow"),
     *("half-used", "brand-new", "marbled", "engraved", "neon-pink", "dusty", "wooden"),
 )
-"""What tells a thing from others of its type. Any of them may be said of any type: an agent cannot
-know the target by its description alone, and has to look."""
+"""Looks that distinguish objects of a type. Any may go with any type: an agent cannot know
+the target by its description alone, and has to look."""
 
 
-def describe(rng: random.Random, things: Iterable[HouseObject]) -> dict[str, str]:
+def describe_objects(rng: Random, objects: Iterable[HouseObject]) -> dict[str, str]:
     """Id -> description, for everything that can be carried: a look and the type, no two alike."""
-    looks: dict[str, list[str]] = {}
-    told: dict[str, str] = {}
-    for thing in things:
-        if "pickupable" not in thing.affordances:
+    unused_by_type: dict[str, list[str]] = {}
+    descriptions: dict[str, str] = {}
+    for item in objects:
+        if "pickupable" not in item.affordances:
             continue
-        left = looks.setdefault(thing.type, [])
-        if not left:
-            left += rng.sample(LOOKS, len(LOOKS))
-        told[thing.id] = f"{left.pop()} {thing.type.replace('_', ' ')}"
-    return told
+        unused_looks = unused_by_type.setdefault(item.type, [])
+        if not unused_looks:
+            unused_looks += rng.sample(APPEARANCES, len(APPEARANCES))
+        descriptions[item.id] = f"{unused_looks.pop()} {item.type.replace('_', ' ')}"
+    return descriptions
 
 
-WITHIN = 1.0
+GOAL_RADIUS = 1.0
 """Metres from the target at which one must stop, as in RoboTHOR."""
-NEAREST = 2.0
-"""The shortest way to the target is at least this long, metres."""
-TRIES = 60
+SHORTEST_PATH = 2.0
+"""The shortest path to the target is at least this long, metres."""
+DRAW_ATTEMPTS = 60  # draws of target and start before an arrangement counts as empty
 ARRANGEMENTS = 4
-"""Ways in which the things of a home may lie about; episodes take them in turn."""
+"""Arrangements of the objects of a home; episodes take them in turn."""
 
 
 @dataclass(frozen=True)
 class ApartmentsSettings:
     """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
 
-    ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's.
+    ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's. ``length``: the metres of
+    every shortest path, to an eighth, 2 to 32; 0: as drawn. Homes must be large enough for it.
     """
 
     homes: int = 20
@@ -75,18 +77,21 @@ class ApartmentsSettings:
     rooms: int = 5
     field_of_view: float = 80.0
     depth: float = 5.0
+    length: int = 0
 
     def __post_init__(self) -> None:
         if self.homes < 1 or self.episodes < 1:
             raise UsageError("apartments: homes and episodes must be at least 1")
-        if not FEWEST <= self.rooms <= MOST:
-            raise UsageError(f"apartments: rooms={self.rooms} must lie in {FEWEST} to {MOST}")
+        if not MIN_ROOMS <= self.rooms <= MAX_ROOMS:
+            raise UsageError(f"apartments: rooms={self.rooms} must be {MIN_ROOMS} to {MAX_ROOMS}")
         if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
-            raise UsageError("apartments: field_of_view lies in 10 to 180, depth in 0.5 to 50")
+            raise UsageError("apartments: field_of_view must be 10 to 180, depth 0.5 to 50")
+        if self.length and not 2 <= self.length <= 32:
+            raise UsageError(f"apartments: length={self.length} must be 2 to 32, or 0")
 
     @property
     def camera(self) -> Camera:
-        """Everybody's camera."""
+        """The camera that every agent gets."""
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
@@ -98,7 +103,7 @@ class Apartments(SolvableSearches):
         >>> task.episode.instruction == f"Find the {task.episode.extra['target']}."
         True
 
-    Everything that can be carried has a look of its own, so that a description fits one thing
+    Everything that can be carried has a look of its own, so that a description fits one object
     alone, and others of its type share its name. All doors are open; the target lies in the open,
     and its nearest point of view is at least 2 m away. ``shortest`` is this world's own shortest
     way to a place within 1 m with the target in sight. Test and train homes come from different
@@ -109,6 +114,7 @@ class Apartments(SolvableSearches):
     family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 500
+    slack: ClassVar[int] = 10
     settings: ApartmentsSettings
 
     @property
@@ -119,69 +125,75 @@ class Apartments(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A home with things lying about, worked out once."""
-        return _place(scene)
+        """A home with its small objects, computed once."""
+        return _build_scene(scene)
 
     def _task(self, number: int) -> Task:
         settings = self.settings
         home = home_name(self.split, settings.seed, settings.rooms, number % settings.homes)
         turn = number // settings.homes
-        return _task(f"{home}/{turn % ARRANGEMENTS}", turn, settings.camera)
+        task = _task(f"{home}/{turn % ARRANGEMENTS}", turn, settings.camera, settings.length)
+        episode = replace(task.episode, extra={**task.episode.extra, **self.budget()})
+        return Task(episode, task.reference)
 
 
 @lru_cache(maxsize=64)
-def _place(scene: str) -> SimulatedScene:
+def _build_scene(scene: str) -> SimulatedScene:
     """The home and arrangement that a scene's name says, every door open."""
-    home = home_of(scene.rpartition("/")[0])
-    rng = random.Random(f"lost_things/{scene}")
-    made = arrange(rng, home).scene()
-    doors = tuple(replace(door, open=True) for door in made.doors)
-    made = replace(made, name=scene, doors=doors)
-    return SimulatedScene(made, describe(rng, made.objects))
+    home = cached_home(scene.rpartition("/")[0])
+    rng = Random(f"lost_things/{scene}")
+    home_scene = arrange(rng, home).scene()
+    doors = tuple(replace(door, open=True) for door in home_scene.doors)
+    home_scene = replace(home_scene, name=scene, doors=doors)
+    return SimulatedScene(home_scene, describe_objects(rng, home_scene.objects))
 
 
 @lru_cache(maxsize=512)
-def _task(scene: str, turn: int, camera: Camera) -> Task:
-    """The episode of that number in a home: the first of some random ones that is not too easy."""
-    place = _place(scene)
-    starts = home_of(scene.rpartition("/")[0]).starts
-    seen = {thing.id for thing in place.surfaces.things}
-    things = [one for one in place.words if one in seen]
-    for attempt in range(TRIES):
-        rng = random.Random(f"lost_things/{scene}/{turn}/{attempt}")
-        target, start = rng.choice(things), rng.choice(starts)
-        if not place.ground.at(*start):
-            continue
-        way = place.ground.way(start, places_to_see(place, camera, (target,), WITHIN))
-        if way is not None and way_length(way) >= NEAREST:
-            name, heading = f"{scene.replace('/', '_')}_{turn}", 30.0 * rng.randrange(12)
-            corners = [(round(x, 3), round(y, 3)) for x, y in way]
-            length = round(way_length(way), 4)
-            return search_task(
-                place, name, scene, place.words[target], [target], way[0], heading, corners, length
-            )
-    raise UsageError(f"{scene} has nothing to look for; take another seed")
+def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
+    """The episode of that number in a home: the first of some random ones that is not too easy, or
+    whose shortest path has the ``length``."""
+    place = _build_scene(scene)
+    starts = cached_home(scene.rpartition("/")[0]).starts
+    visible = {each.id for each in place.surfaces.objects}
+    candidates = [one for one in place.words if one in visible]
+    low, high = (length * 7 / 8, length * 9 / 8) if length else (SHORTEST_PATH, math.inf)
+    at = {each.id: (each.x, each.y) for each in place.surfaces.objects}
+    suffix = f"/l{length}" if length else ""
+    for attempt in range(10 * DRAW_ATTEMPTS if length else DRAW_ATTEMPTS):
+        rng = Random(f"lost_things/{scene}/{turn}/{attempt}{suffix}")
+        target, start = rng.choice(candidates), rng.choice(starts)
+        if not place.ground.at(*start) or math.dist(start, at[target]) > high + GOAL_RADIUS + 1.0:
+            continue  # a metre for half of the object that it may be measured across
+        path = place.ground.path(start, places_to_see(place, camera, (target,), GOAL_RADIUS))
+        if path is not None and low <= path_length(path) <= high:
+            name = f"{scene.replace('/', '_')}{suffix.replace('/', '_')}_{turn}"
+            heading = 30.0 * rng.randrange(12)
+            corners = [(round(x, 3), round(y, 3)) for x, y in path]
+            words = place.words[target]
+            return search_task(place, name, words, [target], heading, path, corners)
+    raise UsageError(
+        f"{scene} has no target that is {low:g} m or more away; set another dataset.seed or more "
+        "dataset.rooms"
+    )
 
 
 def search_task(
     place: SimulatedScene,
     name: str,
-    scene: str,
     words: str,
     targets: Sequence[str],
-    start: Point,
     heading: float,
+    path: Sequence[Point],
     corners: Sequence[Point],
-    length: float,
 ) -> Task:
-    """A search for any of some objects, from a place and heading, along the shortest way."""
-    there = [o for o in place.surfaces.things if o.id in targets]
-    at = {"x": start[0], "y": start[1], "heading": heading}
-    extra: Extra = {"target": words, "kind": there[0].type.replace("_", " ")}
-    episode = Episode(name, f"Find the {words}.", scene, at, extra=extra)
-    middles = tuple((o.x, o.y) for o in there)
-    ids = frozenset(targets)
-    return Task(episode, ObjectNavReference(name, ids, tuple(corners), length, WITHIN, middles))
+    """A search for any of ``targets``; ``corners`` is the shortest path that the task stores."""
+    matches = [o for o in place.surfaces.objects if o.id in targets]
+    start_pose = {"x": path[0][0], "y": path[0][1], "heading": heading}
+    extra: Extra = {"target": words, "kind": matches[0].type.replace("_", " ")}
+    episode = Episode(name, f"Find the {words}.", place.scene.name, start_pose, extra=extra)
+    ids, length = frozenset(targets), round(path_length(path), 4)
+    points = tuple((o.x, o.y) for o in matches)
+    return Task(episode, ObjectNavReference(name, ids, tuple(corners), length, GOAL_RADIUS, points))
 
 
 dataset = Apartments

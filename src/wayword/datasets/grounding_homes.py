@@ -1,174 +1,107 @@
-"""Instruction grounding in generated homes: one short instruction, in a house of many things."""
+"""Instruction grounding in generated homes: one short instruction, in a house of many objects."""
 
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
+from random import Random
 from typing import ClassVar
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError, suggest
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import (
-    NO_GOAL,
-    PLACE,
-    a,
+    NEVER_GOALS,
+    PICK_AND_PLACE,
     draw_chore,
     preposition,
-    spoken,
-)
-from wayword.datasets.procedural.homes.episodes import (
-    EpisodeSource,
-    Generated,
-    HomesSettings,
-    SourcedTasks,
-    named,
-    start_in,
+    spoken_name,
 )
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table
-from wayword.worlds.household.goals import (
-    Beside,
-    GoalCondition,
-    Has,
-    Held,
-    HouseholdReference,
-    Inside,
-    Near,
-)
-from wayword.worlds.household.scene import Point
+from wayword.datasets.procedural.tables import Table, with_article
+from wayword.worlds.household import goals
 
 # Single instructions grounded in a home: go to, pick up, open, put on, put next to.
 #
 # BabyAI's kinds of instructions (Chevalier-Boisvert et al. 2019, section 3.2) for houses, where
-# things are told apart by their type, not by a colour.
+# objects are distinguished by their type, not by a colour.
 
-GO_TO, PICK_UP, OPEN, PUT_ON, PUT_NEXT_TO = KINDS = (
-    "go_to",
-    "pick_up",
-    "open",
-    "put_on",
-    "put_next_to",
-)
+KINDS = ("go_to", "pick_up", "open", "put_on", "put_next_to")
+GO_TO, PICK_UP, OPEN, PUT_ON, PUT_NEXT_TO = KINDS
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "grounding")
 """Kind of instruction -> its wordings."""
-BUILT_IN = frozenset(("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer"))
-"""Parts of furniture, which nobody is sent to for their own sake."""
-FAR = 3.5
-"""Metres from all things of the type that one is sent to, at the start."""
+BUILT_IN_TYPES = frozenset(("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer"))
+"""Parts of furniture, which are no goals for their own sake."""
+FAR_M = 3.5
+"""Metres from the start to every object of the type that the instruction names."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroundingOrder:
-    """An instruction: its words, its goals, and what it is about (ids)."""
+def draw_goal(
+    rng: Random, draft: Arrangement, kind: str
+) -> tuple[goals.GoalCondition, str, str] | None:
+    """The goal of an instruction of that kind, and the types it names (the second may be empty).
 
-    text: str
-    goals: tuple[GoalCondition, ...]
-    things: tuple[str, ...]
-
-
-def draw_order(rng: random.Random, made: Arrangement, kind: str) -> GroundingOrder | None:
-    """An instruction of that kind, or None where the home has nothing for it this time."""
-    return _DRAW[kind](rng, made)
-
-
-def _go_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
-    types = sorted({o.type for o in made.objects.values()} - BUILT_IN)
-    kind = rng.choice(types)
-    things = made.ids(kind)
-    return GroundingOrder(_say(rng, made, GO_TO, kind), (Near(things),), things)
-
-
-def _pick_up(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
-    kind = rng.choice([t for t in OBJECTS if made.of(t)])
-    things = made.ids(kind)
-    return GroundingOrder(_say(rng, made, PICK_UP, kind), (Held(things),), things)
-
-
-def _open(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
-    shut = {o.type for o in made.objects.values() if "openable" in o.affordances}
-    types = sorted(t for t in shut if not any(o.open for o in made.of(t)))
-    if not types:
-        return None
-    kind = rng.choice(types)
-    things = made.ids(kind)
-    return GroundingOrder(_say(rng, made, OPEN, kind), (Has(things, (("open", True),)),), things)
-
-
-def _put_on(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
-    chore = draw_chore(rng, made, PLACE)
-    if chore is None or chore.sliced:
-        return None
-    things, places = made.ids(chore.thing), made.ids(chore.receptacle)
-    text = _say(rng, made, PUT_ON, chore.thing, chore.receptacle)
-    return GroundingOrder(text, (Inside(things, places),), things)
-
-
-def _put_next_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
-    pairs = [(t, o) for t in OBJECTS for o in OBJECTS if t != o and made.of(t) and made.of(o)]
+    None if the home has nothing for it in this draw.
+    """
+    if kind == GO_TO:
+        target = rng.choice(sorted({o.type for o in draft.objects.values()} - BUILT_IN_TYPES))
+        return goals.Near(draft.ids(target)), target, ""
+    if kind == PICK_UP:
+        target = rng.choice([t for t in OBJECTS if draft.of(t)])
+        return goals.Held(draft.ids(target)), target, ""
+    if kind == OPEN:
+        openable = {o.type for o in draft.objects.values() if "openable" in o.affordances}
+        closed_types = sorted(t for t in openable if not any(o.open for o in draft.of(t)))
+        if not closed_types:
+            return None
+        target = rng.choice(closed_types)
+        return goals.Has(draft.ids(target), (("open", True),)), target, ""
+    if kind == PUT_ON:
+        chore = draw_chore(rng, draft, PICK_AND_PLACE)
+        if chore is None or chore.sliced:
+            return None
+        objects, places = draft.ids(chore.target), draft.ids(chore.receptacle)
+        return goals.Inside(objects, places), chore.target, chore.receptacle
+    pairs = [*permutations((t for t in OBJECTS if draft.of(t)), 2)]
     rng.shuffle(pairs)
-    for thing, other in pairs:
-        if _goes_beside(made, thing, other):
-            things = made.ids(thing)
-            text = _say(rng, made, PUT_NEXT_TO, thing, other)
-            return GroundingOrder(text, (Beside(things, made.ids(other)),), things)
-    return None
+    pair = next((pair for pair in pairs if _can_go_next_to(draft, *pair)), None)
+    return (goals.Beside(draft.ids(pair[0]), draft.ids(pair[1])), *pair) if pair else None
 
 
-_DRAW: dict[str, Callable[[random.Random, Arrangement], GroundingOrder | None]] = {
-    GO_TO: _go_to,
-    PICK_UP: _pick_up,
-    OPEN: _open,
-    PUT_ON: _put_on,
-    PUT_NEXT_TO: _put_next_to,
-}
-
-
-def _goes_beside(made: Arrangement, thing: str, other: str) -> bool:
-    """Whether such a thing may lie wherever one of the others does, and none does yet."""
-    under = [made.objects[o.parent] for o in made.of(other)]
-    there = {o.parent for o in made.of(thing)}
+def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
+    """True if such an object may be put wherever one of the others does, and none does yet."""
+    holders = [draft.objects[o.parent] for o in draft.of(other)]
+    taken = {o.parent for o in draft.of(target)}
     return all(
-        place.id not in there
-        and place.type in OBJECTS[thing].places
-        and place.type not in NO_GOAL
-        and made.space(place) >= 1
-        for place in under
+        place.id not in taken
+        and place.type in OBJECTS[target].places
+        and place.type not in NEVER_GOALS
+        and draft.free_slots(place) >= 1
+        for place in holders
     )
 
 
-def _say(rng: random.Random, made: Arrangement, order: str, thing: str, other: str = "") -> str:
-    return rng.choice(SENTENCES[order]).format(
-        thing=_called(made, thing),
-        other=_called(made, other) if other else "",
-        on=preposition(other),
-    )
-
-
-def _called(made: Arrangement, kind: str) -> str:
+def _noun_phrase(draft: Arrangement, kind: str) -> str:
     """``the fridge`` where there is one, ``a mug`` where there are several."""
-    return f"the {spoken(kind)}" if len(made.of(kind)) == 1 else a(spoken(kind))
-
-
-TRIES = 80
+    return (
+        f"the {spoken_name(kind)}" if len(draft.of(kind)) == 1 else with_article(spoken_name(kind))
+    )
 
 
 @dataclass(frozen=True)
-class GroundingHomesSettings(HomesSettings):
+class GroundingHomesSettings(homes.HomesSettings):
     """``kind`` limits the instructions to one: go_to, pick_up, open, put_on, put_next_to."""
 
     kind: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind and self.kind not in KINDS:
-            told = suggest(self.kind, list(KINDS))
-            raise UsageError(f"grounding_homes: no kind {self.kind!r}; {told}")
+        homes.check_kind(self.kind, KINDS)
 
 
-class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
+class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
     """BabyAI's kinds of instructions in generated homes: "put a mug next to the laptop".
 
         >>> homes = GroundingHomes(settings=GroundingHomes.Settings(homes=1, episodes=5))
@@ -184,31 +117,33 @@ class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
     Settings: ClassVar[type[GroundingHomesSettings]] = GroundingHomesSettings
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> EpisodeSource:
+    def source(self, split: str) -> homes.EpisodeSource:
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        return Generated(split, self.settings, _draw, kinds, "{scene}/grounding")
+        return homes.Generated(split, self.settings, _draw, kinds, "{scene}/grounding")
 
 
-def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
-    """An instruction of the kind that the arrangement names."""
-    kind, scene = arrangement.partition("/")[0], made.home.name
-    order = draw_order(rng, made, kind)
-    places = _starts(made, order) if order else []
-    if not order or not places:
+def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
+    """A task of the arrangement's kind, started away from the objects that it names."""
+    kind, scene = code.partition("/")[0], draft.home.name
+    drawn_goal = draw_goal(rng, draft, kind)
+    if drawn_goal is None:
         return None
-    name, start = named(scene, arrangement), start_in(rng, made.home, arrangement, places)
-    reference = HouseholdReference(name, kind, order.goals)
-    return Task(Episode(name, order.text, scene, start), reference)
-
-
-def _starts(made: Arrangement, order: GroundingOrder) -> list[Point]:
-    """Where to start so that nothing asked for is near."""
-    things = [made.objects[name] for name in order.things]
-    return [
-        at
-        for at in made.home.starts
-        if all(math.dist(at, (thing.x, thing.y)) > FAR for thing in things)
+    goal, target, other = drawn_goal
+    text = rng.choice(SENTENCES[kind]).format(
+        thing=_noun_phrase(draft, target),
+        other=_noun_phrase(draft, other) if other else "",
+        on=preposition(other),
+    )
+    starts = [
+        point
+        for point in draft.home.starts
+        if all(math.dist(point, (item.x, item.y)) > FAR_M for item in draft.of(target))
     ]
+    if not starts:
+        return None
+    name = homes.episode_id(scene, code)
+    start = homes.draw_start(rng, draft.home, code, starts)
+    return Task(Episode(name, text, scene, start), goals.HouseholdReference(name, kind, (goal,)))
 
 
 dataset = GroundingHomes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
@@ -17,22 +17,28 @@ from wayword.core.perceiver import Percept
 from wayword.core.world import Family
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.routes import Route, Stretch, find_routes, turn_word
-from wayword.datasets.procedural.houses.views import capital, percept
+from wayword.datasets.procedural.houses.routes import (
+    Route,
+    Stretch,
+    find_routes,
+    find_tours,
+    turn_word,
+)
+from wayword.datasets.procedural.houses.views import capitalized, percept
 from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
 
-WORDINGS = 3
+WORDINGS = 3  # instructions of a path, as R2R has
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
-    """How talkative a wording is: chances of optional parts, and how clauses are joined.
+class _Style:
+    """The style of a wording: chances of optional parts, and how clauses are joined.
 
     A ``terse`` one names no room that one is in, and drops an adjective that nothing hangs on.
     """
@@ -41,106 +47,90 @@ class _Manner:
     side: float
     straight: float
     opening: float
-    joints: tuple[str, ...]
+    joiners: tuple[str, ...]
     terse: bool
 
 
-MANNERS = (
-    _Manner(0.2, 0.0, 0.0, 0.0, (". ", ", then "), terse=True),
-    _Manner(0.5, 0.5, 0.3, 0.0, (". ", ". Then ", ", and then "), terse=False),
-    _Manner(0.7, 0.7, 0.5, 0.7, (". ", ". After that, ", ". Next, "), terse=False),
+STYLES = (
+    _Style(0.2, 0.0, 0.0, 0.0, (". ", ", then "), terse=True),
+    _Style(0.5, 0.5, 0.3, 0.0, (". ", ". Then ", ", and then "), terse=False),
+    _Style(0.7, 0.7, 0.5, 0.7, (". ", ". After that, ", ". Next, "), terse=False),
 )
 
 
-def instruct(house: GeneratedHouse, route: Route, wording: int) -> str:
-    """The instruction of a route in one of ``WORDINGS`` manners."""
-    return told(house, route, wording)[0]
-
-
-def told(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, tuple[int, ...]]:
-    """The instruction, and the character at which the words of each stretch begin."""
-    rng = random.Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
-    manner = MANNERS[wording]
-    last = len(route.stretches) - 1
-    text, begins = "", []
+def write_instruction(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, list[int]]:
+    """The instruction of a route in one of ``WORDINGS`` manners, and the character at which the
+    words of each stretch begin."""
+    rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
+    style, last_number = STYLES[wording], len(route.stretches) - 1
+    text, clause_starts = "", []
     for number, stretch in enumerate(route.stretches):
-        clause = _clause(rng, house, stretch, manner, ends=number == last)
-        joint = rng.choice(manner.joints) if number else ""
-        starts = not text or joint == ". "
-        begins.append(len(text) + len(joint))
-        text += joint + (capital(clause) if starts else clause)
-    opening = rng.choice(WORDS["openings"]) if rng.random() < manner.opening else ""
+        clause = _write_clause(rng, house, stretch, style, is_last=number == last_number)
+        joiner = rng.choice(style.joiners) if number else ""
+        clause_starts.append(len(text) + len(joiner))
+        text += joiner + (capitalized(clause) if joiner in ("", ". ") else clause)
+    opening = rng.choice(WORDS["openings"]) if rng.random() < style.opening else ""
     opening = opening.format(room=house.room_name(route.stretches[0].room))
-    return opening + text + ".", tuple(len(opening) + begin for begin in begins)
+    return opening + text + ".", [len(opening) + begin for begin in clause_starts]
 
 
-def _clause(
-    rng: random.Random, house: GeneratedHouse, stretch: Stretch, manner: _Manner, *, ends: bool
+def _write_clause(
+    rng: Random, house: GeneratedHouse, stretch: Stretch, style: _Style, *, is_last: bool
 ) -> str:
-    parts = []
+    parts, room = [], house.room_name(stretch.room)
     turn = turn_word(stretch.angle)
-    bare = stretch.door is None and stretch.thing is None
-    if turn != "straight" or bare or rng.random() < manner.straight:
+    has_no_target = stretch.door is None and stretch.piece is None
+    if turn != "straight" or has_no_target or rng.random() < style.straight:
         parts.append(rng.choice(TURNS[turn]))
-    if stretch.past and rng.random() < manner.past:
+    if stretch.past and rng.random() < style.past:
         number, side = stretch.past
-        told = f" on your {side}" if rng.random() < manner.side else ""
+        side_phrase = f" on your {side}" if rng.random() < style.side else ""
         verb = rng.choice(("walk past", "go past", "pass"))
-        parts.append(f"{verb} the {_name(house, number, manner)}{told}")
-    names = {
-        "room": house.room_name(stretch.room),
-        "to": house.room_name(stretch.to) if stretch.to is not None else "",
-        "thing": _name(house, stretch.thing, manner) if stretch.thing is not None else "",
-    }
-    parts.append(rng.choice(_target(stretch, names["room"], manner, ends=ends)).format(**names))
-    if len(parts) == 1:
-        return parts[0]
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+        parts.append(f"{verb} the {_furniture_name(house, number, style)}{side_phrase}")
+    if stretch.piece is not None:
+        kind = "finish" if is_last else "reach"
+    elif stretch.door is None:
+        kind = "step"
+    elif is_last or style.terse:
+        kind = "finish_door" if is_last else "enter"
+    else:
+        kind = "leave" if stretch.start == 0 else "along" if room == HALLWAY else "cross"
+    target = rng.choice(WORDS[kind]).format(
+        room=room,
+        to=house.room_name(stretch.to) if stretch.to is not None else "",
+        thing=_furniture_name(house, stretch.piece, style) if stretch.piece is not None else "",
+    )
+    return " and ".join([", ".join(parts), target] if parts else [target])
 
 
-def _target(stretch: Stretch, room: str, manner: _Manner, *, ends: bool) -> tuple[str, ...]:
-    if stretch.door is not None:
-        if ends:
-            return WORDS["finish_door"]
-        if manner.terse:
-            return WORDS["enter"]
-        return (
-            WORDS["leave"]
-            if stretch.start == 0
-            else WORDS["along"]
-            if room == HALLWAY
-            else WORDS["cross"]
-        )
-    if stretch.thing is not None:
-        return WORDS["finish" if ends else "reach"]
-    return WORDS["step"]
-
-
-def _name(house: GeneratedHouse, number: int, manner: _Manner) -> str:
+def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
     """The full name, or the kind alone where the house has one of the kind and manners allow."""
-    thing = house.things[number]
-    alone = sum(other.kind == thing.kind for other in house.things) == 1
-    return thing.kind if alone and manner.terse else thing.name
+    piece = house.furniture[number]
+    is_only_one = sum(other.kind == piece.kind for other in house.furniture) == 1
+    return piece.kind if is_only_one and style.terse else piece.name
 
 
 # The dataset itself.
 
 MOST_PATHS = 12
-KEPT = 64
-"""Houses held in memory at a time; one left out is built again, the same, when asked for."""
+CACHED = 64
+"""Houses held in memory at a time; an evicted one is rebuilt, identical, on demand."""
 
 
-LAID_OUT = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
-"""Views around a viewpoint -> directions that are told apart, and degrees across each."""
+SECTORS = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
+"""Views around a viewpoint -> directions that are distinguished, and degrees across each."""
 
 
 @dataclass(frozen=True)
 class HousesSettings:
     """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses.
 
-    ``views`` around a viewpoint, as in NavGPT's Table 2: 24 are told in eight directions of 45
+    ``views`` around a viewpoint, as in NavGPT's Table 2: 24 are described in eight directions of 45
     degrees and 36 in twelve of 30, three elevations together; 12 in twelve that overlap, 60 degrees
     each at one elevation. The houses, paths and instructions stay the same.
+
+    ``length``: the actions of every gold path, its stop included, 2 to 128; the houses stay the
+    same. Paths longer than a house is wide lead through several rooms in turn. 0: as drawn, 4 to 7.
     """
 
     houses: int = 20
@@ -148,29 +138,30 @@ class HousesSettings:
     seed: int = 0
     rooms: int = 9
     views: Literal[12, 24, 36] = 24
+    length: int = 0
 
     def __post_init__(self) -> None:
         if self.houses < 1 or self.episodes < 1:
             raise UsageError("houses: the settings houses and episodes must be at least 1")
         if not SMALLEST <= self.rooms <= LARGEST:
+            raise UsageError(f"houses: rooms={self.rooms} must be between {SMALLEST} and {LARGEST}")
+        if self.length and not 2 <= self.length <= 128:
+            raise UsageError(f"houses: length={self.length} must be 2 to 128, or 0")
+        most_episodes = self.houses * MOST_PATHS * WORDINGS
+        if self.episodes > most_episodes:
             raise UsageError(
-                f"houses: rooms={self.rooms} must lie between {SMALLEST} and {LARGEST}"
-            )
-        if self.episodes > self.houses * MOST_PATHS * WORDINGS:
-            most = self.houses * MOST_PATHS * WORDINGS
-            raise UsageError(
-                f"houses: {self.houses} houses have at most {most} episodes; "
+                f"houses: {self.houses} houses have at most {most_episodes} episodes; "
                 f"ask for fewer than {self.episodes}, or for more houses"
             )
 
 
-@dataclass(eq=False)
-class _Home:
-    """A house with what has been worked out of it so far."""
+class _CachedHouse:
+    """A house with its paths so far."""
 
-    house: GeneratedHouse
-    _source: Iterator[Route]
-    _routes: list[Route]
+    def __init__(self, scene: str, length: int) -> None:
+        self.house = build_house(scene)
+        self._source = find_tours(self.house, length - 1) if length else find_routes(self.house)
+        self._routes = list[Route]()
 
     def route(self, number: int) -> Route:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
@@ -183,25 +174,25 @@ class _Percepts(dict[str, Percept]):
     """The percepts of a house, each worded when first looked at."""
 
     def __init__(self, house: GeneratedHouse, views: int) -> None:
-        self._house, self._laid_out = house, LAID_OUT[views]
+        self._house, self._sectors = house, SECTORS[views]
 
     def __missing__(self, viewpoint: str) -> Percept:
         if viewpoint not in self._house.graph.index:
             raise KeyError(viewpoint)
-        self[viewpoint] = percept(self._house, viewpoint, *self._laid_out)
+        self[viewpoint] = percept(self._house, viewpoint, *self._sectors)
         return self[viewpoint]
 
 
 class Houses(SolvableWalks):
-    """Generated houses: rooms, doors, viewpoints, furniture, and ways to be told through them.
+    """Generated houses: rooms, doors, viewpoints, furniture, and routes described through them.
 
         >>> houses = Houses("test", None, Houses.Settings(houses=2, episodes=6))
         >>> task = houses.tasks[0]
         >>> len(houses.perceiver().perceive(task.episode.scene, task.reference.path[0]).sectors)
         8
 
-    An episode starts somewhere in a room, facing any of twelve ways, and ends in another room,
-    three to six steps on, beside a named thing or in a doorway. A path has three instructions.
+    An episode starts in a room, facing any of twelve directions, and ends in another room,
+    three to six steps on, next to a named object or in a doorway. A path has three instructions.
     The first episodes of a split lie in different houses. A scene's name says all there is to
     it, so an episode's id means the same for any number of houses and episodes. Test and train
     houses come from different streams.
@@ -220,36 +211,39 @@ class Houses(SolvableWalks):
         self, split: str = "", folder: Path | None = None, settings: HousesSettings | None = None
     ) -> None:
         super().__init__(split, folder, settings)
-        self._home = lru_cache(maxsize=KEPT)(_open)
+        length = self.settings.length
+        self._cached_house = lru_cache(maxsize=CACHED)(lambda scene: _CachedHouse(scene, length))
         views = self.settings.views
-        percepts = lru_cache(maxsize=KEPT)(lambda scene: _Percepts(self.house(scene), views))
+        percepts = lru_cache(maxsize=CACHED)(lambda scene: _Percepts(self.house(scene), views))
         name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
         self._perceiver = SymbolicPerceiver(name, percepts)
 
     @property
     def tasks(self) -> Sequence[Task]:
-        scenes = None if self.settings.houses <= KEPT else self._scene_of
+        scenes = None if self.settings.houses <= CACHED else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     def _scene_of(self, number: int) -> str:
         return self.scene(number % self.settings.houses)
 
+    def _path_and_wording(self, number: int) -> tuple[int, int]:
+        """Each path in every wording, or in one of them where all paths have a given length."""
+        turn = number // self.settings.houses
+        return (turn, number % WORDINGS) if self.settings.length else divmod(turn, WORDINGS)
+
     def _id(self, number: int) -> str:
-        path, wording = divmod(number // self.settings.houses, WORDINGS)
-        return f"{self._scene_of(number)}_{path}_{wording}"
+        path, wording = self._path_and_wording(number)
+        length = f"_l{self.settings.length}" if self.settings.length else ""
+        return f"{self._scene_of(number)}{length}_{path}_{wording}"
 
     def task(self, number: int) -> Task:
         """The task of that number, houses in turn."""
-        scene = self._scene_of(number)
-        path, wording = divmod(number // self.settings.houses, WORDINGS)
-        home = self._home(scene)
+        scene, (path, wording) = self._scene_of(number), self._path_and_wording(number)
+        home = self._cached_house(scene)
         route = home.route(path)
-        episode = Episode(
-            self._id(number),
-            instruct(home.house, route, wording),
-            scene,
-            {"viewpoint": route.path[0], "heading": route.heading},
-        )
+        text, _ = write_instruction(home.house, route, wording)
+        start = {"viewpoint": route.path[0], "heading": route.heading}
+        episode = Episode(self._id(number), text, scene, start, extra=self.budget())
         shortest = home.house.graph.distance(route.path[0], route.path[-1])
         return Task(episode, PathReference(episode.id, route.path, shortest))
 
@@ -259,23 +253,23 @@ class Houses(SolvableWalks):
 
     def house(self, scene: str) -> GeneratedHouse:
         """The house itself: plan, places, furniture."""
-        return self._home(scene).house
+        return self._cached_house(scene).house
 
     def route(self, scene: str, path: int) -> Route:
         """A path of a house, with what its instructions must say."""
-        return self._home(scene).route(path)
+        return self._cached_house(scene).route(path)
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
         """For each stretch, the character where its words begin, and the path index of its end."""
         _, path, wording = task.episode.id.rsplit("_", 2)
-        home = self._home(task.episode.scene)
+        home = self._cached_house(task.episode.scene)
         route = home.route(int(path))
-        begins = told(home.house, route, int(wording))[1]
-        return [(at, part.end) for at, part in zip(begins, route.stretches, strict=True)]
+        _, starts = write_instruction(home.house, route, int(wording))
+        return [(at, part.end) for at, part in zip(starts, route.stretches, strict=True)]
 
     def graph(self, scene: str) -> ViewpointGraph:
         """The viewpoint graph of a house; positions in metres, eyes 1.5 m above the floor."""
-        return self._home(scene).house.graph
+        return self._cached_house(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:
         return IndoorWorld(self.graph(episode.scene))
@@ -286,11 +280,6 @@ class Houses(SolvableWalks):
     def training(self) -> Training:
         source = self if self.split == "train" else Houses("train", None, self.settings)
         return Training(source, source.tasks)
-
-
-def _open(scene: str) -> _Home:
-    house = build_house(scene)
-    return _Home(house, find_routes(house), [])
 
 
 dataset = Houses

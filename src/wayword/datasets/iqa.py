@@ -1,8 +1,7 @@
 """Interactive questions: existence, contents and counts, asked in generated homes and
 in iTHOR's kitchens.
 
-A generated home is changed to fit the answer that was drawn, so that answers are as even as in the
-published questions: yes and no half and half, counts from 0 to 3 a quarter each.
+A generated home is changed to fit the answer that was drawn.
 
 Source: IQA (Gordon et al. 2018), section 4: existence, counting and spatial relationship.
 """
@@ -11,23 +10,23 @@ from __future__ import annotations
 
 import csv
 import io
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
+from random import Random
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_bytes
+from wayword.core.files import find, read_bytes, require_data
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
+from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home, surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, with_article
 from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.household.goals import AnswerReference, Ids
@@ -37,10 +36,10 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
-MOST = 3
+MOST_COUNTED = 3
 """The highest count asked for."""
 HIDDEN = 0.5
-"""Share of the things added for a yes or a count that go into something shut, where there is."""
+"""Share of the objects added for a yes or a count that go into something closed, if any is."""
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -50,284 +49,284 @@ ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HomeQuestion:
-    """A question, its right answer, and what one must look at to know it: all, or ``enough``."""
-
-    kind: str
-    text: str
-    answer: str
-    look: Ids
-    room: str
-    enough: int = 0
+Question = tuple[str, str, Ids, int]
+"""A question, its right answer, and what must be seen to know it: how many of the objects, 0 for
+all of them."""
 
 
 def draw_question(
-    rng: random.Random, made: Arrangement, kind: str, luck: float
-) -> HomeQuestion | None:
-    """A question of that type; things may be added to or taken from the home for it.
+    rng: Random, draft: Arrangement, kind: str, luck: float
+) -> tuple[str, Question] | None:
+    """A room and a question of that type; objects may be added to or taken from the home for it.
 
     ``luck`` (0 to 1, below 1) decides the answer: drawn by the caller once, so that questions
     that cannot be had do not make their answers rarer. None where the home offers none.
     """
-    places = surfaces(made.home.scene)
-    rooms = sorted({made.room(o) for o in places})
+    places = surfaces(draft.home.scene)
+    rooms = sorted({draft.room(o) for o in places})
     rng.shuffle(rooms)
     for room in rooms:
-        there = [o for o in places if made.room(o) == room]
-        question = _contains(rng, made, room, there, luck) if kind == CONTAINS else None
-        if kind != CONTAINS:
-            question = _counted(rng, made, room, there, kind, luck)
+        room_places = [o for o in places if draft.room(o) == room]
+        if kind == CONTAINS:
+            question = _draw_contains(rng, draft, room, room_places, luck)
+        else:
+            question = _draw_count(rng, draft, room, room_places, kind, luck)
         if question is not None:
-            return question
+            return room, question
     return None
 
 
-def _counted(
-    rng: random.Random,
-    made: Arrangement,
-    room: str,
-    there: list[HouseObject],
-    kind: str,
-    luck: float,
-) -> HomeQuestion | None:
+def _draw_count(
+    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], kind: str, luck: float
+) -> Question | None:
     """Existence or counting: as many of a type in a room as the answer says."""
-    types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in there) >= 2]
+    types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
     if not types:
         return None
-    thing = rng.choice(types)
+    item = rng.choice(types)
+    present = [o for o in draft.of(item) if draft.room(o) == room]
     if kind == EXISTS:
-        yes = luck < 0.5
-        present = [o for o in made.of(thing) if made.room(o) == room]
-        wanted = max(1, min(MOST, len(present))) if yes else 0
-        answer = "yes" if yes else "no"
+        count = max(1, min(MOST_COUNTED, len(present))) if luck < 0.5 else 0
+        answer = "yes" if count else "no"
     else:
-        wanted = int(luck * (MOST + 1))
-        answer = str(wanted)
-    likely = [o for o in there if o.type in OBJECTS[thing].places]
-    if not _make(rng, made, thing, room, likely, wanted):
-        return None
-    found = [o.id for o in made.of(thing) if made.room(o) == room]
-    text = _say(rng, kind, thing, room)
+        count = int(luck * (MOST_COUNTED + 1))
+        answer = str(count)
+    for each in present[count:]:
+        del draft.objects[each.id]
+    usual = [o for o in places if o.type in OBJECTS[item].places]
+    for _ in range(count - len(present)):
+        free = [o for o in usual if draft.free_slots(o) > 0]
+        if not free:
+            return None
+        (holder,) = rng.choices(free, weights=[OBJECTS[item].places[o.type] for o in free])
+        closed_places = [o for o in free if "openable" in o.affordances]
+        _add_new(
+            rng,
+            draft,
+            item,
+            rng.choice(closed_places) if closed_places and rng.random() < HIDDEN else holder,
+        )
+    matches = [o.id for o in draft.of(item) if draft.room(o) == room]
+    text = _word_question(rng, kind, item, room)
     if answer == "yes":
-        return HomeQuestion(kind, text, answer, tuple(found), room, enough=1)
-    return HomeQuestion(kind, text, answer, (*found, *(o.id for o in there)), room)
+        return text, answer, tuple(matches), 1
+    return text, answer, (*matches, *(o.id for o in places)), 0
 
 
-def _contains(
-    rng: random.Random, made: Arrangement, room: str, there: list[HouseObject], luck: float
-) -> HomeQuestion | None:
-    """Whether the only receptacle of its type in a room has such a thing in or on it."""
-    kinds = [o.type for o in there]
-    single = [o for o in there if kinds.count(o.type) == 1]
-    pairs = [(o, t) for o in single for t in OBJECTS if o.type in OBJECTS[t].places]
+def _draw_contains(
+    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], luck: float
+) -> Question | None:
+    """True or false: the only receptacle of its type in a room has such an object in or on it."""
+    types = [o.type for o in places]
+    unique = [o for o in places if types.count(o.type) == 1]
+    pairs = [(o, t) for o in unique for t in OBJECTS if o.type in OBJECTS[t].places]
     if not pairs:
         return None
-    under, thing = rng.choice(pairs)
-    for each in made.of(thing):
-        if each.parent == under.id:
-            del made.objects[each.id]
-    look = [under.id]
-    yes = luck < 0.5
-    if yes:
-        if made.space(under) < 1:
+    holder, item = rng.choice(pairs)
+    for old in draft.of(item):
+        if old.parent == holder.id:
+            del draft.objects[old.id]
+    seen_id, is_yes = holder.id, luck < 0.5
+    if is_yes:
+        if draft.free_slots(holder) < 1:
             return None
-        look = [_add(rng, made, thing, under).id]
-    text = _say(rng, CONTAINS, thing, room, under.type)
-    return HomeQuestion(CONTAINS, text, "yes" if yes else "no", tuple(look), room)
+        seen_id = _add_new(rng, draft, item, holder).id
+    text = _word_question(rng, CONTAINS, item, room, holder.type)
+    return text, "yes" if is_yes else "no", (seen_id,), 0
 
 
-def _make(
-    rng: random.Random, made: Arrangement, thing: str, room: str, likely: list[HouseObject], n: int
-) -> bool:
-    """Have exactly ``n`` of a type in a room; False where they find no place."""
-    there = [o for o in made.of(thing) if made.room(o) == room]
-    for each in there[n:]:
-        del made.objects[each.id]
-    for _ in range(n - len(there)):
-        free = [o for o in likely if made.space(o) > 0]
-        shut = [o for o in free if "openable" in o.affordances]
-        if not free:
-            return False
-        weights = [OBJECTS[thing].places[o.type] for o in free]
-        (under,) = rng.choices(free, weights=weights)
-        _add(rng, made, thing, rng.choice(shut) if shut and rng.random() < HIDDEN else under)
-    return True
-
-
-def _add(rng: random.Random, made: Arrangement, thing: str, under: HouseObject) -> HouseObject:
+def _add_new(rng: Random, draft: Arrangement, kind: str, under: HouseObject) -> HouseObject:
     number = 1
-    while f"{thing}|{number}" in made.objects:
+    while f"{kind}|{number}" in draft.objects:
         number += 1
-    return made.lay(rng, OBJECTS[thing].make(f"{thing}|{number}", thing), under)
+    return draft.place_on(rng, OBJECTS[kind].make(f"{kind}|{number}", kind), under)
 
 
-def _say(rng: random.Random, kind: str, thing: str, room: str, place: str = "") -> str:
+def _word_question(rng: Random, kind: str, item: str, room: str, place: str = "") -> str:
     words = {
-        "a thing": a(spoken(thing)),
-        "things": plural(spoken(thing)),
+        "a thing": with_article(spoken_name(item)),
+        "things": plural(spoken_name(item)),
         "room": room,
         "on": preposition(place),
-        "place": spoken(place),
+        "place": spoken_name(place),
     }
     return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
 
 
-# iTHOR's kitchens with their small things laid out anew, and questions about them.
+# iTHOR's kitchens with their small objects laid out again, and the published questions about them.
 #
-# The published answers hold for a placement that only the Unity build of that time could make
-# from a seed. So the things of a kitchen are laid where such things lie, drawn from the same
-# seed, and then as many of those asked for are added or taken away as the published answer says.
-
-# The published questions of IQUAD: what is asked about, in which kitchen, and the right answer.
-#
-# Of each line the kitchen, the type of question, what is asked for, the answer and the number that
-# seeds are kept; the sentences are this project's own.
+# The published answers hold for a placement that only the Unity build of that time could make.
+# Of each line of IQUAD's files the kitchen, the type of question, what is asked for, the answer
+# and the seed are kept.
 #
 # Source: IQA (Gordon et al. 2018); ``iqa/questions`` of the data folder.
 
 UNSEEN = ("FloorPlan1", "FloorPlan2", "FloorPlan3", "FloorPlan4", "FloorPlan5")
 """The kitchens that are kept out of training; the files ask about 6 to 30."""
-REDRAWN = "unseen_kitchens"
+UNSEEN_SET = "unseen_kitchens"
 FOLDERS = {
     "train": "train",
     "val_seen": "val/seen_scenes",
     "val_unseen": "val/unseen_scenes",
-    REDRAWN: "val/seen_scenes",
+    UNSEEN_SET: "val/seen_scenes",
 }
 """Split -> folder of its questions."""
 SPLITS = tuple(FOLDERS)
-NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
+FILE_NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
 
-THINGS = {
+ITEM_OF = {
     1: "Spoon", 2: "Potato", 3: "Fork", 4: "Plate", 5: "Egg", 6: "Tomato", 7: "Bowl",
     8: "Lettuce", 9: "Apple", 10: "Knife", 11: "Cup", 12: "Bread", 13: "Mug",
 }  # fmt: skip
 """Number of the file -> object type. What it calls a container (11) is a cup in iTHOR."""
-PLACES = {17: "GarbageCan", 18: "Microwave", 19: "Fridge", 20: "Cabinet", 21: ""}
+PLACE_OF = {17: "GarbageCan", 18: "Microwave", 19: "Fridge", 20: "Cabinet", 21: ""}
 """... and of what it may be in; 21 is the room."""
-FIELDS = ("scene_number", "seed", "answer", "object_id", "container_id")
+COLUMNS = ("scene_number", "seed", "answer", "object_id", "container_id")
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedQuestion:
-    """One published question. ``thing`` and ``place`` are object types, ``place`` empty where the
+class IquadQuestion:
+    """A published question. ``item`` and ``place`` are object types, ``place`` empty where the
     whole kitchen is meant; ``answer`` is yes, no or a number."""
 
     id: str
     kind: str
     scene: str
     seed: int
-    thing: str
+    item: str
     place: str
     answer: str
+
+    @property
+    def key(self) -> str:
+        """The seed of all that is drawn for it."""
+        return f"{self.scene}/{self.seed}/{self.kind}/{self.item}/{self.place}"
 
 
 def questions_path(folder: Path, split: str, kind: str) -> Path:
     """The file of a split and type of question. Raises ``DataError`` where it is not there."""
-    name = f"iqa/questions/{FOLDERS[split]}/data_{NAMES[kind]}/combined.csv"
+    name = f"iqa/questions/{FOLDERS[split]}/data_{FILE_NAMES[kind]}/combined.csv"
     try:
         return find(folder, name)
     except DataError:
         if split != "val_unseen":
             raise
-        remedy = f"split {REDRAWN} asks other questions in the same kitchens"
+        remedy = f"split {UNSEEN_SET} asks other questions in the same kitchens"
         raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
 
 
-def read_questions(
-    folder: Path, split: str, kinds: Sequence[str] = KINDS
-) -> list[PublishedQuestion]:
+def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> list[IquadQuestion]:
     """The questions of a split, the types taking turns, each in its file's order. Raises
     ``DataError`` naming file, line and field."""
-    tables = [_read(questions_path(folder, split, kind), split, kind) for kind in kinds]
-    return [asked for turn in zip_longest(*tables) for asked in turn if asked is not None]
+    tables = [_read_table(questions_path(folder, split, kind), split, kind) for kind in kinds]
+    return [question for turn in zip_longest(*tables) for question in turn if question is not None]
 
 
-def _read(path: Path, split: str, kind: str) -> list[PublishedQuestion]:
+def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
     try:
-        text = read_bytes(path).decode("utf-8")
+        rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8")))
     except UnicodeDecodeError as error:
-        raise DataError(path, "", f"is no text ({error})", "fetch it again") from error
-    rows = csv.reader(io.StringIO(text))
-    head = next(rows, [])
-    missing = [name for name in FIELDS if name not in head]
-    if missing:
-        raise DataError(path, f"column {missing[0]!r}", "is missing", "fetch it again")
-    at, found = [head.index(name) for name in FIELDS], []
+        raise DataError(path, "", f"is not text ({error})", "fetch it again") from error
+    header, questions = next(rows, []), []
+    for column in COLUMNS:
+        if column not in header:
+            raise DataError(path, f"column {column!r}", "is missing", "fetch it again")
+    columns = [header.index(name) for name in COLUMNS]
     for number, row in enumerate(rows):
         try:
-            scene, seed, answer, thing, place = [row[column] for column in at]
-            said = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
-            what, where = THINGS[int(thing)], PLACES[int(place)]
-            room = UNSEEN[number % len(UNSEEN)] if split == REDRAWN else f"FloorPlan{int(scene)}"
-            name = f"{split}_{kind}_{number}"
-            found.append(PublishedQuestion(name, kind, room, int(seed), what, where, said))
+            scene, seed, answer, item, place = [row[column] for column in columns]
+            answer = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
+            room = UNSEEN[number % len(UNSEEN)] if split == UNSEEN_SET else f"FloorPlan{int(scene)}"
+            name, item_type, site = (
+                f"{split}_{kind}_{number}",
+                ITEM_OF[int(item)],
+                PLACE_OF[int(place)],
+            )
+            questions.append(IquadQuestion(name, kind, room, int(seed), item_type, site, answer))
         except (IndexError, KeyError, ValueError) as error:
-            problem = f"is no question ({type(error).__name__}: {error})"
+            problem = f"is not a question ({type(error).__name__}: {error})"
             raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
-    return found
+    return questions
 
 
 KITCHEN_SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
 """As many for each type as the published ones have."""
-ONLY = frozenset(("fridge", "microwave"))
+SINGLE = frozenset(("fridge", "microwave"))
 """Of these a kitchen has one."""
-UNLISTED = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
-"""Where small things lie of which the rules of generated homes know nothing."""
-ALIKE = {"knife": "butter_knife"}
-"""Who asks for the one is not told of the other: both are knives."""
-KEPT = 64
+EXTRA_PLACES = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
+"""Places of small objects of which the rules of generated homes know nothing."""
+SIMILAR_TYPES = {"knife": "butter_knife"}
+"""Asking for the one leaves out the other: both are knives."""
+CACHED_SCENES = 64
+"""Kitchens held in memory at a time."""
 
 
 class Questions:
     """The published questions of a split, ``{split}_{kind}_{number}``, in redrawn kitchens."""
 
     def __init__(self, split: str, folder: Path | None, body: Body, kind: str = "") -> None:
-        if folder is None:
-            raise UsageError(f"iqa:{split} needs data; name its folder with --data")
-        self._folder, self._split, self._body = folder, split, body
+        self._folder = folder = require_data(folder, f"iqa:{split}")
+        self._split, self._body = split, body
         self._kinds = (kind,) if kind else KINDS
-        self._asked = read_questions(folder, split, self._kinds)
-        self._by_id = {asked.id: asked for asked in self._asked}
-        self.tasks = DrawnTasks(len(self._asked), self._task, lambda n: self._asked[n].id)
-        self._scene = lru_cache(maxsize=KEPT)(self._build)
+        self._questions = read_questions(folder, split, self._kinds)
+        self._by_id = {question.id: question for question in self._questions}
+        self.tasks = DrawnTasks(len(self._questions), self._task, lambda n: self._questions[n].id)
+        self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     @property
     def files(self) -> Mapping[str, Path]:
         paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
-        own = {str(path.relative_to(self._folder)): path for path in paths}
-        return own | ithor.files(self._folder, sorted({asked.scene for asked in self._asked}))
+        tables = {str(path.relative_to(self._folder)): path for path in paths}
+        scenes = sorted({question.scene for question in self._questions})
+        return tables | ithor.files(self._folder, scenes)
 
     def world(self, episode: Episode) -> HouseholdWorld:
         scene = self._scene(str(episode.start["arrangement"]))
         home = kitchen(self._folder, scene.name).home
-        return HouseholdWorld(scene, self._body, layout=home.layout.with_things(scene))
+        return HouseholdWorld(scene, self._body, layout=home.layout.with_scene(scene))
 
     def _task(self, number: int) -> Task:
-        """Which things there are tells the answer; where they lie is drawn with the world."""
-        asked = self._asked[number]
-        name, there = asked.id, kitchen(self._folder, asked.scene)
-        rng = random.Random(f"{_seed(asked)}/words")
-        start, words = homes.start_in(rng, there.home, name), _ask(rng, asked)
-        look, enough = _look(there, asked)
-        reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
-        return Task(Episode(name, words, asked.scene, start), reference)
+        """A question; the objects in the kitchen give the answer, the world draws their places."""
+        question = self._questions[number]
+        kind, answer = question.kind, question.answer
+        name, room = question.id, kitchen(self._folder, question.scene)
+        rng = Random(f"{question.key}/words")
+        start, item = homes.draw_start(rng, room.home, name), spoken_name(type_name(question.item))
+        place = type_name(question.place)
+        words = {
+            "a thing": with_article(item),
+            "things": plural(item),
+            "a place": with_article(spoken_name(place) or "kitchen"),
+        }
+        if place in SINGLE:
+            words["a place"] = f"the {spoken_name(place)}"
+        text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
+        present, added = _asked_ids(room, question)
+        # What must be seen to know the answer; the minimum is 0 for all of it.
+        ids_to_see, minimum = (*present, *added), 0
+        if kind == CONTAINS:
+            ids_to_see = added or tuple(o.id for o in room.places if o.type == place)
+        elif answer == "yes":
+            minimum = 1
+        else:
+            ids_to_see += tuple(o.id for o in room.places)
+        reference = AnswerReference(name, kind, answer=answer, look=ids_to_see, enough=minimum)
+        return Task(Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
         if name not in self._by_id:
             raise UsageError(f"iqa: no question {name!r} in {self._split}")
-        asked = self._by_id[name]
-        return lay_out(kitchen(self._folder, asked.scene), asked)
+        question = self._by_id[name]
+        return lay_out_kitchen(kitchen(self._folder, question.scene), question)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kitchen:
-    """``home``: a scene without its small things; episodes start on any cell of its floor.
-    ``small``: those things. ``places``: the furniture that they may be in or on."""
+    """``home``: a scene without its small objects; episodes start on any cell of its floor.
+    ``small_objects``: those objects. ``places``: the furniture that they may be in or on."""
 
     home: Home
-    small: tuple[HouseObject, ...]
+    small_objects: tuple[HouseObject, ...]
     places: tuple[HouseObject, ...]
 
 
@@ -335,106 +334,75 @@ class Kitchen:
 def kitchen(folder: Path, name: str) -> Kitchen:
     """The kitchen of that name."""
     scene = ithor.scene(folder, name)
-    small = tuple(o for o in scene.objects if "pickupable" in o.affordances)
-    fixed = tuple(o for o in scene.objects if "pickupable" not in o.affordances)
-    bare = replace(scene, objects=fixed)
-    home = Home(name, bare, Layout(bare), ithor.cells(folder, name).main)
-    return Kitchen(home, small, tuple(surfaces(bare)))
+    small_objects = tuple(o for o in scene.objects if "pickupable" in o.affordances)
+    furniture = tuple(o for o in scene.objects if "pickupable" not in o.affordances)
+    bare_scene = replace(scene, objects=furniture)
+    home = Home(name, bare_scene, Layout(bare_scene), ithor.cells(folder, name).main)
+    return Kitchen(home, small_objects, tuple(surfaces(bare_scene)))
 
 
-def lay_out(there: Kitchen, asked: PublishedQuestion) -> Scene:
-    """A kitchen with its small things at likely places, and as many of those asked for as the
+def lay_out_kitchen(room: Kitchen, question: IquadQuestion) -> Scene:
+    """A kitchen with its small objects at likely places, and as many of those asked for as the
     published answer says."""
-    rng = random.Random(f"{_seed(asked)}/things")
-    kind, place = type_name(asked.thing), type_name(asked.place)
-    made = Arrangement(there.home, {o.id: o for o in there.home.scene.objects})
-    old, new = _stock(there, asked)
-    for thing in there.small:
-        if thing.id in old or thing.type not in (kind, ALIKE.get(kind)):
-            _lay(rng, made, there.places, replace(thing, parent=""))
-    places = [o for o in there.places if o.type == place]
-    inside = {o.id for o in places}
-    for each in made.of(kind):
-        if each.parent in inside:
-            del made.objects[each.id]
-    for name in new:
-        thing, hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
+    rng = Random(f"{question.key}/things")
+    kind, place = type_name(question.item), type_name(question.place)
+    draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
+    present_ids, added_ids = _asked_ids(room, question)
+    for item in room.small_objects:
+        if item.id in present_ids or item.type not in (kind, SIMILAR_TYPES.get(kind)):
+            _lay_object(rng, draft, room.places, replace(item, parent=""))
+    places = [o for o in room.places if o.type == place]
+    asked_places = {o.id for o in places}
+    for extra in draft.of(kind):
+        if extra.parent in asked_places:
+            del draft.objects[extra.id]
+    for name in added_ids:
+        item, is_hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
         if places:
-            made.lay(rng, thing, rng.choice(places))
+            draft.place_on(rng, item, rng.choice(places))
         else:
-            _lay(rng, made, there.places, thing, hidden)
-    return made.scene()
+            _lay_object(rng, draft, room.places, item, is_hidden)
+    return draft.scene()
 
 
-def _stock(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, Ids]:
-    """Which of the things asked for the kitchen has: those of its own, and those that are added."""
-    kind = type_name(asked.thing)
-    have = tuple(o.id for o in there.small if o.type == kind)
-    if asked.kind == CONTAINS:
-        return have, (f"{kind}|1",) if asked.answer == "yes" else ()
-    wanted = int(asked.answer) if asked.kind == COUNTS else len(have) or 1
-    wanted = 0 if asked.answer == "no" else wanted
-    return have[:wanted], tuple(f"{kind}|{n}" for n in range(1, wanted - len(have) + 1))
+def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
+    """The objects of the type asked for: those of the kitchen's own, and those that are added."""
+    kind = type_name(question.item)
+    present_ids = tuple(o.id for o in room.small_objects if o.type == kind)
+    if question.kind == CONTAINS:
+        return present_ids, (f"{kind}|1",) if question.answer == "yes" else ()
+    count = int(question.answer) if question.kind == COUNTS else len(present_ids) or 1
+    count = 0 if question.answer == "no" else count
+    return present_ids[:count], tuple(f"{kind}|{n}" for n in range(1, count - len(present_ids) + 1))
 
 
-def _look(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, int]:
-    """What one must look at to know the answer, and how much of that will do (0: all of it)."""
-    old, new = _stock(there, asked)
-    if asked.kind == CONTAINS:
-        place = type_name(asked.place)
-        return new or tuple(o.id for o in there.places if o.type == place), 0
-    if asked.answer == "yes":
-        return (*old, *new), 1
-    return (*old, *new, *(o.id for o in there.places)), 0
-
-
-def _seed(asked: PublishedQuestion) -> str:
-    return f"{asked.scene}/{asked.seed}/{asked.kind}/{asked.thing}/{asked.place}"
-
-
-def _lay(
-    rng: random.Random,
-    made: Arrangement,
+def _lay_object(
+    rng: Random,
+    draft: Arrangement,
     places: Sequence[HouseObject],
-    thing: HouseObject,
-    hidden: bool = False,
+    item: HouseObject,
+    is_hidden: bool = False,
 ) -> None:
-    """A thing at one of its likely places, or at one that is shut where it is to be ``hidden``."""
-    known = OBJECTS.get(thing.type)
-    weights = known.places if known else UNLISTED
-    likely = [o for o in places if _fits(made, thing, o)]
-    if hidden:
-        likely = [o for o in likely if _shut(o)] or likely
+    """Lay an object at one of its likely places, or at a closed one if it is ``is_hidden``."""
+    rules = OBJECTS.get(item.type)
+    weights = rules.places if rules else EXTRA_PLACES
+    likely = [
+        o for o in places if (not o.accepts or item.type in o.accepts) and draft.free_slots(o) > 0
+    ]
+    if is_hidden:
+        closed_places = [o for o in likely if o.receptacle == "in" and "openable" in o.affordances]
+        likely = closed_places or likely
     likely = [o for o in likely if o.type in weights] or likely
-    (under,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
-    made.lay(rng, thing, under)
-
-
-def _fits(made: Arrangement, thing: HouseObject, under: HouseObject) -> bool:
-    takes = not under.accepts or thing.type in under.accepts
-    return takes and made.space(under) > 0
-
-
-def _shut(under: HouseObject) -> bool:
-    return under.receptacle == "in" and "openable" in under.affordances
-
-
-def _ask(rng: random.Random, asked: PublishedQuestion) -> str:
-    thing, place = spoken(type_name(asked.thing)), type_name(asked.place)
-    words = {
-        "a thing": a(thing),
-        "things": plural(thing),
-        "a place": f"the {spoken(place)}" if place in ONLY else a(spoken(place) or "kitchen"),
-    }
-    return f"{rng.choice(KITCHEN_SENTENCES[asked.kind]).format_map(words)} {ENDINGS[asked.kind]}"
+    (place,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
+    draft.place_on(rng, item, place)
 
 
 @dataclass(frozen=True)
 class IqaSettings(homes.HomesSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
 
-    useless: ClassVar[tuple[str, ...]] = homes.TREAT
-    paper: ClassVar[tuple[str, ...]] = (*homes.WALK, "open", "stop")
+    unused_verbs: ClassVar[tuple[str, ...]] = homes.COOKING
+    paper: ClassVar[tuple[str, ...]] = (*homes.WALKING, "open", "stop")
     answers: ClassVar[bool] = True
 
     kind: str = ""
@@ -452,17 +420,16 @@ class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
         ['exists', 'contains', 'counts']
 
     ``stop[yes]``, ``stop[no]`` or ``stop[2]``. An episode starts in the room that is asked about;
-    what is asked for may be shut in something. Right answers are even: yes and no half and half,
+    what is asked for may be in something closed. Right answers are even: yes and no half and half,
     counts from 0 to 3 a quarter each, so that guessing scores a half and a quarter.
 
     Splits ``generated_test`` and ``generated_train``: rooms of generated homes.
 
     Splits ``train``, ``val_seen``, ``val_unseen``: what IQUAD (Gordon et al. 2018) asks about
     iTHOR's kitchens, with its answers, in this project's words. The placement that made an answer
-    right cannot be had again, so small things are laid anew from the same seed, as the answer
-    wants them: see ``thor.kitchens``. ``unseen_kitchens`` asks the questions of ``val_seen`` in the
-    five kitchens that ``train`` leaves out. All of ``settings`` but ``kind`` and ``actions`` is for
-    generated homes.
+    right cannot be had again, so small objects are placed again from the same seed, as the answer
+    requires. ``unseen_kitchens`` asks the questions of ``val_seen`` in the five kitchens that
+    ``train`` leaves out. All of ``settings`` but ``kind`` and ``actions`` is for generated homes.
     """
 
     name: ClassVar[str] = "iqa"
@@ -481,19 +448,19 @@ class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
         return homes.Generated(split, self.settings, _draw, kinds)
 
 
-def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
+def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """A question of the type that the arrangement names; its answer is drawn once for all tries."""
-    kind, home = arrangement.partition("/")[0], made.home
-    luck = random.Random(f"{home.name}/{arrangement}/answer").random()
-    question = draw_question(rng, made, kind, luck)
-    if question is None:
+    kind, home = arrangement.partition("/")[0], draft.home
+    luck = Random(f"{home.name}/{arrangement}/answer").random()
+    drawn_question = draw_question(rng, draft, kind, luck)
+    if drawn_question is None:
         return None
-    inside = [at for at in home.starts if home.layout.room_at(*at) == question.room]
-    name = homes.named(home.name, arrangement)
-    start = homes.start_in(rng, home, arrangement, inside)
-    answer, look, enough = question.answer, question.look, question.enough
+    room, (text, answer, look, enough) = drawn_question
+    starts = [point for point in home.starts if home.layout.room_at(*point) == room]
+    name = homes.episode_id(home.name, arrangement)
+    start = homes.draw_start(rng, home, arrangement, starts)
     reference = AnswerReference(name, kind, answer=answer, look=look, enough=enough)
-    return Task(Episode(name, question.text, home.name, start), reference)
+    return Task(Episode(name, text, home.name, start), reference)
 
 
 dataset = InteractiveQuestions

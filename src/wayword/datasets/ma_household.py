@@ -4,63 +4,50 @@ from __future__ import annotations
 
 import hashlib
 import math
-import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import ClassVar, cast
+from random import Random
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode, Extra, Json
+from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import find, read_json, remembered
-from wayword.datasets.procedural.homes.episodes import (
-    CARRY,
-    GENERATED,
-    WALK,
-    EpisodeSource,
-    HomesSettings,
-    SourcedTasks,
-    home_of,
-    turn,
-)
+from wayword.core.files import find, read_json, remembered, require_data
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources import ithor, teach
 from wayword.datasets.sources import teach_drawing as drawing
 from wayword.datasets.sources.teach_drawing import (
     DrawnTask,
-    FromFloor,
     Stage,
     draw_task,
-    furnished,
-    shuffled,
+    furnish,
+    shuffle_room,
 )
-from wayword.worlds.household.errands import PlannedReference
-from wayword.worlds.household.scene import Point
-from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.skills import PlannedReference
+from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
 # Pairs: an episode for a commander and a follower out of a task that was drawn.
 #
-# The commander knows the task and where things are, floats, and touches nothing; the follower acts
-# and knows what it sees and is told. Everything has one name for both.
+# The commander knows the task and where objects are, floats, and touches nothing; the follower acts
+# and knows what it sees and hears. Everything has one name for both.
 #
 # Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), section 3.2,
 # task V.
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
 """Their names, which are their roles, in turn order."""
-LOOKING = (
-    *("move_ahead", "turn_left", "turn_right", "pan_left", "pan_right", "wait", "chat", "stop"),
-)
-"""What the commander is able to do."""
-APART = 1.0
+MOVES = ["move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"]
+"""Verbs of the commander, besides waiting, talking and stopping."""
+SPACING = 1.0
 """Metres between the two at first, where there is room."""
 
 
@@ -76,81 +63,86 @@ class Pair:
         scene = self.drawn.scene
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
-    def joined(self, followers: int) -> Task:
-        """The episode with so many followers: ``follower``, ``follower_2`` …"""
+    def task_for(self, settings: MaHouseholdSettings) -> Task:
+        """The episode with these followers (``follower``, ``follower_2`` …) and this commander."""
         episode, reference = self.task.episode, self.task.reference
+        bodies, followers = episode.start["bodies"], settings.followers
+        body = {**bodies[COMMANDER], **settings.commander}
+        episode = replace(episode, start={**episode.start, "bodies": {**bodies, COMMANDER: body}})
         if followers == 1 or not isinstance(reference, PlannedReference):
-            return self.task
-        more = tuple(f"{FOLLOWER}_{n}" for n in range(2, followers + 1))
-        rng = random.Random(f"{episode.id}/followers")
-        placed = dict(episode.start["poses"])
-        for actor in more:
-            placed[actor] = _beside(rng, self.stage.starts, placed.values())
-        told = episode.extra
-        extra: Extra = {
-            "rules": _given_to(more, cast(Mapping[str, str], told["rules"])),
-            "instructions": _given_to(more, told["instructions"]),
-            "roles": _given_to(more, told["roles"]),
+            return Task(episode, reference)
+        added_actors = tuple(f"{FOLLOWER}_{n}" for n in range(2, followers + 1))
+        rng = Random(f"{episode.id}/followers")
+        poses = dict(episode.start["poses"])
+        for actor in added_actors:
+            used = [(pose["x"], pose["y"]) for pose in poses.values()]
+            spots = [p for p in self.stage.starts if all(math.dist(p, q) >= SPACING for q in used)]
+            poses[actor] = homes.pose_at(rng, rng.choice(spots or list(self.stage.starts)))
+        texts = cast(Mapping[str, Mapping[str, str]], episode.extra)
+        extra = {  # each further follower is given the same as the first
+            key: {**texts[key], **dict.fromkeys(added_actors, texts[key][FOLLOWER])}
+            for key in ("rules", "instructions", "roles")
         }
-        together = replace(
+        joint_episode = replace(
             episode,
-            instruction=drawing.MORE_TOGETHER,
-            actors=(*episode.actors, *more),
-            start={**episode.start, "poses": placed},
-            extra=extra,
+            instruction=drawing.TEXTS["more_together"],
+            actors=(*episode.actors, *added_actors),
+            start={**episode.start, "poses": poses},
+            extra=cast(Extra, extra),
         )
-        return Task(together, replace(reference, helpers=more))
+        return Task(joint_episode, replace(reference, helpers=added_actors))
 
 
-def _given_to(more: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
-    """The same for each further follower as for the first."""
-    return {**told, **dict.fromkeys(more, told[FOLLOWER])}
+Definitions = Mapping[str, teach.Definition]
 
 
-def pair(
-    rng: random.Random, name: str, drawn: DrawnTask, stage: Stage, start: dict[str, Json]
-) -> Pair:
-    """The episode of that name; ``start`` says what its dataset needs to build it again."""
-    told = {
-        COMMANDER: drawing.commander_task(drawn, stage.room_at),
-        FOLLOWER: "Do what the commander asks of you.",
-    }
-    extra: Extra = {
-        "roles": {actor: actor for actor in ACTORS},
-        "rules": {COMMANDER: drawing.COMMANDER, FOLLOWER: drawing.FOLLOWER},
-        "instructions": told,
-    }
-    begin = {
-        **start,
-        "poses": poses(rng, stage.starts),
-        "bodies": {COMMANDER: {"actions": list(LOOKING), "radius": 0.0}},
-    }
-    episode = Episode(name, drawing.TOGETHER, drawn.scene.name, begin, ACTORS, extra)
-    reference = PlannedReference(
-        name, drawn.definition.name, drawn.compiled.goals, plan=drawn.plan, worker=FOLLOWER
-    )
-    return Pair(Task(episode, reference), drawn, stage)
+def draw_pair(
+    scene: str,
+    kind: str,
+    number: int,
+    tables: tuple[Definitions, teach.Classes],
+    stages: Iterable[tuple[Random, Stage]],
+    check_task: Callable[[DrawnTask], None] = lambda drawn: None,
+) -> Pair | str:
+    """The task of that kind and number in that scene, or the reason why it cannot be built.
 
-
-def _beside(
-    rng: random.Random, places: Sequence[Point], taken: Iterable[Mapping[str, float]]
-) -> dict[str, float]:
-    """A free place apart from those that are taken, and one of twelve headings."""
-    there = [(pose["x"], pose["y"]) for pose in taken]
-    away = [p for p in places if all(math.dist(p, other) >= APART for other in there)]
-    x, y = rng.choice(away or list(places))
-    return {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
-
-
-def poses(rng: random.Random, places: Sequence[Point]) -> dict[str, dict[str, float]]:
-    """A free place for each, apart from the other's, and one of twelve headings."""
-    one = rng.choice(places)
-    away = [p for p in places if (p[0] - one[0]) ** 2 + (p[1] - one[1]) ** 2 >= APART**2]
-    other = rng.choice(away or list(places))
-    return {
-        actor: {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
-        for actor, (x, y) in ((COMMANDER, one), (FOLLOWER, other))
-    }
+    ``stages`` are states of the scene to try, each with what draws the rest; ``check_task`` raises
+    ``Unbuildable`` for a task that will not do.
+    """
+    (definitions, classes), cause = tables, ""
+    for rng, stage in stages:
+        try:
+            drawn = draw_task(rng, definitions[kind], definitions, classes, stage.scene)
+            check_task(drawn)
+        except teach.Unbuildable as unfit:
+            cause = str(unfit)
+            continue
+        place = rng.choice(stage.starts)
+        free_points = [
+            p for p in stage.starts if (p[0] - place[0]) ** 2 + (p[1] - place[1]) ** 2 >= SPACING**2
+        ]
+        partner = rng.choice(free_points or list(stage.starts))
+        start = {
+            "scene": scene,
+            "task": kind,
+            "number": number,
+            "poses": {COMMANDER: homes.pose_at(rng, place), FOLLOWER: homes.pose_at(rng, partner)},
+            "bodies": {COMMANDER: {"actions": [*MOVES, "wait", "chat", "stop"], "radius": 0.0}},
+        }
+        extra: Extra = {
+            "roles": {actor: actor for actor in ACTORS},
+            "rules": {role: f"{drawing.TEXTS[role]} {drawing.TEXTS['how']}" for role in ACTORS},
+            "instructions": {
+                COMMANDER: drawing.commander_task(drawn, stage.room_at),
+                FOLLOWER: "Do what the commander asks of you.",
+            },
+        }
+        name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
+        episode = Episode(name, drawing.TEXTS["together"], drawn.scene.name, start, ACTORS, extra)
+        goals = drawn.compiled.goals
+        reference = PlannedReference(name, kind, goals, plan=drawn.plan, worker=FOLLOWER)
+        return Pair(Task(episode, reference), drawn, stage)
+    return cause
 
 
 # TEACh's tasks in generated homes.
@@ -170,14 +162,14 @@ class HouseholdPairs(ABC):
 
     def world(self, episode: Episode) -> HouseholdWorld:
         start = episode.start
-        made = self._pair(episode.scene, start["task"], start["number"])
-        if not isinstance(made, Pair):
-            raise UsageError(f"{episode.id} is no episode of this dataset: {made}")
-        return made.world(self._settings.make_body())
+        pair = self._pair(episode.scene, start["task"], start["number"])
+        if not isinstance(pair, Pair):
+            raise UsageError(f"{episode.id} is not an episode of this dataset: {pair}")
+        return pair.world(self._settings.make_body())
 
     @abstractmethod
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
-        """The task of that kind and number in that scene, or why it cannot be had."""
+        """The task of that kind and number in that scene, or the reason why it cannot be built."""
 
     @abstractmethod
     def _task(self, number: int) -> Task: ...
@@ -195,71 +187,62 @@ class GeneratedPairs(HouseholdPairs):
     @property
     def omissions(self) -> Mapping[str, int]:
         """Definitions that none of the first homes can have, by cause."""
-        kinds = [kind for kind in self._kinds if self._made(kind, 0) is None]
-        why = f"no home of {self._settings.rooms} rooms has what {{}} takes"
-        return {why.format(kind): 1 for kind in kinds}
+        kinds = [kind for kind in self._kinds if self._first_pair(kind, 0) is None]
+        cause = f"no home of {self._settings.rooms} rooms has what {{}} takes"
+        return {cause.format(kind): 1 for kind in kinds}
 
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
-        return (
-            _generated_pair(scene, kind, number, self._settings.plenty)
-            or "it has not what it takes"
-        )
+        return _generated_pair(scene, kind, number, self._settings.plenty)
 
     def _task(self, number: int) -> Task:
-        first = self._kinds.index(turn(self._kinds, number, self._settings.homes))
+        first = self._kinds.index(homes.kind_in_turn(self._kinds, number, self._settings.homes))
         for kind in (*self._kinds[first:], *self._kinds[:first]):
-            made = self._made(kind, number)
-            if made is not None:
-                return made.joined(self._settings.followers)
+            pair = self._first_pair(kind, number)
+            if pair is not None:
+                return pair.task_for(self._settings)
         raise UsageError(
             f"no home of {self._settings.rooms} rooms has what {self._kinds[first]!r} takes; "
             "set dataset.rooms=5 or more"
         )
 
-    def _made(self, kind: str, number: int) -> Pair | None:
+    def _first_pair(self, kind: str, number: int) -> Pair | None:
         """The episode in its own home, or in the first other that has what it takes."""
         settings = self._settings
-        for other in range(HOMES):
-            home = number % settings.homes + other * settings.homes
+        for offset in range(HOMES):
+            home = number % settings.homes + offset * settings.homes
             stream = self._split.rpartition("_")[2]
             scene = home_name(stream, settings.seed, settings.rooms, home)
-            made = _generated_pair(scene, kind, number // settings.homes, settings.plenty)
-            if made is not None:
-                return made
+            pair = _generated_pair(scene, kind, number // settings.homes, settings.plenty)
+            if isinstance(pair, Pair):
+                return pair
         return None
 
 
 @lru_cache(maxsize=256)
-def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair | None:
-    """The task of that kind and number in that home, None where it has not what it takes."""
-    tasks = teach.definitions()
-    home = home_of(scene)
-    for attempt in range(GENERATED_TRIES):
-        rng = random.Random(f"teach/{scene}/{kind}/{number}/{attempt}")
-        made = arrange(rng, home, plenty)
-        full = furnished(rng, made.scene(), home.starts, home.from_floor)
-        try:
-            drawn = draw_task(rng, tasks[kind], tasks, teach.CLASSES, full)
-        except teach.Unbuildable:
-            continue
-        stage = Stage(full, home.starts, home.layout.with_things, home.layout.room_at)
-        name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
-        start = {"scene": scene, "task": kind, "number": number}
-        return pair(rng, name, drawn, stage, start)
-    return None
+def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair | str:
+    home = homes.cached_home(scene)
+
+    def stages() -> Iterator[tuple[Random, Stage]]:
+        for attempt in range(GENERATED_TRIES):
+            rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
+            home_scene = arrange(rng, home, plenty).scene()
+            full = furnish(rng, home_scene, home.starts, home.distance_from_floor)
+            yield rng, Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
+
+    return draw_pair(scene, kind, number, (teach.definitions(), teach.CLASSES), stages())
 
 
 # TEACh's tasks in iTHOR's rooms, by TEACh's lists of floors.
 #
 # Read from TEACh: task definitions, classes of objects, which rooms are in which split. Read from
-# iTHOR's metadata: rooms and the things in them. Not published with these, and drawn by seed:
+# iTHOR's metadata: rooms and the objects in them. Not published with these, and drawn by seed:
 # which task is played where, with which parameters, and the state the room starts in.
 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
 TRIES = 4
 """States of a room that are tried for a task."""
-REACH = 1.3
+REACH_M = 1.3
 """Metres from the floor to what must be touched, at most."""
 
 
@@ -273,61 +256,58 @@ class FloorPairs(HouseholdPairs):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        place = self._folder / teach.FOLDER
-        mine = [*sorted((place / "task_definitions").glob("*.json"))]
-        mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
-        mine.append(floors_file(self._folder, self._split))
-        named = {str(path.relative_to(self._folder)): path for path in mine}
-        return named | dict(ithor.files(self._folder, self.floors))
+        top = self._folder / teach.FOLDER
+        paths = [*sorted((top / "task_definitions").glob("*.json"))]
+        paths.append(find(top / "ai2thor_resources", "custom_object_classes.json"))
+        paths.append(floors_file(self._folder, self._split))
+        by_name = {str(path.relative_to(self._folder)): path for path in paths}
+        return by_name | dict(ithor.files(self._folder, self.floors))
 
     @property
     def omissions(self) -> Mapping[str, int]:
         """Definitions that no room of the split can have, by cause."""
-        return {f"{kind}: {why}": 1 for kind, (room, why) in self._tried.items() if not room}
+        return {f"{kind}: {why}": 1 for kind, (room, why) in self._room_of_kind.items() if not room}
 
     @cached_property
-    def _tried(self) -> dict[str, tuple[str, str]]:
+    def _room_of_kind(self) -> dict[str, tuple[str, str]]:
         """Task -> the first room that can have it; else an empty name, and why the last cannot."""
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
-        name = f"teach-1-{self._split}-{self._settings.seed}-{kinds}"
-        found = remembered(name, self.files.values(), self._try)
-        return {kind: (room, why) for kind, (room, why) in found.items()}
+        key = f"teach-2-{self._split}-{self._settings.seed}-{kinds}"
+        rooms = remembered(key, self.files.values(), lambda: dict(map(self._room_for, self._kinds)))
+        return {kind: (room, cause) for kind, (room, cause) in rooms.items()}
 
-    def _try(self) -> dict[str, tuple[str, str]]:
-        found = {}
-        for kind in self._kinds:
-            room, why = "", "no rooms"
-            for room in self._shuffled(kind):
-                made = self._pair(room, kind, 0)
-                if isinstance(made, Pair):
-                    break
-                room, why = "", made
-            found[kind] = room, why
-        return found
+    def _room_for(self, kind: str) -> tuple[str, tuple[str, str]]:
+        why = "no rooms"
+        for room in self._shuffled_rooms(kind):
+            pair = self._pair(room, kind, 0)
+            if isinstance(pair, Pair):
+                return kind, (room, why)
+            why = pair
+        return kind, ("", why)
 
     @cached_property
-    def _possible(self) -> tuple[str, ...]:
-        found = tuple(kind for kind, (room, _) in self._tried.items() if room)
-        if not found:
+    def _playable(self) -> tuple[str, ...]:
+        possible = tuple(kind for kind, (room, _) in self._room_of_kind.items() if room)
+        if not possible:
             raise UsageError(f"no room of {self._split} can have {', '.join(self._kinds)}")
-        return found
+        return possible
 
-    def _shuffled(self, kind: str) -> list[str]:
+    def _shuffled_rooms(self, kind: str) -> list[str]:
         """The rooms in an order of the task's own."""
-        rng = random.Random(f"teach/{self._split}/{kind}/{self._settings.seed}")
+        rng = Random(f"teach/{self._split}/{kind}/{self._settings.seed}")
         return rng.sample(self.floors, len(self.floors))
 
     def _task(self, number: int) -> Task:
-        kind, turn = self._possible[number % len(self._possible)], number // len(self._possible)
-        rooms = self._shuffled(kind)
-        for later in range(len(rooms)):
-            made = self._pair(rooms[(turn + later) % len(rooms)], kind, turn)
-            if isinstance(made, Pair):
-                return made.joined(self._settings.followers)
+        kind, lap = self._playable[number % len(self._playable)], number // len(self._playable)
+        rooms = self._shuffled_rooms(kind)
+        for offset in range(len(rooms)):
+            pair = self._pair(rooms[(lap + offset) % len(rooms)], kind, lap)
+            if isinstance(pair, Pair):
+                return pair.task_for(self._settings)
         raise UsageError(f"no room of {self._split} has another {kind!r}; ask for fewer episodes")
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
-        return _pair(self._folder, room, kind, number, self._settings.seed)
+        return _floor_pair(self._folder, room, kind, number, self._settings.seed)
 
 
 def floors_file(folder: Path, split: str) -> Path:
@@ -341,81 +321,76 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
     """The rooms of a split, by number. Raises ``DataError``."""
     path = floors_file(folder, split)
     record = read_json(path)
-    if not isinstance(record, list) or not all(isinstance(each, str) for each in record):
+    if not isinstance(record, list) or not all(isinstance(floor, str) for floor in record):
         raise DataError(path, "", "is not a list of floors", "fetch it again")
-    for each in record:
-        if not each.startswith("FloorPlan"):
-            raise DataError(path, f"floor {each!r}", "is no iTHOR scene, such as FloorPlan1")
+    for floor in record:
+        if not floor.startswith("FloorPlan"):
+            raise DataError(path, f"floor {floor!r}", "is not an iTHOR scene such as FloorPlan1")
     return tuple(sorted(set(record), key=lambda name: int(name.removeprefix("FloorPlan"))))
 
 
 @lru_cache(maxsize=4)
-def _tables(folder: Path) -> tuple[dict[str, teach.Definition], teach.Classes]:
+def _tables(folder: Path) -> tuple[Definitions, teach.Classes]:
     return teach.read_definitions(folder), teach.read_classes(folder)
 
 
 @lru_cache(maxsize=512)
-def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | str:
-    """The task of that kind and number in that room, or why it cannot be had."""
-    tasks, classes = _tables(folder)
-    name = f"{room}_{kind.replace(' ', '_').lower()}_{number}"
-    starts, why = ithor.cells(folder, room).main, ""
-    for attempt in range(TRIES):
-        rng = random.Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
-        scene = shuffled(rng, ithor.scene(folder, room), _nearness(folder, room))
-        try:
-            drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
-            _in_reach(drawn, np.array(starts))
-        except teach.Unbuildable as unfit:
-            why = str(unfit)
-            continue
-        stage = Stage(
-            *(scene, starts),
-            layout=lambda of: ithor.layout(folder, room, of),
-            room_at=lambda x, y: ithor.room_of(room),
-        )
-        start = {"scene": room, "task": kind, "number": number}
-        return pair(rng, name, drawn, stage, start)
-    return why
+def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | str:
+    starts = ithor.cells(folder, room).main
+
+    def stages() -> Iterator[tuple[Random, Stage]]:
+        for attempt in range(TRIES):
+            rng = Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
+            scene = shuffle_room(rng, ithor.scene(folder, room), from_floor)
+            yield rng, Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
+
+    def from_floor(x: float, y: float) -> float:
+        """Metres from a point to the nearest place where one can stand."""
+        return ithor.start(folder, room, x, y)[1]
+
+    def room_at(x: float, y: float) -> str:
+        return ithor.room_of(room)
+
+    check = partial(_check_reach, np.array(starts))
+    return draw_pair(room, kind, number, _tables(folder), stages(), check)
 
 
-def _in_reach(drawn: DrawnTask, places: NDArray[np.float64]) -> None:
-    """Raises ``Unbuildable`` where something that must be touched is too far from the floor."""
+def _check_reach(places: NDArray[np.float64], drawn: DrawnTask) -> None:
+    """Raise ``Unbuildable`` where something that must be touched is too far from the floor."""
     objects = {o.id: o for o in drawn.scene.objects}
-    for thing in {each for order in drawn.plan for each in (order.thing, order.other) if each}:
-        each = objects[thing]
+    for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:
+        each = objects[name]
         while each.parent and "openable" in objects[each.parent].affordances:
-            each = objects[each.parent]  # one reaches for what it is shut in
+            each = objects[each.parent]  # one reaches for its closed container
         away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
-        if np.hypot(*np.maximum(away, 0.0).T).min() > REACH:
+        if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
             raise teach.Unbuildable(f"{each.type} is out of reach")
 
 
-def _nearness(folder: Path, room: str) -> FromFloor:
-    """Metres from a point to the nearest place where one can stand."""
-    return lambda x, y: ithor.start(folder, room, x, y)[1]
-
-
 @dataclass(frozen=True)
-class MaHouseholdSettings(HomesSettings):
+class MaHouseholdSettings(homes.HomesSettings):
     """``task`` limits the episodes to one of TEACh's, by its name: ``Coffee``, ``Salad`` …
 
-    ``followers`` do the work, one as in TEACh, or up to three. ``homes``, ``rooms`` and ``plenty``
-    are about generated homes alone.
+    ``followers`` do the work, one as in TEACh, or up to three. ``commander`` changes the
+    commander's body, as ``body`` does everybody's: ``dataset.commander.view_distance=10``.
+    ``homes``, ``rooms`` and ``plenty`` are about generated homes alone.
     """
 
-    useless: ClassVar[tuple[str, ...]] = ()
+    unused_verbs: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[tuple[str, ...]] = (
-        *(*WALK, *CARRY, "drop", "toggle_on", "toggle_off", "slice", "chat", "stop"),
+        *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice"),
+        *("chat", "stop"),
     )
 
     task: str = ""
     followers: int = 1
+    commander: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        from_json(self.commander, self.make_body())
         if not 1 <= self.followers <= 3:
-            raise UsageError(f"ma_household: followers={self.followers} must lie between 1 and 3")
+            raise UsageError(f"ma_household: followers={self.followers} must be between 1 and 3")
         if self.task and self.task not in teach.definitions():
             hint = suggest(self.task, list(teach.definitions()))
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
@@ -425,14 +400,14 @@ class MaHouseholdSettings(HomesSettings):
         return (self.task,) if self.task else tuple(teach.definitions())
 
 
-class MaHousehold(SourcedTasks[MaHouseholdSettings]):
-    """A commander tells a follower what to do: coffee, toast, a salad, a tidy desk …
+class MaHousehold(homes.SourcedTasks[MaHouseholdSettings]):
+    """A commander instructs a follower: coffee, toast, a salad, a tidy desk …
 
         >>> pairs = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=2))
         >>> pairs.tasks[0].episode.actors
         ('commander', 'follower')
 
-    The commander alone is told the task and where things are; it floats, looks and talks. The
+    The commander alone knows the task and where objects are; it floats, looks and talks. The
     follower acts on what it sees and hears. Everything has one name for both. The tasks are TEACh's
     twenty-five definitions, read from its files for iTHOR's rooms (splits ``train``, ``valid_seen``
     … are TEACh's lists of floors) and restated here for generated homes. TEACh's games are not
@@ -442,19 +417,17 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
 
     name: ClassVar[str] = "ma_household"
     Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
-    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
     published_train: ClassVar[str] = SPLITS[0]
     redrawn: ClassVar[str] = (
         "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
     )
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> EpisodeSource:
-        if split in GENERATED:
+    def source(self, split: str) -> homes.EpisodeSource:
+        if split in homes.GENERATED:
             return GeneratedPairs(split, self.settings)
-        if self.folder is None:
-            raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
-        return FloorPairs(split, self.folder, self.settings)
+        return FloorPairs(split, require_data(self.folder, f"{self.name}:{split}"), self.settings)
 
 
 dataset = MaHousehold

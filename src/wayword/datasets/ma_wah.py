@@ -1,20 +1,18 @@
-"""MA-WAH: household jobs that two or more actors do together, talking to each other.
+"""MA-WAH: joint household jobs for two or more actors who talk to each other.
 
-Generated jobs have C-WAH's kinds and counts: three to five things in all, at most two of a type
-(Zhang et al. 2023, arXiv:2307.02485, section 4.1). Homes made here have no dishwasher: the dishes
-go into a sink. A book is read by holding it, as nobody sits down in this world.
+Generated jobs have C-WAH's kinds and counts: three to five objects in total, at most two per type
+(Zhang et al. 2023, arXiv:2307.02485, section 4.1). Generated homes have no dishwasher: dishes go
+into a sink. A book is read by holding it, as sitting is not modelled in this world.
 
-In ``logs``, C-WAH's logged episodes, everything is as published. In ``homes`` the goals are C-WAH's
-hundred (``env_to_pred``), in turn; the home is one of VirtualHome's fourteen, in turn; and the
-things they ask for lie where Watch-And-Help's placing rules for that home allow (``object_info``),
-as its own script does it: all of those types are taken away, as many as the goal asks for and up to
-two more are laid out again.
+``logs`` holds C-WAH's logged episodes as published. ``homes`` cycles through C-WAH's hundred goals
+(``env_to_pred``) and VirtualHome's fourteen homes. The objects of a goal are placed by
+Watch-And-Help's placing rules for the home (``object_info``), as in its script: all objects of
+those types are removed, then the required number plus up to two more are placed.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,147 +20,104 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_field, read_json, remembered
+from wayword.core.files import find, read_field, read_json, remembered, require_data
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
+from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import Arrangement
+from wayword.datasets.procedural.tables import Table, join_words, with_article
 from wayword.datasets.sources import virtualhome
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.world import HouseholdWorld
 
-TABLE, FRIDGE, FOOD, DISHES, BOOK = KINDS = (
-    "setup_table",
-    "put_fridge",
-    "prepare_food",
-    "put_dishwasher",
-    "read_book",
-)
-"""C-WAH's names for them."""
+KINDS = ("setup_table", "put_fridge", "prepare_food", "put_dishwasher", "read_book")
+TABLE, FRIDGE, FOOD, DISHES, BOOK = KINDS
+"""C-WAH's names of the activities."""
 
-_EATEN = ("apple", "tomato", "potato", "lettuce", "bread", "egg", "wine_bottle")
-_TABLES = ("dining_table", "coffee_table", "desk", "side_table")
-THINGS: dict[str, tuple[str, ...]] = {
-    TABLE: ("plate", "cup", "bowl", "fork", "spoon", "butter_knife", "mug"),
-    FRIDGE: _EATEN,
-    FOOD: _EATEN,
-    DISHES: ("plate", "cup", "bowl", "mug", "fork", "spoon", "pan", "pot"),
-    BOOK: ("apple", "wine_bottle", "cup", "remote_control", "pillow"),
-}
-"""Kind -> the types it may ask for."""
-PLACES: dict[str, tuple[str, ...]] = {
-    TABLE: _TABLES,
-    FRIDGE: ("fridge",),
-    FOOD: _TABLES,
-    DISHES: ("sink_basin",),
-    BOOK: ("coffee_table", "side_table", "dining_table", "desk", "sofa"),
-}
-"""Kind -> the types of furniture it may ask for, the likeliest first."""
-FEWEST, MOST, OF_A_TYPE = 3, 5, 2
-APART = 1.0
-"""Metres between two starts, at the least."""
-
-PURPOSES: dict[str, tuple[str, ...]] = {
-    TABLE: ("The table is to be laid", "Set the table"),
-    FRIDGE: ("The food is to go into the fridge", "Stock the fridge"),
-    FOOD: ("A meal is to be got ready", "Get the food ready"),
-    DISHES: ("The dishes are to be done", "Gather the dishes"),
-    BOOK: ("Somebody is to read, with everything at hand", "Get ready to read"),
-}
-"""Kind -> how its instruction may begin."""
+JOBS = Table[Mapping[str, tuple[str, ...]]]("virtualhome", "jobs", package=virtualhome.__package__)
+"""Activity -> possible types of ``things`` and ``places``, and its ``purposes`` in words."""
+FEWEST_OBJECTS, MOST_OBJECTS, PER_TYPE = 3, 5, 2  # objects of a job, as in C-WAH
+SPACING = 1.0
+"""Minimum distance between two starts in metres."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """``counts``: type of thing -> how many go in or on ``place``; ``held``: types to be held."""
+def draw_job(
+    rng: Random,
+    draft: Arrangement,
+    kind: str,
+    objects: tuple[int, int] = (FEWEST_OBJECTS, MOST_OBJECTS),
+) -> tuple[HouseObject, dict[str, int], tuple[str, ...]] | None:
+    """Draw a job of a kind: a place, type -> number of objects to put there, and types to hold.
 
-    kind: str
-    counts: Mapping[str, int]
-    place: HouseObject
-    held: tuple[str, ...] = ()
-
-
-def draw_job(rng: random.Random, made: Arrangement, kind: str) -> Job | None:
-    """A job of that kind; None where too few of its things lie anywhere but where they should."""
-    places = [o for each in PLACES[kind] for o in made.of(each)[:1]]
-    if not places or (kind == BOOK and not made.of("book")):
+    None if too few objects lie away from their target.
+    """
+    places = [o for each in JOBS[kind]["places"] for o in draft.of(each)[:1]]
+    if not places or (kind == BOOK and not draft.of("book")):
         return None
     place = places[0] if rng.random() < 0.5 else rng.choice(places)
-    free = [t for t in THINGS[kind] for _ in range(min(OF_A_TYPE, _away(made, t, place)))]
-    held = ("book",) if kind == BOOK else ()
-    count = rng.randint(FEWEST, MOST) - len(held)
+    free_types = [
+        t for t in JOBS[kind]["things"] for _ in range(min(PER_TYPE, _elsewhere(draft, t, place)))
+    ]
+    held_types = ("book",) if kind == BOOK else ()
+    count = rng.randint(*objects) - len(held_types)
     if place.capacity:
-        count = min(count, made.space(place))
-    if len(free) < count or count < FEWEST - len(held):
+        count = min(count, draft.free_slots(place))
+    if len(free_types) < count or count < objects[0] - len(held_types):
         return None
-    counts = Counter(rng.sample(free, count))
-    return Job(kind, dict(sorted(counts.items())), place, held)
+    return place, dict(sorted(Counter(rng.sample(free_types, count)).items())), held_types
 
 
-def goals_of(job: Job, made: Arrangement) -> tuple[GoalCondition, ...]:
-    """The goal conditions, one a type of thing, each part one thing."""
-    inside = (Inside(made.ids(thing), (job.place.id,), parts=n) for thing, n in job.counts.items())
-    return (*inside, *(Held(made.ids(thing)) for thing in job.held))
-
-
-def say_job(rng: random.Random, job: Job, room: str, actors: Sequence[str]) -> str:
-    """The joint instruction."""
-    parts = listed([counted(spoken(thing), n) for thing, n in job.counts.items()])
-    place = f"{preposition(job.place.type)} the {spoken(job.place.type)} in the {room}"
-    return whole(rng.choice(PURPOSES[job.kind]), parts, place, job.held, actors)
-
-
-def whole(purpose: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]) -> str:
-    """What is to be done, and by whom."""
-    holding = f" In the end somebody must hold {a(spoken(held[0]))}." if held else ""
-    alone = f" {listed(actors)} do this together." if len(actors) > 1 else ""
-    return f"{purpose}: put {parts} {place}.{holding}{alone}"
-
-
-def counted(words: str, number: int) -> str:
-    """``two plates``."""
-    return a(words) if number == 1 else f"{_NUMBERS.get(number, str(number))} {plural(words)}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
-_NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
-
-
-def poses(rng: random.Random, home: Home, actors: Sequence[str]) -> Mapping[str, Json]:
-    """A free place for each, apart from the others', and one of twelve headings."""
-    chosen: list[tuple[float, float]] = []
-    places = list(home.starts)
-    while len(chosen) < len(actors):
-        x, y = rng.choice(places)
-        chosen.append((x, y))
-        far = [p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= APART**2]
-        places = far or places
-    return {
-        actor: {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
-        for actor, (x, y) in zip(actors, chosen, strict=True)
-    }
-
-
-def _away(made: Arrangement, kind: str, place: HouseObject) -> int:
-    """How many of a type lie elsewhere; none where one lies there already."""
-    for thing in made.of(kind):
-        while thing.parent:
-            if thing.parent == place.id:
+def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
+    """Count the objects of a type that lie elsewhere; 0 if one is already at the place."""
+    for item in draft.of(kind):
+        while item.parent:
+            if item.parent == place.id:
                 return 0
-            thing = made.objects[thing.parent]
-    return len(made.of(kind))
+            item = draft.objects[item.parent]
+    return len(draft.of(kind))
 
+
+def instruct(aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]) -> str:
+    """Write the joint instruction: the goal and the actors."""
+    held_text = (
+        f" In the end somebody must hold {with_article(spoken_name(held[0]))}." if held else ""
+    )
+    actors_text = f" {join_words(actors)} do this together." if len(actors) > 1 else ""
+    return f"{aim}: put {parts} {place}.{held_text}{actors_text}"
+
+
+def count_phrase(words: str, number: int) -> str:
+    """Format a count and a type, for example ``two plates``."""
+    numbers = {2: "two", 3: "three", 4: "four", 5: "five"}
+    return with_article(words) if number == 1 else f"{numbers.get(number, number)} {plural(words)}"
+
+
+def poses(rng: Random, home: Home, actors: Sequence[str]) -> dict[str, Json]:
+    """Draw a free position for each actor, apart from the others, and one of twelve headings."""
+    points: list[tuple[float, float]] = []
+    places = list(home.starts)
+    while len(points) < len(actors):
+        x, y = rng.choice(places)
+        points.append((x, y))
+        far_points = [p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= SPACING**2]
+        places = far_points or places
+    return {actor: homes.pose_at(rng, at) for actor, at in zip(actors, points, strict=True)}
+
+
+def actors_of(agents: int) -> tuple[str, ...]:
+    """Return the actors' names in turn order."""
+    return tuple(f"agent_{number}" for number in range(1, agents + 1))
+
+
+# VirtualHome's homes and C-WAH's goals, as published.
 
 LOGS = (
     *("wah_logs/logs_agent_2_put_fridge.json", "wah_logs/logs_agent_2_read_book.json"),
@@ -172,44 +127,34 @@ LOGS = (
 )
 HOMES = tuple(f"{kind}TestScene{n}" for n in range(1, 8) for kind in ("", "Trimmed"))
 """The published graphs."""
-EXTRA = 2
-TRIES = 8
-RULES = {"kitchencabinet": "kitchencabinets"}
+MOST_EXTRA = 2  # maximum number of objects beyond those of the goal, as in Watch-And-Help
+PLACEMENT_TRIES = 8  # random placements before an episode is left out as unreachable
+RULE_CLASSES = {"kitchencabinet": "kitchencabinets"}
 """Class in the placing rules -> class in the graphs, where they differ."""
-HIDING = frozenset(
-    (
-        *("bathroomcabinet", "kitchencabinets", "cabinet", "fridge", "stove", "dishwasher"),
-        *("microwave", "bench", "chair", "coffeetable", "desk", "kitchencounter"),
-        *("kitchentable", "nightstand", "sofa"),
-    )
-)
-"""Where things of a goal are laid: C-WAH's short lists of containers and surfaces."""
 
 
 class Files:
-    """The files of one data folder, read when asked for and kept."""
+    """Files of one data folder, read on demand and cached."""
 
     def __init__(self, folder: Path | None) -> None:
-        if folder is None:
-            raise UsageError("ma_wah: this split reads published files; give their folder (--data)")
-        self._folder = folder / "virtualhome"
+        self._folder = require_data(folder, "ma_wah") / "virtualhome"
         self.read: dict[str, Path] = {}
 
     def json(self, name: str) -> Json:
-        """A file's content, by its path without ``.gz``."""
-        return _json(self.path(name))
+        """Return the content of a file by its path without ``.gz``."""
+        return _read_json(self.path(name))
 
     def path(self, name: str) -> Path:
-        """Where a file is. Raises ``DataError`` where it is not."""
+        """Return the path of a file. Raises ``DataError`` if it is missing."""
         self.read[name] = find(self._folder, name)
         return self.read[name].resolve()
 
-    def home(self, name: str) -> virtualhome.Imported:
-        """One of the fourteen homes."""
-        return _imported(name, *self.graphs(name))
+    def home(self, name: str) -> virtualhome.ImportedHome:
+        """Return a published home by name."""
+        return _imported_home(name, *self.graph_paths(name))
 
-    def graphs(self, name: str) -> tuple[Path, Path | None]:
-        """A home's graph, and of a trimmed one the full one."""
+    def graph_paths(self, name: str) -> tuple[Path, Path | None]:
+        """Return the path of a home's graph, and of the full graph if the home is trimmed."""
         path = self.path(f"example_graphs/{name}_graph.json")
         if not name.startswith("Trimmed"):
             return path, None
@@ -217,31 +162,30 @@ class Files:
 
 
 @lru_cache(maxsize=32)
-def _json(path: Path) -> Json:
+def _read_json(path: Path) -> Json:
     return read_json(path)
 
 
 @lru_cache(maxsize=16)
-def _graph(path: Path) -> virtualhome.Graph:
-    """A full graph: both the home and its trimmed variant read it."""
+def _read_graph(path: Path) -> virtualhome.Graph:
+    """Read a full graph, shared by the home and its trimmed variant."""
     return virtualhome.graph_of(read_json(path), path)
 
 
 @lru_cache(maxsize=32)
-def _imported(name: str, path: Path, full: Path | None) -> virtualhome.Imported:
-    graph = virtualhome.trimmed_of(read_json(path), _graph(full), path) if full else _graph(path)
+def _imported_home(name: str, path: Path, full_path: Path | None) -> virtualhome.ImportedHome:
+    graph = (
+        virtualhome.trimmed_of(read_json(path), _read_graph(full_path), path)
+        if full_path
+        else _read_graph(path)
+    )
     return virtualhome.import_home(name, graph, str(path))
 
 
 @lru_cache(maxsize=16)
-def _logged(name: str, path: Path) -> virtualhome.Imported:
-    graph = read_field(path, "", _json(path), "init_unity_graph", dict)
+def _logged_home(name: str, path: Path) -> virtualhome.ImportedHome:
+    graph = read_field(path, "log", _read_json(path), "init_unity_graph", dict)
     return virtualhome.import_home(name, virtualhome.graph_of(graph, path), str(path))
-
-
-def actors_of(agents: int) -> tuple[str, ...]:
-    """Their names, in turn order."""
-    return tuple(f"agent_{number}" for number in range(1, agents + 1))
 
 
 class PublishedHomes(ABC):
@@ -252,66 +196,67 @@ class PublishedHomes(ABC):
     def __init__(self, folder: Path | None, settings: MaWahSettings) -> None:
         self.settings, self._files = settings, Files(folder)
         self._actors, self.count = actors_of(settings.agents), settings.episodes
-        self._case = lru_cache(maxsize=256)(self._make)
+        self._case = lru_cache(maxsize=256)(self._build)
 
-    def _make(self, number: int) -> homes.Case:
+    def _build(self, number: int) -> homes.Case:
         case = self.case(number, Counter())
         assert case is not None, "its number is known to be playable"
         return case
 
     @abstractmethod
-    def look(self) -> None:
-        """Find every file that is read. Raises ``DataError`` where one is missing."""
+    def find_files(self) -> None:
+        """Find all required files. Raises ``DataError`` if one is missing."""
 
     @abstractmethod
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
-        """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
+        """Build an episode; None if it cannot be played. Adds omissions to ``causes``."""
 
     @cached_property
-    def _known(self) -> Mapping[str, Any]:
-        """``playable``: id, kind and number of each episode; ``omissions``. To know them, all
-        episodes are made; later starts on the same files remember them."""
-        with suppress(DataError):  # reading the episodes says it, after what else they say
-            self.look()
-        given = self.settings
-        name = f"ma_wah-1-{self.split}-{given.agents}-{given.episodes}-{given.seed}"
-        return remembered(name, self._files.read.values(), self._survey)  # type: ignore[no-any-return]
+    def _survey(self) -> Mapping[str, Any]:
+        """``playable``: id, kind and number of each episode; ``omissions``. The first call builds
+        all episodes; later starts on the same files use the stored result."""
+        with suppress(DataError):  # reading the episodes reports it, after any other errors
+            self.find_files()
 
-    def _survey(self) -> dict[str, Any]:
-        causes: Counter[str] = Counter()
-        made = ((number, self.case(number, causes)) for number in range(self.count))
-        playable = [
-            (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
-            for number, case in made
-            if case is not None
-        ]
-        return {"playable": playable, "omissions": causes}
+        def survey() -> dict[str, Any]:
+            causes: Counter[str] = Counter()
+            cases = ((number, self.case(number, causes)) for number in range(self.count))
+            playable = [
+                (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
+                for number, case in cases
+                if case is not None
+            ]
+            return {"playable": playable, "omissions": causes}
+
+        settings = self.settings
+        name = f"ma_wah-2-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
+        return remembered(name, self._files.read.values(), survey)  # type: ignore[no-any-return]
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """Id -> number of each episode of the kind that is wanted."""
-        wanted = self.settings.kind
-        return {n: number for n, kind, number in self._known["playable"] if wanted in ("", kind)}
+    def _number_of(self) -> dict[str, int]:
+        """Id -> number of each episode of the requested kind."""
+        chosen = self.settings.kind
+        return {n: number for n, kind, number in self._survey["playable"] if chosen in ("", kind)}
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        return self._known["omissions"]  # type: ignore[no-any-return]
+        return self._survey["omissions"]  # type: ignore[no-any-return]
 
     @property
     def tasks(self) -> Sequence[Task]:
-        ids, numbers = list(self._numbers), list(self._numbers.values())
+        ids, numbers = list(self._number_of), list(self._number_of.values())
         return DrawnTasks(len(ids), lambda n: self._case(numbers[n]).task, ids.__getitem__)
 
     @property
     def files(self) -> Mapping[str, Path]:
-        return self._files.read if self._numbers else {}
+        return self._files.read if self._number_of else {}
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        case = self._case(self._numbers[episode.id])
+        case = self._case(self._number_of[episode.id])
         return case.world(self.settings.make_body(), shared_names=True)
 
 
-class Logs(PublishedHomes):
+class LoggedEpisodes(PublishedHomes):
     """The logged episodes."""
 
     split = "logs"
@@ -320,214 +265,209 @@ class Logs(PublishedHomes):
         super().__init__(folder, settings)
         self.count = len(LOGS)
 
-    def look(self) -> None:
+    def find_files(self) -> None:
         for name in LOGS:
             self._files.path(name)
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
-        file = LOGS[number]
-        path, name = self._files.path(file), Path(file).stem
-        record, home = _json(path), _logged(name, path)
-        asked = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
-        places = {p: home.thing(int(p.place)) if p.place.isdigit() else None for p in asked}
-        goals = read_goals(asked, home.home.scene, places, causes)
-        if goals is None or not within_reach(home, home.home.scene, goals):
+        path = self._files.path(LOGS[number])
+        name, record = Path(LOGS[number]).stem, _read_json(path)
+        home = _logged_home(name, path)
+        predicates = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
+        node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
+        places = {p: home.object_of(number) for p, number in node_of.items()}
+        goals = read_goals(predicates, home.home.scene, places, causes)
+        if goals is None or not reachable(home, home.home.scene, goals):
             causes[f"episode: {virtualhome.OUT_OF_REACH}"] += goals is not None
             return None
         kind = str(record.get("task_name", ""))
-        rng = random.Random(name)
+        rng = Random(name)
         start = {"scene": name, "poses": _starts(home, record, rng, self._actors)}
-        text = say(rng, kind, asked, places, home, self._actors)
+        text = word_goal(rng, kind, predicates, places, home, self._actors)
         episode = Episode(name, text, name, start, self._actors)
         reference = HouseholdReference(name, kind, tuple(goals))
         return homes.Case(Task(episode, reference), home.home, home.home.scene)
 
 
 def _starts(
-    home: virtualhome.Imported,
-    record: Mapping[str, Json],
-    rng: random.Random,
-    actors: Sequence[str],
+    home: virtualhome.ImportedHome, record: Mapping[str, Json], rng: Random, actors: Sequence[str]
 ) -> dict[str, Json]:
-    """The published places where a body fits near them, drawn ones for the rest."""
-    drawn = dict(poses(rng, home.home, actors))
+    """Return published starts with a free position nearby, and draw the rest."""
+    placed, layout = poses(rng, home.home, actors), home.home.layout
     taken: list[tuple[float, float]] = []
-    for actor, at in zip(actors, (record.get("init_pos") or {}).values(), strict=False):
-        if not at:
+    for actor, spot in zip(actors, (record.get("init_pos") or {}).values(), strict=False):
+        if not spot:
             continue
-        shut = [True] * len(home.home.layout.doors)
-        x, y = float(at[0]), float(at[2])
-        near = nearest_place(home.home.layout, 0.2, (x, y), shut)
+        near = nearest_place(
+            layout, 0.2, (float(spot[0]), float(spot[2])), [True] * len(layout.doors)
+        )
         if near is None:
             continue
-        free = any(max(abs(near[0] - x), abs(near[1] - y)) < 0.25 for x, y in home.home.starts)
-        if free and all(math.dist(near, other) > 0.5 for other in taken):
-            drawn[actor] = {"x": near[0], "y": near[1], "heading": drawn[actor]["heading"]}
+        is_free = any(max(abs(near[0] - x), abs(near[1] - y)) < 0.25 for x, y in home.home.starts)
+        if is_free and all(math.dist(near, other) > 0.5 for other in taken):
+            placed[actor] = {"x": near[0], "y": near[1], "heading": placed[actor]["heading"]}
             taken.append(near)
-    return drawn
+    return placed
 
 
-class Drawn(PublishedHomes):
+class DrawnGoals(PublishedHomes):
     """C-WAH's goals over the published homes; see the module's docstring."""
 
     split = "homes"
 
-    def look(self) -> None:
-        for number in range(min(self.count, len(HOMES))):
-            name = HOMES[number]
+    def find_files(self) -> None:
+        for name in HOMES[: self.count]:
             self._files.path("wah_dataset/env_to_pred.json")
-            self._files.graphs(name)
+            self._files.graph_paths(name)
             self._files.path(f"wah_dataset/object_info{name[-1]}.json")
             self._files.path("wah_dataset/class_name_size.json")
 
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
-        # Kinds of goals come in blocks of 20.
-        asked = virtualhome.predicates(goals[number * 37 % len(goals)])
-        name = HOMES[number % len(HOMES)]
-        home = self._files.home(name)
-        rules = self._files.json(f"wah_dataset/object_info{name[-1]}.json")
+        # Goals of a kind come in blocks of 20.
+        predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
+        home = self._files.home(HOMES[number % len(HOMES)])
         tried: Counter[str] = Counter()
-        for attempt in range(TRIES):
-            rng = random.Random(f"{self.settings.seed}/{number}/{attempt}")
-            tried = Counter()
-            case = self._try(rng, number, home, asked, rules, tried)
+        for attempt in range(PLACEMENT_TRIES):
+            rng, tried = Random(f"{self.settings.seed}/{number}/{attempt}"), Counter()
+            case = self._draw_case(rng, number, home, predicates, tried)
             if case is not None:
                 causes += tried
                 return case
         causes += tried or Counter({f"episode: {virtualhome.OUT_OF_REACH}": 1})
         return None
 
-    def _try(
+    def _draw_case(
         self,
-        rng: random.Random,
+        rng: Random,
         number: int,
-        home: virtualhome.Imported,
-        asked: list[virtualhome.Predicate],
-        rules: Mapping[str, Json],
+        home: virtualhome.ImportedHome,
+        predicates: list[virtualhome.Predicate],
         causes: Counter[str],
     ) -> homes.Case | None:
-        first = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
-        places = {p: first.get(p.place) for p in asked}
-        made = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+        example = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
+        places = {p: example.get(p.place) for p in predicates}
+        draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+        rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
         sizes = self._files.json("wah_dataset/class_name_size.json")
-        for predicate in asked:
+        for predicate in predicates:
             if predicate.relation != "sit":
-                lay_out(rng, made, predicate, places, rules, sizes)
-        scene = made.scene()
-        goals = read_goals(asked, scene, places, causes)
-        if goals is None or not within_reach(home, scene, goals):
+                lay_out_type(rng, draft, predicate, places, rules, sizes)
+        scene = draft.scene()
+        goals = read_goals(predicates, scene, places, causes)
+        if goals is None or not reachable(home, scene, goals):
             return None
-        kind = kind_of(asked)
+        kind = activity_of(predicates)
         name = f"{home.home.name}_{kind}_{number}"
         start = {"scene": home.home.name, "poses": poses(rng, home.home, self._actors)}
-        text = say(rng, kind, asked, places, home, self._actors)
+        text = word_goal(rng, kind, predicates, places, home, self._actors)
         episode = Episode(name, text, home.home.name, start, self._actors)
         reference = HouseholdReference(name, kind, tuple(goals))
         return homes.Case(Task(episode, reference), home.home, scene)
 
 
-def lay_out(
-    rng: random.Random,
-    made: Arrangement,
+Places = Mapping[virtualhome.Predicate, HouseObject | None]
+"""Predicate -> target object for its objects, None if the home lacks it."""
+
+
+def lay_out_type(
+    rng: Random,
+    draft: Arrangement,
     predicate: virtualhome.Predicate,
-    places: Mapping[virtualhome.Predicate, HouseObject | None],
+    places: Places,
     rules: Mapping[str, Json],
     sizes: Mapping[str, Json],
 ) -> None:
-    """Take away all things of a type, and lay out enough of them anew."""
-    for thing in made.of(predicate.thing):
-        if "pickupable" in thing.affordances and not made.contents(thing.id):
-            del made.objects[thing.id]
+    """Remove all objects of a type, then place the required number again."""
+    kind = predicate.item
+    for item in draft.of(kind):
+        if "pickupable" in item.affordances and not draft.contents(item.id):
+            del draft.objects[item.id]
     goals = {place.type for place in places.values() if place is not None}
-    allowed = {RULES.get(str(kind), str(kind)) for _, kind in rules.get(predicate.thing, ())}
-    spots = [
-        o
-        for o in made.objects.values()
-        if o.type in (allowed & HIDING) - goals and "pickupable" not in o.affordances
+    allowed = {RULE_CLASSES.get(str(place), str(place)) for _, place in rules.get(kind, ())}
+    allowed = (allowed & virtualhome.CLASSES["hiding"]) - goals
+    holders = [
+        o for o in draft.objects.values() if o.type in allowed and "pickupable" not in o.affordances
     ]
-    if not spots:
+    if not holders:
         return
-    wide, high, deep = (abs(float(v)) for v in sizes.get(predicate.thing, (0.1, 0.1, 0.1)))
-    for number in range(1, predicate.count + rng.randint(0, EXTRA) + 1):
-        name = f"{predicate.thing}|new{number}"
-        thing = HouseObject(
-            *(name, predicate.thing, 0.0, 0.0, wide, deep, 0.0, high),
+    width, height, depth = (abs(float(v)) for v in sizes.get(kind, (0.1, 0.1, 0.1)))
+    for number in range(1, predicate.count + rng.randint(0, MOST_EXTRA) + 1):
+        item = HouseObject(
+            *(f"{kind}|new{number}", kind, 0.0, 0.0, width, depth, 0.0, height),
             affordances=frozenset(("pickupable",)),
         )
-        made.lay(rng, thing, rng.choice(spots))
+        draft.place_on(rng, item, rng.choice(holders))
 
 
 def read_goals(
-    asked: Sequence[virtualhome.Predicate],
-    scene: Scene,
-    places: Mapping[virtualhome.Predicate, HouseObject | None],
-    causes: Counter[str],
+    predicates: Sequence[virtualhome.Predicate], scene: Scene, places: Places, causes: Counter[str]
 ) -> list[GoalCondition] | None:
-    """The conditions; None where an episode cannot be had without one. Nobody sits down here, so
-    a ``sit`` is left out and counted."""
+    """Read the conditions; None if one is impossible in the home. Sitting is not modelled, so
+    a ``sit`` is omitted and counted."""
     goals: list[GoalCondition] = []
-    for predicate in asked:
-        found = virtualhome.condition(predicate, scene, places[predicate])
-        if not isinstance(found, str):
-            goals.append(found)
+    for predicate in predicates:
+        goal = virtualhome.goal_of(predicate, scene, places[predicate])
+        if not isinstance(goal, str):
+            goals.append(goal)
             continue
-        causes[f"{'predicate' if found == virtualhome.SIT else 'episode'}: {found}"] += 1
-        if found != virtualhome.SIT:
+        causes[f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"] += 1
+        if goal != virtualhome.SIT:
             return None
     return goals or None
 
 
-def within_reach(home: virtualhome.Imported, scene: Scene, goals: Sequence[GoalCondition]) -> bool:
-    """Whether every thing and place of the goals can be seen and reached."""
-    ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.things}
+def reachable(home: virtualhome.ImportedHome, scene: Scene, goals: Sequence[GoalCondition]) -> bool:
+    """True if all objects and places of the goals can be seen and reached."""
+    ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects}
     ids |= {i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles}
-    layout = home.home.layout.with_things(scene)
+    layout = home.home.layout.with_scene(scene)
     start = home.home.starts[len(home.home.starts) // 2]
-    return virtualhome.reachable(layout, start, sorted(ids)) == ids
+    return virtualhome.reachable_objects(layout, start, sorted(ids)) == ids
 
 
-def kind_of(asked: Sequence[virtualhome.Predicate]) -> str:
-    """Which of C-WAH's five activities a set of predicates is."""
-    places = {p.place for p in asked}
+def activity_of(predicates: Sequence[virtualhome.Predicate]) -> str:
+    """Return the C-WAH activity that a set of predicates belongs to."""
+    places = {p.place for p in predicates}
     if "dishwasher" in places:
         return DISHES
     if "fridge" in places:
         return FRIDGE
-    if "coffeetable" in places or any(p.relation == "holds" for p in asked):
+    if "coffeetable" in places or any(p.relation == "holds" for p in predicates):
         return BOOK
     dishes = ("plate", "waterglass", "wineglass", "cutleryfork")
-    return TABLE if all(p.thing in dishes for p in asked) else FOOD
+    return TABLE if all(p.item in dishes for p in predicates) else FOOD
 
 
-def say(
-    rng: random.Random,
+def word_goal(
+    rng: Random,
     kind: str,
-    asked: Sequence[virtualhome.Predicate],
-    places: Mapping[virtualhome.Predicate, HouseObject | None],
-    home: virtualhome.Imported,
+    predicates: Sequence[virtualhome.Predicate],
+    places: Places,
+    home: virtualhome.ImportedHome,
     actors: Sequence[str],
 ) -> str:
-    """The joint instruction."""
-    laid = [p for p in asked if p.relation in ("on", "inside")]
-    held = [p.thing for p in asked if p.relation == "holds"]
-    parts = listed([counted(virtualhome.class_words(p.thing), p.count) for p in laid])
-    place = places[laid[0]]
+    """Write the joint instruction for a published goal."""
+
+    def words(kind: str) -> str:
+        return virtualhome.SPOKEN.get(kind, kind)
+
+    put_predicates = [p for p in predicates if p.relation in ("on", "inside")]
+    held_types = [p.item for p in predicates if p.relation == "holds"]
+    parts = join_words([count_phrase(words(p.item), p.count) for p in put_predicates])
+    place, room_at = places[put_predicates[0]], home.home.layout.room_at
     assert place is not None, "goals without their place are left out"
-    room = home.home.layout.room_at(place.x, place.y)
-    alike = [
-        o
-        for o in home.home.scene.objects
-        if o.type == place.type and home.home.layout.room_at(o.x, o.y) == room
+    room = room_at(place.x, place.y)
+    same_type = [
+        o for o in home.home.scene.objects if o.type == place.type and room_at(o.x, o.y) == room
     ]
-    side = which(place, alike)
-    where = f"{place.receptacle} the {side}{virtualhome.class_words(place.type)} in the {room}"
-    return whole(rng.choice(PURPOSES[kind]), parts, where, held, actors)
+    where = f"{place.receptacle} the {side_of(place, same_type)}{words(place.type)} in the {room}"
+    return instruct(rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors)
 
 
-def which(place: HouseObject, alike: Sequence[HouseObject]) -> str:
-    """``northern`` (and a blank), where there are several of a type in a room; empty for one."""
-    others = [o for o in alike if o.id != place.id]
+def side_of(place: HouseObject, same_type: Sequence[HouseObject]) -> str:
+    """Return ``northern `` or similar if the room has several of a type; empty for one."""
+    others = [o for o in same_type if o.id != place.id]
     if not others:
         return ""
     east = [place.x - o.x for o in others]
@@ -538,21 +478,21 @@ def which(place: HouseObject, alike: Sequence[HouseObject]) -> str:
         "eastern ": min(east),
         "western ": -max(east),
     }
-    best = max(sides, key=lambda side: sides[side])
-    return best if sides[best] > 0 else "middle "
+    best_side = max(sides, key=lambda side: sides[side])
+    return best_side if sides[best_side] > 0 else "middle "
 
 
-PAPER = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
-"""LangSuitE's Table 1 counts six actions and does not name them."""
+PAPER_VERBS = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
+"""LangSuitE's Table 1 gives the number of actions (six) but not their names."""
 
 
 @dataclass(frozen=True)
 class MaWahSettings(homes.HomesSettings):
-    """``agents`` act together, from one (to compare with) to four. ``kind`` limits the jobs to one
-    of C-WAH's, for example ``put_fridge``. Each has two hands."""
+    """``agents`` act together: one (as a baseline) to four. ``kind`` limits the jobs to one of
+    C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
 
     hands: ClassVar[int] = 2
-    paper: ClassVar[tuple[str, ...]] = PAPER
+    paper: ClassVar[tuple[str, ...]] = PAPER_VERBS
 
     episodes: int = 100
     plenty: float = 1.5
@@ -562,21 +502,20 @@ class MaWahSettings(homes.HomesSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.agents <= 4:
-            raise UsageError(f"ma_wah: agents={self.agents} must lie between 1 and 4")
+            raise UsageError(f"ma_wah: agents must be between 1 and 4, got {self.agents}")
         homes.check_kind(self.kind, KINDS)
 
 
 class MaWah(homes.SourcedTasks[MaWahSettings]):
-    """Jobs for several in one home: lay the table, fill the fridge, gather the dishes …
+    """Jobs for several actors in one home: lay the table, fill the fridge, gather the dishes …
 
         >>> jobs = MaWah(settings=MaWah.Settings(homes=1, episodes=5, agents=3))
         >>> jobs.tasks[0].episode.actors
         ('agent_1', 'agent_2', 'agent_3')
 
-    Each actor sees its own view alone and hears what the others say; things have the same names for
-    all, so that they can be talked about. The goals are C-WAH's: so many things of a type in or on
-    one piece of furniture, and a book in somebody's hands. An episode counts as solved by the final
-    state, whoever did what.
+    Each actor sees only its own view and hears the other actors; all use the same object names.
+    The goals are C-WAH's: N objects of a type in or on one piece of furniture, and a book
+    in an actor's hands. Only the final state counts, no matter which actor did the work.
     """
 
     name: ClassVar[str] = "ma_wah"
@@ -585,22 +524,38 @@ class MaWah(homes.SourcedTasks[MaWahSettings]):
     published_train: ClassVar[str] = homes.GENERATED[1]
     max_steps: ClassVar[int] = 1000
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        drawn = "objects lie where Watch-And-Help's rules allow, by seed: its episodes are not read"
+        return (drawn,) * (self.split == "homes")
+
     def source(self, split: str) -> homes.EpisodeSource:
         if split not in homes.GENERATED:
-            return (Logs if split == "logs" else Drawn)(self.folder, self.settings)
+            return (LoggedEpisodes if split == "logs" else DrawnGoals)(self.folder, self.settings)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
         seed = "ma_wah/{scene}"
         return homes.Generated(split, self.settings, self._draw, kinds, seed, shared_names=True)
 
-    def _draw(self, rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
-        job, scene = draw_job(rng, made, arrangement.partition("/")[0]), made.home.name
+    def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+        kind, scene = arrangement.partition("/")[0], draft.home.name
+        length, sizes = self.settings.length, (FEWEST_OBJECTS, MOST_OBJECTS)
+        if length:  # an object takes two to five decisions
+            sizes = max(1, length // 5), max(1, length // 2)
+        job = draw_job(rng, draft, kind, sizes)
         if job is None:
             return None
-        name, actors = homes.named(scene, arrangement), actors_of(self.settings.agents)
-        placed = poses(rng, made.home, actors)
-        start = {"scene": scene, "arrangement": arrangement, "poses": placed}
-        text = say_job(rng, job, made.room(job.place), actors)
-        reference = HouseholdReference(name, job.kind, goals_of(job, made))
+        place, counts, held = job
+        name, actors = homes.episode_id(scene, arrangement), actors_of(self.settings.agents)
+        start_poses = poses(rng, draft.home, actors)
+        start = {"scene": scene, "arrangement": arrangement, "poses": start_poses}
+        parts = join_words([count_phrase(spoken_name(each), n) for each, n in counts.items()])
+        site = f"{preposition(place.type)} the {spoken_name(place.type)} in the {draft.room(place)}"
+        text = instruct(rng.choice(JOBS[kind]["purposes"]), parts, site, held, actors)
+        goals: tuple[GoalCondition, ...] = (
+            *(Inside(draft.ids(each), (place.id,), parts=n) for each, n in counts.items()),
+            *(Held(draft.ids(each)) for each in held),
+        )
+        reference = HouseholdReference(name, kind, goals)
         return Task(Episode(name, text, scene, start, actors), reference)
 
 

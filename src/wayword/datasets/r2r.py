@@ -1,34 +1,43 @@
-"""Room-to-Room: follow a written route through a house (Anderson et al. 2018).
+"""Room-to-Room and its relatives: R4R, Room-across-Room and REVERIE, on Matterport3D's graphs.
 
-    >>> from wayword.datasets.r2r import dataset as R2R
+    >>> from wayword.datasets.r2r import R2R
     >>> R2R.splits[:3]
     ('val_seen', 'val_unseen', 'train')
 
-Reads the plain R2R annotation files (three instructions a record, flattened to one an episode,
-``{path_id}_{0,1,2}``) and the flattened ones of NavGPT's folder layout (``…_instr.json``), each as
-``.json`` or ``.json.gz``. Beside ``annotations/`` lie ``connectivity/`` and NavGPT's text pack.
-``sample72`` is the kind of sample NavGPT's ablations use (section 4.3): one trajectory from each of
-the 61 train and 11 val-unseen scenes, drawn by ``sample_seed``, with its three instructions.
+All read their annotations as published, each file as it is or with ``.gz``, and share what is in
+``r2r/``: ``connectivity/`` and NavGPT's text pack.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar, Literal
 
-from wayword.core.dataset import SolvableWalks, Task, Training
+from wayword.core.action import STOP, Action
+from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training, listed
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import SOURCES, cache_folder, find, find_any, read_field, read_json
-from wayword.core.geometry import absolute
+from wayword.core.files import (
+    SOURCES,
+    cache_folder,
+    find,
+    find_any,
+    read_field,
+    read_json,
+    read_json_lines,
+    require_data,
+)
+from wayword.core.game import ActionPlan
+from wayword.core.geometry import absolute, added
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import Family
+from wayword.core.world import Family, World
+from wayword.datasets.procedural.homes.episodes import read_rules
 from wayword.perception.recorded import (
     RecordedPerceiver,
     ScanPictures,
@@ -39,7 +48,7 @@ from wayword.perception.recorded import (
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
-from wayword.worlds.indoor.world import IndoorWorld
+from wayword.worlds.indoor.world import IndoorWorld, ObjectReference, ObjectsWorld, VisibleObject
 
 SAMPLE_PARTS = ("train", "val_unseen")
 PER_SCAN = {
@@ -48,18 +57,20 @@ PER_SCAN = {
     "observations_summarized": "{scan}_summarized.json",
     "objects_list": "{scan}.json",
 }
-"""What a run on a scan may read, for checksums."""
+"""Files that a run on a scan may read, for checksums."""
+VIEW_STEP = 30.0
+"""Degrees of heading between the views that REVERIE's ``visible_pos`` numbers, twelve a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class R2RSettings:
-    """``objects``: whose objects are told (NavGPT's pack, or REVERIE's boxes within 3 m).
+    """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
 
     ``sub_instructions`` puts FGR2R's split of the instruction into ``episode.extra``.
     ``sample_seed`` draws the ``sample72`` subset.
 
     ``annotations`` is a file in either format that takes the place of the split's: MapGPT's 216,
-    say. ``observations`` is a folder in the layout of NavGPT's pack, captioned anew. ``pictures``
+    say. ``observations`` is a folder in the layout of NavGPT's pack, captioned again. ``pictures``
     is a folder of pictures by scan and viewpoint: see ``wayword.perception.recorded``.
     """
 
@@ -74,7 +85,11 @@ class R2RSettings:
 class R2R(SolvableWalks):
     """Room-to-Room: written routes through Matterport3D houses (Anderson et al. 2018).
 
-    Raises ``DataError`` for files that are missing or malformed.
+    Reads the plain R2R annotation files (three instructions a record, flattened to one an episode,
+    ``{path_id}_{0,1,2}``) and the flattened ones of NavGPT's folder layout (``…_instr.json``).
+    ``sample72`` is the kind of sample NavGPT's ablations use (section 4.3): one trajectory from
+    each of the 61 train and 11 val-unseen scenes, drawn by ``sample_seed``, with its three
+    instructions. Raises ``DataError`` for files that are missing or malformed.
     """
 
     name: ClassVar[str] = "r2r"
@@ -82,17 +97,47 @@ class R2R(SolvableWalks):
     family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
     max_steps: ClassVar[int] = 15
+    annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
+    """Names of a split's file, looked for in ``annotations/`` and, except for R2R, next to it."""
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
         super().__init__(split, folder, settings)
-        self.folder = _r2r_folder(folder)
+        folder = require_data(folder, self.name)
+        candidates = (folder / "r2r", folder / "R2R", folder)
+        root = next((each for each in candidates if (each / "annotations").is_dir()), None)
+        if root is None:
+            raise DataError(folder, "", "holds no r2r/annotations", SOURCES)
+        self.folder = root
         self._graphs: dict[str, ViewpointGraph] = {}
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        if self.split == "sample72" and not self.settings.annotations:
-            return list(self._sample())
-        return list(self._read(self.split))
+        if self.split != "sample72" or self.settings.annotations:
+            return list(self._read(self.split))
+        rng = Random(self.settings.sample_seed)
+        sample: list[Task] = []
+        for part in SAMPLE_PARTS:
+            paths: dict[str, dict[str, list[Task]]] = {}  # scene -> path id -> its instructions
+            for task in self._read(part):
+                path_id = task.episode.id.rsplit("_", 1)[0]
+                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(task)
+            for scene in sorted(paths):
+                path_ids = sorted(i for i, tasks in paths[scene].items() if len(tasks) >= 3)
+                if path_ids:
+                    sample += paths[scene][rng.choice(path_ids)][:3]
+        return sample
+
+    @property
+    def replaced_by(self) -> str:
+        return Path(self.settings.annotations).name
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The user's file that takes the place of the split, or a sample that is not NavGPT's."""
+        if name := self.replaced_by:
+            return (f"the {len(self.tasks):,} episodes of {name}, not those of {self.split}",)
+        sampled = self.split == "sample72"
+        return ("sample72 is drawn by seed: NavGPT's own sample is not published",) * sampled
 
     @cached_property
     def scans(self) -> list[str]:
@@ -101,28 +146,23 @@ class R2R(SolvableWalks):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        whole = self.split != "sample72" or bool(self.settings.annotations)
-        parts = (self.split,) if whole else SAMPLE_PARTS
-        found = {f"annotations/{part}": self._annotations(part) for part in parts}
+        sampled = self.split == "sample72" and not self.settings.annotations
+        parts = SAMPLE_PARTS if sampled else (self.split,)
+        files = {f"annotations/{part}": self._annotations(part) for part in parts}
         for scan in self.scans:
             for kind, name in PER_SCAN.items():
-                inside = self.folder if kind == "connectivity" else self._pack
-                path = find_any(inside / kind, name.format(scan=scan))
+                top = self.folder if kind == "connectivity" else self._pack_folder
+                path = find_any(top / kind, name.format(scan=scan))
                 if path:
-                    found[f"{kind}/{scan}"] = path
-        return found | self._extra_files(parts)
-
-    def _extra_files(self, parts: Sequence[str]) -> dict[str, Path]:
-        """What the settings bring in beside the usual files."""
-        found: dict[str, Path] = {}
+                    files[f"{kind}/{scan}"] = path
         if self.settings.sub_instructions:
-            found |= {f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json") for p in parts}
+            files |= {f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json") for p in parts}
         if self.settings.objects == "reverie":
             folder = self.folder.parent / "reverie"
-            found["reverie/objpos"] = find(folder, "objpos.json")
+            files["reverie/objpos"] = find(folder, "objpos.json")
             for scan in self.scans:
-                found[f"reverie/{scan}"] = find(folder / "bbox_by_scan", f"{scan}.json")
-        return found
+                files[f"reverie/{scan}"] = find(folder / "bbox_by_scan", f"{scan}.json")
+        return files
 
     def graph(self, scene: str) -> ViewpointGraph:
         """The scan's viewpoint graph, loaded once."""
@@ -145,30 +185,31 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _train(self) -> R2R:
-        return type(self)(
-            "train", self.folder, replace(self.settings, sub_instructions=False, annotations="")
-        )
+        settings = replace(self.settings, sub_instructions=False, annotations="")
+        return type(self)("train", self.folder, settings)
 
     @cached_property
     def _perceiver(self) -> Perceiver:
-        words = self._words
-        if not self.settings.pictures:
-            return words
-        folder = Path(self.settings.pictures)
+        settings, name = self.settings, "recorded:navgpt"
+        if settings.objects == "reverie":
+            sightings = reverie_sightings(self.folder.parent / "reverie", self.graph)
+            name += "+reverie"
+        else:
+            sightings = pack_sightings(self._pack_folder)
+        name += f":{Path(settings.observations).name}" if settings.observations else ""
+        captions = RecordedPerceiver(self._pack_folder, sightings, name)
+        if not settings.pictures:
+            return captions
+        folder, graphs = Path(settings.pictures), self.folder / "connectivity"
         if not folder.is_dir():
             raise UsageError(f"{self.name}: dataset.pictures={folder}: no such folder")
-        return ScanPictures(words, folder, self._axes)
-
-    @property
-    def _words(self) -> Perceiver:
-        own = f":{Path(self.settings.observations).name}" if self.settings.observations else ""
-        if self.settings.objects == "reverie":
-            seen = reverie_sightings(self.folder.parent / "reverie", self.graph)
-            return RecordedPerceiver(self._pack, seen, f"recorded:navgpt+reverie{own}")
-        return RecordedPerceiver(self._pack, pack_sightings(self._pack), f"recorded:navgpt{own}")
+        return ScanPictures(
+            *(captions, folder),
+            lambda scan: camera_headings(find(graphs, f"{scan}_connectivity.json")),
+        )
 
     @cached_property
-    def _pack(self) -> Path:
+    def _pack_folder(self) -> Path:
         """The folder of observations."""
         if not self.settings.observations:
             return Path(self.folder)
@@ -178,85 +219,61 @@ class R2R(SolvableWalks):
             raise DataError(folder, "", problem, "make it with `wayword perceive`")
         return folder
 
-    def _axes(self, scan: str) -> Mapping[str, float]:
-        return camera_headings(find(self.folder / "connectivity", f"{scan}_connectivity.json"))
-
     def _annotations(self, part: str) -> Path:
+        """The file of a split. Raises ``DataError``."""
         if self.settings.annotations:
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
-        folder = self.folder / "annotations"
-        flattened = find_any(folder, f"R2R_{part}_instr.json")
-        return find_any(folder, f"R2R_{part}.json") or flattened or find(folder, f"R2R_{part}.json")
+        top = self.folder.parent / self.name
+        places = [self.folder / "annotations"] if self.name == "r2r" else [top / "annotations", top]
+        names = [name.format(part) for name in self.annotation_files]
+        paths = (find_any(folder, name) for folder in places for name in names)
+        return next((path for path in paths if path), None) or find(places[-1], names[0])
 
     def _read(self, part: str) -> Iterator[Task]:
         path = self._annotations(part)
-        records = read_json(path)
-        if not isinstance(records, list):
-            raise DataError(path, "", "is not a list of records", "fetch it again")
-        split_up = self._sub_instructions(part) if self.settings.sub_instructions else {}
-        for number, record in enumerate(records):
-            for index, instruction in _instructions(path, number, record):
-                episode_id = _episode_id(path, number, record, index)
-                sub = split_up.get(episode_id)  # FGR2R covers three instructions a path
-                extra = {"sub_instructions": sub} if sub else {}
-                yield task_of(path, f"record {number}", record, episode_id, instruction, extra)
+        fgr2r = self._sub_instructions(part) if self.settings.sub_instructions else {}
+        names: dict[str, str] = {}
+        for number, record in enumerate(read_json(path, list)):
+            where = f"record {number}"
+            if isinstance(record, dict) and "instruction" in record:
+                episode_id = str(read_field(path, where, record, "instr_id", str))
+                texts = {episode_id: read_field(path, where, record, "instruction", str)}
+            else:
+                instructions = read_field(path, where, record, "instructions", list)
+                path_id = read_field(path, where, record, "path_id", (int, str))
+                texts = {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
+            for name, text in texts.items():
+                # FGR2R covers three instructions a path
+                extra = {"sub_instructions": fgr2r[name]} if fgr2r.get(name) else {}
+                yield _task(path, where, record, name, text, extra, names)
 
     def _sub_instructions(self, part: str) -> dict[str, list[str]]:
         """FGR2R: episode id -> sub-instructions. Its field is a string that holds a literal."""
         path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
-        found = {}
+        parts = {}
         for number, record in enumerate(read_json(path)):
             text = read_field(path, f"record {number}", record, "new_instructions", str)
             for index, chunks in enumerate(ast.literal_eval(text)):
-                found[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
-        return found
-
-    def _sample(self) -> Iterator[Task]:
-        rng = random.Random(self.settings.sample_seed)
-        for part in SAMPLE_PARTS:
-            paths: dict[str, dict[str, list[Task]]] = {}
-            for task in self._read(part):
-                path_id = task.episode.id.rsplit("_", 1)[0]
-                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(task)
-            for scene in sorted(paths):
-                full = sorted(i for i, tasks in paths[scene].items() if len(tasks) >= 3)
-                if full:
-                    yield from paths[scene][rng.choice(full)][:3]
+                parts[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
+        return parts
 
 
-def _r2r_folder(folder: Path | None) -> Path:
-    if folder is None:
-        raise UsageError("r2r needs its data: give --data FOLDER or set WAYWORD_DATA")
-    for place in (folder / "r2r", folder / "R2R", folder):
-        if (place / "annotations").is_dir():
-            return place
-    raise DataError(folder, "", "holds no r2r/annotations", SOURCES)
-
-
-def _instructions(path: Path, number: int, record: Any) -> Iterator[tuple[int, str]]:
-    where = f"record {number}"
-    if isinstance(record, dict) and "instruction" in record:
-        index = int(str(read_field(path, where, record, "instr_id", str)).rsplit("_", 1)[-1])
-        texts = [(index, read_field(path, where, record, "instruction", str))]
-    else:
-        texts = list(enumerate(read_field(path, where, record, "instructions", list)))
-    for index, text in texts:
-        if not isinstance(text, str) or not text.strip():
-            raise DataError(path, f"{where}, instruction {index}", "is empty")
-        yield index, text.strip()
-
-
-def _episode_id(path: Path, number: int, record: Any, index: int) -> str:
-    if "instr_id" in record:
-        return str(record["instr_id"])
-    return f"{read_field(path, f'record {number}', record, 'path_id', (int, str))}_{index}"
-
-
-def task_of(
-    path: Path, where: str, record: Any, episode_id: str, instruction: str, extra: Any
+def _task(
+    path: Path,
+    where: str,
+    record: Any,
+    name: str,
+    instruction: Any,
+    extra: Any,
+    names: dict[str, str],
 ) -> Task:
-    """A record as an episode. ``Reference`` stays empty where only the start is published."""
+    """A record as an episode. ``Reference`` stays empty where only the start is published;
+    ``names`` are the ids so far and their records."""
+    if (first := names.setdefault(name, where)) != where:
+        raise DataError(path, where, f"repeats the episode id {name!r} of {first}")
+    if not isinstance(instruction, str) or not instruction.strip():
+        raise DataError(path, f"{where}, instruction {name.rpartition('_')[2]}", "is empty")
     route = read_field(path, where, record, "path", list)
     heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):
@@ -265,10 +282,171 @@ def task_of(
         raise DataError(path, f"{where}, field 'heading'", f"is not a number: {heading!r}")
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
-    episode = Episode(episode_id, instruction, scan, start, extra=extra)
-    known = len(route) > 1 or "distance" in record  # the public test split holds only the start
-    reference = PathReference(episode_id, tuple(route)) if known else Reference(episode_id)
-    return Task(episode, reference)
+    episode = Episode(name, instruction.strip(), scan, start, extra=extra)
+    has_path = len(route) > 1 or "distance" in record  # the public test split: only the start
+    return Task(episode, PathReference(name, tuple(route)) if has_path else Reference(name))
 
 
-dataset = R2R
+class R4R(R2R):
+    """Room-for-Room: two of R2R's routes joined to one long walk (Jain et al. 2019).
+
+        wayword run oracle --on r4r:val_seen --data DATA
+
+    Reads ``r4r/R4R_{split}.json`` (or ``r4r/annotations/``), as the authors' generator writes it
+    from R2R's files, in R2R's own format. The reference is the joined path, not a shortest one, so
+    compare nDTW, sDTW and CLS, for which the set was made. Raises what R2R raises.
+    """
+
+    name: ClassVar[str] = "r4r"
+    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train")
+    max_steps: ClassVar[int] = 30
+    annotation_files: ClassVar[tuple[str, ...]] = ("R4R_{}.json",)
+
+
+@dataclass(frozen=True, slots=True)
+class RxRSettings(R2RSettings):
+    """As R2R's; ``language``: English (of India and the USA), Hindi or Telugu, all where empty."""
+
+    language: Literal["en", "hi", "te", ""] = "en"
+
+
+class RxR(R2R):
+    """Room-across-Room: long spoken instructions in three languages (Ku et al. 2020).
+
+        wayword run navgpt --on rxr:val_seen --model openai:NAME --data DATA \\
+          --set dataset.language=hi
+
+    Reads the guides' annotations, one JSON object a line: ``rxr/rxr_{split}_guide.jsonl``. An
+    episode's id is its ``instruction_id``. Pose traces and the timing of words are not read.
+    """
+
+    name: ClassVar[str] = "rxr"
+    Settings: ClassVar[type[R2RSettings]] = RxRSettings
+    splits: ClassVar[tuple[str, ...]] = (
+        *("val_seen", "val_unseen", "train"),
+        *("test_standard_public", "test_challenge_public"),
+    )
+    max_steps: ClassVar[int] = 30
+    annotation_files: ClassVar[tuple[str, ...]] = ("rxr_{}_guide.jsonl",)
+
+    def _read(self, part: str) -> Iterator[Task]:
+        path, names = self._annotations(part), dict[str, str]()
+        for number, record in read_json_lines(path):
+            where = f"line {number}"
+            language = read_field(path, where, record, "language", str)
+            if self.settings.language not in ("", language.partition("-")[0]):
+                continue
+            text = read_field(path, where, record, "instruction", str)
+            name = str(read_field(path, where, record, "instruction_id", (int, str)))
+            extra = {"language": language, "path_id": record.get("path_id")}
+            yield _task(path, where, record, name, text, extra, names)
+
+
+class Reverie(R2R):
+    """REVERIE: find an object in another room from one sentence, and name it (Qi et al. 2020).
+
+        wayword run react --on reverie:val_unseen --model openai:NAME --data DATA
+
+    Reads ``reverie/annotations/REVERIE_{split}.json`` (or next to it): ``id`` or ``path_id`` and
+    ``objId``, ``path``, ``instructions``. Objects in view are those of
+    ``reverie/bbox_by_scan/{scan}.json`` that have a visible box.
+
+    An episode succeeds where the object is in view from the last viewpoint, as in the authors'
+    evaluation; ``rgs`` asks that the object named at the stop is the one meant. Raises what R2R
+    raises.
+    """
+
+    name: ClassVar[str] = "reverie"
+    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test")
+    max_steps: ClassVar[int] = 20
+    annotation_files: ClassVar[tuple[str, ...]] = ("REVERIE_{}.json",)
+
+    def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
+        super().__init__(split, folder, settings)
+        self._boxes = self.folder.parent / "reverie" / "bbox_by_scan"
+        self._visible = lru_cache(maxsize=None)(self._read_objects)
+        self._views_of = lru_cache(maxsize=None)(self._find_views)
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode; the boxes of its scan are read when one of its tasks is looked at."""
+        walks = self._walks
+        return DrawnTasks(len(walks), self._object_task, lambda number: walks[number][0].episode.id)
+
+    @cached_property
+    def _walks(self) -> list[tuple[Task, str]]:
+        """Each episode as a walk to a place, and the ID of the object that is meant."""
+        path, walks, names = self._annotations(self.split), [], dict[str, str]()
+        for number, record in enumerate(read_json(path, list)):
+            where, extra = f"record {number}", {"rules": read_rules("reverie")}
+            target = str(record.get("objId", ""))
+            stem = str(record.get("id") or f"{record.get('path_id')}_{target}")
+            for index, text in enumerate(read_field(path, where, record, "instructions", list)):
+                walk = _task(path, where, record, f"{stem}_{index}", text, extra, names)
+                walks.append((walk, target))
+        return walks
+
+    @cached_property
+    def scans(self) -> list[str]:
+        return sorted({walk.episode.scene for walk, _ in self._walks})
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        boxes = {f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in self.scans}
+        return {**super().files, **boxes}
+
+    def world(self, episode: Episode) -> ObjectsWorld:
+        scan = episode.scene
+        return ObjectsWorld(self.graph(scan), lambda place: self.objects(scan, place))
+
+    def objects(self, scan: str, place: str) -> Sequence[VisibleObject]:
+        """The objects in view from a viewpoint, by ID."""
+        return self._visible(scan).get(place, ())
+
+    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+        """As of any walk, but the stop names the object where it is in view."""
+        plan = super().make_plan(task, world, actor, how)
+        name = getattr(task.reference, "object_id", "")
+        path = getattr(task.reference, "path", ("",))
+        in_view = {each.id for each in self.objects(task.episode.scene, path[-1])}
+        stop_action = Action("stop", (name,)) if name in in_view else STOP
+        return listed(lambda: [stop_action if action == STOP else action for action in plan])
+
+    def _object_task(self, number: int) -> Task:
+        """A task with the object and the viewpoints that see it; bare where unpublished."""
+        walk, target = self._walks[number]
+        name, path = walk.episode.id, getattr(walk.reference, "path", ())
+        if not path or not target:
+            return Task(walk.episode, Reference(name))
+        views = self._views_of(walk.episode.scene).get(target) or frozenset(path[-1:])
+        return Task(walk.episode, ObjectReference(name, path, None, target, views))
+
+    def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
+        """Viewpoint -> the objects in view from it."""
+        objects = {}
+        for place, boxes in read_json(find(self._boxes, f"{scan}.json")).items():
+            by_id = sorted(boxes.get(place, boxes).items(), key=lambda item: int(item[0]))
+            objects[place] = tuple(
+                VisibleObject(number, box["name"].replace("#", " "), _heading(box["visible_pos"]))
+                for number, box in by_id
+                if box["visible_pos"]
+            )
+        return objects
+
+    def _find_views(self, scan: str) -> dict[str, frozenset[str]]:
+        """Object ID -> the viewpoints with it in view."""
+        views: dict[str, set[str]] = {}
+        for place, objects in self._visible(scan).items():
+            for each in objects:
+                views.setdefault(each.id, set()).add(place)
+        return {name: frozenset(places) for name, places in views.items()}
+
+
+def _heading(views: Sequence[int]) -> float:
+    """The mean heading (degrees) of the views that show an object."""
+    angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
+    east, north = added(map(math.sin, angles)), added(map(math.cos, angles))
+    return math.degrees(math.atan2(east, north)) % 360.0
+
+
+datasets = {"r2r": R2R, "r4r": R4R, "rxr": RxR, "reverie": Reverie}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from wayword.core.world import Family
 from wayword.settings import make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
-from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings, Turn
+from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotTurn
 from wayword.worlds.objectnav.rosbridge import Link
 from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 
@@ -26,7 +26,7 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 @dataclass(frozen=True)
 class RobotSettings(RosSettings):
     """``target`` is what to look for, in any words; several, divided by ``|``, are looked for one
-    after the other. ``instruction`` is told instead of "Find the …", for agents that follow one.
+    after the other. ``instruction`` replaces "Find the …", for agents that follow one.
     ``base`` is a file of your own that drives another robot, ``base_settings`` its settings.
 
     The rest says how to reach a robot over rosbridge: ``url``, topics, actions, the camera, limits
@@ -50,7 +50,7 @@ class RobotTasks(SolvableSearches):
             --set dataset.target="cat-shaped mug" --set grounding=owlv2:google/owlv2-base-patch16
         wayword run lgx --on robot --concurrency 1 --set dataset.base=./cart.py …
 
-    The robot starts where it stands. Nobody judges whether the thing was found, so that runs have
+    The robot starts where it stands. Nothing judges whether the object was found, so runs have
     no success rate; the trajectory says where the agent stopped and why. A token for a proxy is
     read from ``$WAYWORD_ROBOT_TOKEN`` and written nowhere.
     """
@@ -65,6 +65,7 @@ class RobotTasks(SolvableSearches):
         self, split: str = "", folder: Path | None = None, settings: RobotSettings | None = None
     ) -> None:
         super().__init__(split, folder, settings)
+        self._drivers: list[SharedRobotTurn] = []
         if not self.settings.targets and not self.settings.instruction.strip():
             raise UsageError('robot: say what to look for: --set dataset.target="cat-shaped mug"')
 
@@ -81,46 +82,37 @@ class RobotTasks(SolvableSearches):
         return {"base": path / "__init__.py" if path.is_dir() else path}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """The robot. All episodes share it, and one connection: who starts last drives."""
-        return ObjectNavWorld(Turn(self._own if self.settings.base else self._ros(), self._drivers))
+        """The robot. All episodes share it and its connection: the last one started drives."""
+        if self.settings.base:
+            return ObjectNavWorld(SharedRobotTurn(self._custom_base, self._drivers))
+        return ObjectNavWorld(SharedRobotTurn(RosBase(self.settings, self._link), self._drivers))
 
     @cached_property
     def _link(self) -> Link:
         s = self.settings
-        return Link(s.url, os.environ.get(TOKEN, ""), s.patience, s.plain)
+        return Link(s.url, os.environ.get(TOKEN_VARIABLE, ""), s.patience, s.plain)
 
     @cached_property
-    def _drivers(self) -> list[Turn]:
-        return []
-
-    def _ros(self) -> RosBase:
-        given = {f.name: getattr(self.settings, f.name) for f in fields(RosSettings)}
-        return RosBase(RosSettings(**given), self._link)
-
-    @cached_property
-    def _own(self) -> Base:
+    def _custom_base(self) -> Base:
         """The base that ``base`` names. Raises ``UsageError``."""
-        name, given = self.settings.base, self.settings.base_settings
+        name, base_settings = self.settings.base, self.settings.base_settings
         cls = registry.load("base", name)
-        known = getattr(cls, "Settings", None)
-        if known is None and given:
-            raise UsageError(f"{name}: the base has no settings, got {', '.join(given)}")
-        base: Base = cls() if known is None else cls(make(known, given, name))
-        lacking = [method for method in METHODS if not callable(getattr(base, method, None))]
-        if lacking:
-            raise UsageError(f"{name}: a base needs the methods {', '.join(lacking)}")
+        settings = getattr(cls, "Settings", None)
+        if settings is None and base_settings:
+            raise UsageError(f"{name}: the base has no settings, got {', '.join(base_settings)}")
+        base: Base = cls() if settings is None else cls(make(settings, base_settings, name))
+        methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
+        absent = [method for method in methods if not callable(getattr(base, method, None))]
+        if absent:
+            raise UsageError(f"{name}: a base needs the methods {', '.join(absent)}")
         return base
 
     def _task(self, number: int, target: str) -> Task:
-        plain = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
-        name = f"{number}_{plain or 'follow'}"
-        told = self.settings.instruction.strip() or f"Find the {target}."
+        slug = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
+        name = f"{number}_{slug or 'follow'}"
+        text = self.settings.instruction.strip() or f"Find the {target}."
         extra: Extra = {"target": target} if target else {}
-        return Task(Episode(name, told, "robot", {}, extra=extra), Reference(name))
-
-
-METHODS = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
-"""What a base is asked for."""
+        return Task(Episode(name, text, "robot", {}, extra=extra), Reference(name))
 
 
 dataset = RobotTasks

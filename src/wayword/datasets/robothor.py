@@ -1,19 +1,20 @@
-"""RoboTHOR object navigation: find one of twelve kinds of things in an apartment."""
+"""RoboTHOR object navigation: find one of twelve kinds of objects in an apartment."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered
+from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered, require_data
 from wayword.core.geometry import Point, absolute
 from wayword.core.world import Family
 from wayword.datasets.sources import robothor
@@ -21,20 +22,16 @@ from wayword.worlds import objectnav
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
-from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, check_installed
+from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, check_installed
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
 
-CALLED = {
-    "HousePlant": "house plant",
-    "BasketBall": "basketball",
-}
+SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 """Types whose words are not simply their name's."""
 
 
-def called(label: str) -> str:
-    """What a person calls a type. Instructions and things in view have it from here, so that what
-    is asked for is what can be seen."""
-    return CALLED.get(label, type_name(label).replace("_", " "))
+def spoken_type(label: str) -> str:
+    """A type in words, the same in instructions and for objects in view."""
+    return SPOKEN_TYPES.get(label, type_name(label).replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -55,17 +52,16 @@ class RobothorSettings:
 
     def __post_init__(self) -> None:
         if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
-            raise UsageError("robothor: field_of_view lies in 10 to 180, depth in 0.5 to 50")
+            raise UsageError("robothor: field_of_view must be 10 to 180, depth 0.5 to 50")
 
 
 class Robothor(SolvableSearches):
     """RoboTHOR's object navigation (Deitke et al. 2020): "Find the alarm clock."
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
-    Walls, free floor and lines of sight are inferred from them: see
-    ``sources/robothor.py``. Test episodes have no paths, and no objects of their scenes
-    are published, so nothing can be found in them here. Raises ``DataError`` for files that are
-    missing or malformed.
+    Walls, free floor and lines of sight are inferred from them: see ``sources/robothor.py``. Test
+    episodes have no paths, and no objects of their scenes are published, so nothing can be found in
+    them here. Raises ``DataError`` for files that are missing or malformed.
     """
 
     Settings: ClassVar[type[RobothorSettings]] = RobothorSettings
@@ -80,7 +76,11 @@ class Robothor(SolvableSearches):
         super().__init__(split, folder, settings)
         if self.settings.simulator == "thor":
             check_installed()
-        self.folder = _robothor_folder(folder)
+        folder = require_data(folder, self.name)
+        places = [p for p in (folder / "robothor", folder) if (p / "episodes").is_dir()]
+        if not places:
+            raise DataError(folder, "", "holds no robothor/episodes", SOURCES)
+        self.folder = places[0]
         self._records = lru_cache(maxsize=64)(self._read)
 
     @property
@@ -92,27 +92,27 @@ class Robothor(SolvableSearches):
         """That the world is inferred, and whether from the very episodes that are evaluated."""
         if self.settings.simulator == "thor":
             return ()
-        own = not all(
-            robothor.independent(self.folder, scene, self.split) for scene in self._scenes
-        )
-        source = "the evaluated episodes" if own else "other splits' episodes"
+        external = all(robothor.is_independent(self.folder, s, self.split) for s in self._scenes)
+        source = "other splits' episodes" if external else "the evaluated episodes"
         return (f"RoboTHOR publishes no walls: floors inferred from {source}",)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
         metadata = find_any(self.folder, robothor.METADATA)
-        found = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
-        return found | ({"objects": metadata} if metadata else {})
+        episodes = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
+        return episodes | ({"objects": metadata} if metadata else {})
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         if self.settings.simulator == "thor":
-            return ThorWorld(ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth)))
+            return ObjectNavWorld(
+                ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth))
+            )
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A scene with its ground and surfaces, worked out once."""
-        return _place(self.folder, scene, self.split)
+        """A scene with its ground and surfaces, built once."""
+        return _build_scene(self.folder, scene, self.split)
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:
@@ -121,86 +121,75 @@ class Robothor(SolvableSearches):
         paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
         if not paths:
             raise DataError(folder, "", "no such file: it holds no episodes", SOURCES)
-        named = {path.name.partition(".")[0]: path for path in paths}
-        return {name: named[name] for name in sorted(named, key=_by_number)}
+        path_of_scene = {path.name.partition(".")[0]: path for path in paths}
+        return {name: path_of_scene[name] for name in sorted(path_of_scene, key=_scene_order)}
 
     @cached_property
     def _order(self) -> list[tuple[str, int]]:
         """Scene and number within its file of each task."""
-        counts: dict[str, int] = remembered("robothor-1", self._scenes.values(), self._counts)
-        listed = [(scene, number) for scene, count in counts.items() for number in range(count)]
+
+        def count() -> dict[str, int]:
+            return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
+
+        counts: dict[str, int] = remembered("robothor-1", self._scenes.values(), count)
+        numbered = [(scene, number) for scene, count in counts.items() for number in range(count)]
         if self.settings.order == "file":
-            return listed
-        listed.sort(key=lambda one: one[1])  # stable: a round of all scenes, then the next
-        leaps = {s: (place, _stride(n), n) for place, (s, n) in enumerate(counts.items())}
-        return [(s, (k + leaps[s][0]) * leaps[s][1] % leaps[s][2]) for s, k in listed]
+            return numbered
+        numbered.sort(key=lambda entry: entry[1])  # stable: a round of all scenes, then the next
+        strides = {s: (place, _coprime_stride(n), n) for place, (s, n) in enumerate(counts.items())}
+        return [(s, (k + strides[s][0]) * strides[s][1] % strides[s][2]) for s, k in numbered]
 
-    def _counts(self) -> dict[str, int]:
-        """How many episodes each scene's file holds."""
-        return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
-
-    def _read(self, scene: str) -> Sequence[Any]:
-        return robothor.episodes_of(self.folder, self.split, scene)
+    def _read(self, scene: str) -> list[str]:
+        return robothor.episodes_of(self._scenes[scene])
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
-        path, where = self._scenes[scene], f"record {index}"
-        records = self._records(scene)
+        path, where, records = self._scenes[scene], f"record {index}", self._records(scene)
         if index >= len(records):
             raise DataError(path, where, "is missing", "fetch it again")
-        record = records[index]
+        record = json.loads(records[index])
         name = read_field(path, where, record, "id", str)
         label = read_field(path, where, record, "object_type", str)
-        x, y = robothor.flat(path, where, record, "initial_position")
-        heading = absolute(
-            float(read_field(path, where, record, "initial_orientation", (int, float)))
-        )
-        words = called(label)
+        x, y = robothor.point_of(path, where, record, "initial_position")
+        turn = read_field(path, where, record, "initial_orientation", (int, float))
         horizon = float(record.get("initial_horizon", 0.0))  # degrees down; 30 in all published
-        start = {"x": x, "y": y, "heading": heading, "horizon": horizon}
+        start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
+        words = spoken_type(label)
         extra: Extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
         corners = robothor.corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
             shortest = float(read_field(path, where, record, "shortest_path_length", (int, float)))
-        there = _targets(self.folder, scene).get(type_name(label), {})
+        targets = _target_points(self.folder, scene).get(type_name(label), {})
         reference = ObjectNavReference(
-            name, frozenset(there), tuple(corners), shortest, middles=tuple(there.values())
+            name, frozenset(targets), tuple(corners), shortest, middles=tuple(targets.values())
         )
         return Task(episode, reference)
 
 
 @lru_cache(maxsize=96)
-def _place(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
-    words = {record.id: called(record.label) for record in robothor.records_of(folder, scene)}
+def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
+    words = {record.id: spoken_type(record.label) for record in robothor.records_of(folder, scene)}
     return SimulatedScene(robothor.scene_of(folder, scene, evaluated), words)
 
 
 @lru_cache(maxsize=256)
-def _targets(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
+def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
     """Type -> the ids of the scene's objects of it, and their middles on the floor."""
-    found: dict[str, dict[str, Point]] = {}
+    targets: dict[str, dict[str, Point]] = {}
     for record in robothor.records_of(folder, scene):
         x, y, _ = record.centre
-        found.setdefault(record.type, {})[record.id] = (x, y)
-    return found
+        targets.setdefault(record.type, {})[record.id] = (x, y)
+    return targets
 
 
-def _robothor_folder(folder: Path | None) -> Path:
-    if folder is None:
-        raise UsageError("robothor needs its data: give --data FOLDER or set WAYWORD_DATA")
-    for place in (folder / "robothor", folder):
-        if (place / "episodes").is_dir():
-            return place
-    raise DataError(folder, "", "holds no robothor/episodes", SOURCES)
-
-
-def _by_number(scene: str) -> tuple[str, list[int]]:
+def _scene_order(scene: str) -> tuple[str, list[int]]:
+    """Sort key: ``FloorPlan_Train10_1`` comes after ``FloorPlan_Train2_1``."""
     return re.sub(r"\d.*", "", scene), [int(n) for n in re.findall(r"\d+", scene)]
 
 
-def _stride(count: int) -> int:
+def _coprime_stride(count: int) -> int:
     """About 0.618 of the count, without a common divisor: its multiples visit 0 … count - 1."""
     step = max(1, round(count * 0.618))
     while gcd(step, count) != 1:

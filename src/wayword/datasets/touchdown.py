@@ -1,15 +1,11 @@
-"""Touchdown: instructions written while walking Street View, followed in lower Manhattan.
+"""Touchdown and Map2seq: routes with instructions on the street graph of lower Manhattan.
 
-    >>> from wayword.datasets.touchdown import dataset as Touchdown
+    >>> from wayword.datasets.touchdown import Touchdown
     >>> Touchdown.splits[0]
     'unseen_dev'
 
-Only the navigation part of the task is read (``navigation_text``), as in VELMA; where the bear
-named Touchdown hides is another task. The published start headings lie on no link and often point
-the wrong way, so "turn so that …" is a part of most instructions.
-
-Touchdown and Map2seq are JSON lines of routes on a street graph. Layouts read, the first that is
-there (every file also as ``.gz``):
+Both are JSON lines of routes on a street graph. Layouts read, the first that is there (every file
+also as ``.gz``):
 
 * ``{name}/graph/`` with ``nodes.txt`` and ``links.txt``; routes in ``{name}/unseen/{part}.json``
   and ``{name}/seen/{part}.json``, or ``{name}/data/{part}.json`` for the unseen scenario;
@@ -17,29 +13,31 @@ there (every file also as ``.gz``):
   ``{name}_{scenario}/graph/``.
 
 A split is ``{scenario}_{part}``. In the *unseen* scenario the routes of dev and test lie in an area
-no training route enters (Schumann and Riezler 2022). Where GPT-3's landmark lists are recorded
-(``touchdown/landmarks/gpt3_5shot_unfiltered.json``), an episode's is in
-``episode.extra["landmarks"]``.
-
-Sources: Chen et al. 2019 (the routes), Schumann and Riezler 2022 (the unseen scenario).
+no training route enters (Schumann and Riezler 2022).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from wayword.core import registry
 from wayword.core.dataset import SolvableWalks, Task, Training
-from wayword.core.episode import Episode, Extra, Json, PathReference
+from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
+from wayword.core.files import (
+    cache_folder,
+    find,
+    find_any,
+    read_field,
+    read_json,
+    read_json_lines,
+    require_data,
+)
 from wayword.core.world import Family
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
@@ -48,7 +46,7 @@ from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
 LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
-"""What VELMA's release calls a data set's landmarks as GPT-3 listed them."""
+"""Name that VELMA's release gives to the landmarks GPT-3 listed."""
 SPLITS = ("unseen_dev", "unseen_test", "unseen_train", "seen_dev", "seen_test", "seen_train")
 
 
@@ -63,12 +61,14 @@ class StreetSettings:
     dead_ends: Literal["open", "released"] = "open"
 
 
-class StreetRoutes(SolvableWalks, ABC):
-    """One split. Raises ``DataError`` naming file, line, id and field of what cannot be used:
+class StreetRoutes(SolvableWalks):
+    """A split. Raises ``DataError`` naming file, line, id and field of what cannot be used:
 
     an empty instruction, a route without panoramas or with an unknown one, two panoramas in a row
     without a link, a heading that is no finite number, an id given twice. Start headings are
-    snapped to the closest way out.
+    snapped to the closest exit. Where GPT-3's landmark lists are recorded
+    (``{name}/landmarks/gpt3_5shot_unfiltered.json``), an episode's is in
+    ``episode.extra["landmarks"]``.
     """
 
     Settings: ClassVar[type[StreetSettings]] = StreetSettings
@@ -77,50 +77,32 @@ class StreetRoutes(SolvableWalks, ABC):
     max_steps: ClassVar[int] = 55
     name: ClassVar[str]
     id_field: ClassVar[str]
+    opening: ClassVar[tuple[str, ...]] = ()
+    """Actions that every published run begins with."""
 
     def __init__(self, split: str, folder: Path | None, settings: StreetSettings) -> None:
         super().__init__(split, folder, settings)
-        if folder is None:
-            raise UsageError(f"{self.name} needs its data: give --data FOLDER or set WAYWORD_DATA")
+        folder = require_data(folder, self.name)
         self.folder = folder.parent if folder.name == self.name else folder
         self._scenario, _, self._part = split.partition("_")
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        return list(self._read(self._routes_file))
+        path, tasks = self._routes_file, dict[str, Task]()
+        for number, record in read_json_lines(path):
+            task = self._task(path, f"line {number}", record)
+            name = task.episode.id
+            if name in tasks:
+                where = f"line {number}, field {self.id_field!r}"
+                raise DataError(path, where, f"is a duplicate: {name}")
+            tasks[name] = task
+        return list(tasks.values())
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
         nodes, links = self._graph_files
-        listed = {"landmarks": self._landmark_file} if self._landmark_file else {}
-        return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links, **listed}
-
-    def landmarks_of(self, record: Mapping[str, Json]) -> Extra:
-        """``{"landmarks": [...]}`` of a route as GPT-3 listed them; nothing where none are
-        recorded."""
-        recorded = self._landmarks.get(str(record[self.id_field]))
-        return {} if recorded is None else {"landmarks": recorded}
-
-    @cached_property
-    def _landmark_file(self) -> Path | None:
-        for folder in (f"{self.name}/landmarks", f"landmarks/{self.name}"):
-            try:
-                return find(self.folder / folder, LANDMARK_FILE)
-            except DataError:
-                continue
-        return None
-
-    @cached_property
-    def _landmarks(self) -> Mapping[str, list[str]]:
-        """Recorded landmarks by episode id; empty where there is no record."""
-        path = self._landmark_file
-        if path is None:
-            return {}
-        instances = read_field(path, "the file", read_json(path), "instances", dict)
-        return {
-            name: read_field(path, f"instance {name}", instance, "unfiltered", list)
-            for name, instance in instances.items()
-        }
+        optional = {"landmarks": self._landmark_file} if self._landmark_file else {}
+        return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links, **optional}
 
     @cached_property
     def navigator(self) -> Navigator:
@@ -138,7 +120,7 @@ class StreetRoutes(SolvableWalks, ABC):
         """Training routes.
 
         From the scenario's published training file where it is there. Else from Map2seq's *seen*
-        dev and test files: the routes that lie wholly in the seen area, which is the training area
+        dev and test files: the routes entirely in the seen area, which is the training area
         of the unseen scenario (1,172 of 1,600), less the file of the split that is evaluated and
         any route that the split holds under the same id. Raises ``UsageError`` for a training
         split.
@@ -151,24 +133,22 @@ class StreetRoutes(SolvableWalks, ABC):
     @cached_property
     def _training(self) -> tuple[StreetRoutes, list[Task]]:
         """The training routes, and a split that makes their worlds."""
-        own = type(self)(f"{self._scenario}_train", self.folder, self.settings)
-        if own.is_here():
-            return own, list(own.tasks)
-        map2seq = registry.load("dataset", "map2seq")
-        mine = self.name == map2seq.name
+        published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
+        if published._exists:
+            return published, list(published.tasks)
+        excluded = {task.episode.id for task in self.tasks} if self.name == "map2seq" else set()
         pool: list[Task] = []
         source: StreetRoutes = self
         for split in ("seen_dev", "seen_test"):
-            others = map2seq(split, self.folder, self.settings)
-            if (mine and split == self.split) or not others.is_here():
+            area = Map2seq(split, self.folder, self.settings)
+            if (self.name, self.split) == ("map2seq", split) or not area._exists:
                 continue
-            source = others
-            pool += others.in_area("seen")
-        taken = {task.episode.id for task in self.tasks} if mine else set()
-        return source, [task for task in pool if task.episode.id not in taken]
+            source = area
+            pool += [task for task in area.in_area("seen") if task.episode.id not in excluded]
+        return source, pool
 
     def in_area(self, area: str) -> list[Task]:
-        """The tasks whose routes lie wholly in an area (``seen``, ``unseen``)."""
+        """The tasks whose routes are entirely in an area (``seen``, ``unseen``)."""
         graph = self._graph
         return [
             task
@@ -177,32 +157,29 @@ class StreetRoutes(SolvableWalks, ABC):
             and all(graph.area(graph.index[place]) == area for place in task.reference.path)
         ]
 
-    def is_here(self) -> bool:
-        """Whether the split's file is in the data folder."""
-        return any(_exists(path) for path in self._places)
+    @property
+    def _places(self) -> list[tuple[Path, str]]:
+        """Folders and names where the split's routes may be."""
+        top, name = self.folder / self.name, f"{self._part}.json"
+        plain = [(top / "data", name)] if self._scenario == "unseen" else []
+        released = self.folder / f"{self.name}_{self._scenario}" / "data"
+        return [(top / self._scenario, name), *plain, (released, name)]
 
     @property
-    def _places(self) -> list[Path]:
-        base, name = self.folder, f"{self._part}.json"
-        plain = [base / self.name / "data" / name] if self._scenario == "unseen" else []
-        return [
-            base / self.name / self._scenario / name,
-            *plain,
-            base / f"{self.name}_{self._scenario}" / "data" / name,
-        ]
+    def _exists(self) -> bool:
+        return any(find_any(*place) for place in self._places)
 
     @cached_property
     def _routes_file(self) -> Path:
-        place = next((path for path in self._places if _exists(path)), self._places[0])
-        return find(place.parent, place.name)
+        paths = (find_any(*place) for place in self._places)
+        return next((path for path in paths if path), None) or find(*self._places[0])
 
     @cached_property
     def _graph_files(self) -> tuple[Path, Path]:
-        folders = [
-            self.folder / self.name / "graph",
-            self.folder / f"{self.name}_{self._scenario}" / "graph",
-        ]
-        folder = next((one for one in folders if _exists(one / "links.txt")), folders[0])
+        plain = self.folder / self.name / "graph"
+        released = self.folder / f"{self.name}_{self._scenario}" / "graph"
+        folders = (folder for folder in (plain, released) if find_any(folder, "links.txt"))
+        folder = next(folders, plain)
         return find(folder, "nodes.txt"), find(folder, "links.txt")
 
     @cached_property
@@ -210,19 +187,23 @@ class StreetRoutes(SolvableWalks, ABC):
         nodes, links = self._graph_files
         return streetgraph.load(nodes, links, cache_folder() / "graphs", self.name)
 
-    @abstractmethod
-    def _extra(self, record: Mapping[str, Json]) -> Extra:
-        """What else the published files tell an agent about an episode."""
+    @cached_property
+    def _landmark_file(self) -> Path | None:
+        folders = (f"{self.name}/landmarks", f"landmarks/{self.name}")
+        paths = (find_any(self.folder / folder, LANDMARK_FILE) for folder in folders)
+        return next((path for path in paths if path), None)
 
-    def _read(self, path: Path) -> Iterator[Task]:
-        seen: set[str] = set()
-        for number, record in read_json_lines(path):
-            task = self._task(path, f"line {number}", record)
-            if task.episode.id in seen:
-                where = f"line {number}, field {self.id_field!r}"
-                raise DataError(path, where, f"is given twice: {task.episode.id}")
-            seen.add(task.episode.id)
-            yield task
+    @cached_property
+    def _landmarks(self) -> Mapping[str, list[str]]:
+        """Recorded landmarks by episode id; empty where there is no record."""
+        path = self._landmark_file
+        if path is None:
+            return {}
+        instances = read_field(path, "the file", read_json(path), "instances", dict)
+        return {
+            name: read_field(path, f"instance {name}", instance, "unfiltered", list)
+            for name, instance in instances.items()
+        }
 
     def _task(self, path: Path, where: str, record: Any) -> Task:
         episode_id = str(read_field(path, where, record, self.id_field, (int, str)))
@@ -233,11 +214,16 @@ class StreetRoutes(SolvableWalks, ABC):
         route = self._route(path, where, read_field(path, where, record, "route_panoids", list))
         heading = read_field(path, where, record, "start_heading", (int, float))
         if not math.isfinite(heading):
-            raise DataError(path, f"{where}, field 'start_heading'", f"is no number: {heading!r}")
+            raise DataError(path, f"{where}, field 'start_heading'", f"must be finite: {heading!r}")
         graph = self._graph
-        facing = self.navigator.closest(graph.index[route[0]], heading)
-        start = {"panorama": route[0], "heading": facing}
-        episode = Episode(episode_id, text, graph.name, start, extra=self._extra(record))
+        start = {
+            "panorama": route[0],
+            "heading": self.navigator.closest(graph.index[route[0]], heading),
+        }
+        extra: Extra = {"opening": list(self.opening)} if self.opening else {}
+        if episode_id in self._landmarks:
+            extra |= {"landmarks": self._landmarks[episode_id]}
+        episode = Episode(episode_id, text, graph.name, start, extra=extra)
         return Task(episode, PathReference(episode_id, route))
 
     def _route(self, path: Path, where: str, route: list[Any]) -> tuple[str, ...]:
@@ -247,20 +233,18 @@ class StreetRoutes(SolvableWalks, ABC):
         unknown = next((p for p in route if not isinstance(p, str) or p not in graph.index), None)
         if unknown is not None:
             raise DataError(path, at, f"{unknown!r} is not in the street graph")
-        numbers = [graph.index[panorama] for panorama in route]
-        for here, there in pairwise(numbers):
-            if not self.navigator.linked(here, there):
-                gap = f"no link leads from {graph.ids[here]!r} to {graph.ids[there]!r}"
-                raise DataError(path, at, gap)
+        for first, second in pairwise(route):
+            if not self.navigator.linked(graph.index[first], graph.index[second]):
+                raise DataError(path, at, f"no link leads from {first!r} to {second!r}")
         return tuple(route)
 
 
-def _exists(path: Path) -> bool:
-    return path.is_file() or path.with_name(f"{path.name}.gz").is_file()
-
-
 class Touchdown(StreetRoutes):
-    """Touchdown: routes in Manhattan, told from what is seen there (Chen et al. 2019).
+    """Touchdown: routes in Manhattan, described from what is seen there (Chen et al. 2019).
+
+    Only the navigation part of the task is read (``navigation_text``), as in VELMA; where the bear
+    named Touchdown hides is another task. The published start headings lie on no link and often
+    point the wrong way, so "turn so that …" is a part of most instructions.
 
     Splits and errors are those of :class:`.StreetRoutes`.
     """
@@ -268,8 +252,20 @@ class Touchdown(StreetRoutes):
     name: ClassVar[str] = "touchdown"
     id_field: ClassVar[str] = "route_id"
 
-    def _extra(self, record: Mapping[str, Json]) -> Extra:
-        return self.landmarks_of(record)
+
+class Map2seq(StreetRoutes):
+    """Map2seq: routes in Manhattan, described from a map (Schumann and Riezler 2021).
+
+    An actor starts on the route and faces along it. Every published run begins with one forward
+    that no model is asked for; ``episode.extra["opening"]`` holds it, ``["forward"]`` (VELMA,
+    Schumann et al. 2023).
+
+    Splits and errors are those of :class:`.StreetRoutes`.
+    """
+
+    name: ClassVar[str] = "map2seq"
+    id_field: ClassVar[str] = "id"
+    opening: ClassVar[tuple[str, ...]] = ("forward",)
 
 
-dataset = Touchdown
+datasets = {"touchdown": Touchdown, "map2seq": Map2seq}

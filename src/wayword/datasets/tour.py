@@ -1,4 +1,4 @@
-"""Tours: a few places of one's own, with pictures, joined by ways.
+"""Tours: a few places of your own, with pictures, joined by edges.
 
     wayword perceive my_tour/pictures --captioner chat:openai:gpt-5-mini --out my_tour/seen
     wayword run navgpt --on tour --set dataset.folder=my_tour --model openai:gpt-5-mini
@@ -43,7 +43,7 @@ from wayword.worlds.indoor.world import IndoorWorld
 SCAN = "tour"
 EYE = 1.5
 """Height of a place above the floor where ``z`` is not given, metres."""
-SIZE = 480
+PIXELS = 480
 """Rows and columns of the views that agents are shown."""
 
 
@@ -55,7 +55,7 @@ class TourSettings:
 
 
 class Tour(SolvableWalks):
-    """Places of one's own. Raises ``DataError`` for a ``tour.json`` that is not as it should be."""
+    """Places of the user's own. Raises ``DataError`` for a ``tour.json`` that is malformed."""
 
     Settings: ClassVar[type[TourSettings]] = TourSettings
     family: ClassVar[Family] = indoor.family
@@ -71,15 +71,15 @@ class Tour(SolvableWalks):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        seen = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
-        shown = [self.folder / "pictures" / str(p["picture"]) for p in self.places.values()]
-        every = [self._path, *seen, *(path for path in shown if path.is_file())]
-        return {str(path.relative_to(self.folder)): path for path in every}
+        captions = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
+        images = [self.folder / "pictures" / str(p["picture"]) for p in self.places.values()]
+        paths = [self._path, *captions, *(path for path in images if path.is_file())]
+        return {str(path.relative_to(self.folder)): path for path in paths}
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        listed = read_field(self._path, "tour", self._tour, "episodes", list)
-        return [self._task(number, record) for number, record in enumerate(listed)]
+        records = read_field(self._path, "tour", self._tour, "episodes", list)
+        return [self._task(number, record) for number, record in enumerate(records)]
 
     def graph(self, scene: str) -> ViewpointGraph:
         return self._graph
@@ -117,14 +117,14 @@ class Tour(SolvableWalks):
         places = self.places.values()
         positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
         edges = set()
-        for number, way in enumerate(read_field(self._path, "tour", self._tour, "ways", list)):
-            if not isinstance(way, list) or len(way) != 2 or not set(way) <= set(ids):
-                problem = f"does not join two of the places: {way!r}"
+        for number, edge in enumerate(read_field(self._path, "tour", self._tour, "ways", list)):
+            if not isinstance(edge, list) or len(edge) != 2 or not set(edge) <= set(ids):
+                problem = f"does not join two of the places: {edge!r}"
                 raise DataError(self._path, f"way {number}", problem)
-            one, other = ids.index(way[0]), ids.index(way[1])
-            edges |= {(one, other), (other, one)}
-        listed = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
-        return viewpoints.build(SCAN, ids, positions, listed)
+            i, j = ids.index(edge[0]), ids.index(edge[1])
+            edges |= {(i, j), (j, i)}
+        pairs = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
+        return viewpoints.build(SCAN, ids, positions, pairs)
 
     @cached_property
     def _perceiver(self) -> TourPerceiver:
@@ -136,7 +136,7 @@ class Tour(SolvableWalks):
         path = [str(p) for p in read_field(self._path, where, record, "path", list)]
         unknown = [place for place in path if place not in self.places]
         if unknown or not path:
-            problem = f"visits {unknown[0]!r}, which is no place" if unknown else "is empty"
+            problem = f"visits {unknown[0]!r}, which is not a place" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)
         heading = absolute(float(record.get("heading", 0.0)))
         words = str(read_field(self._path, where, record, "instruction", str))
@@ -151,11 +151,11 @@ class TourPerceiver(Perceiver):
 
     def __init__(self, folder: Path, places: Mapping[str, Mapping[str, Any]]) -> None:
         self._folder, self._places = folder, places
-        seen = folder / "seen"
-        self._recorded = RecordedPerceiver(seen, pack_sightings(seen), self.name)
+        captions = folder / "seen"
+        self._recorded = RecordedPerceiver(captions, pack_sightings(captions), self.name)
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """What ``wayword perceive`` wrote. Raises ``DataError`` where it has not been run."""
+        """The captions of ``wayword perceive``. Raises ``DataError`` where it has not been run."""
         if not (self._folder / "seen").is_dir():
             remedy = f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
             raise DataError(self._folder / "seen", "", "no such folder", remedy)
@@ -166,9 +166,9 @@ class TourPerceiver(Perceiver):
     ) -> Image:
         """The view towards an absolute heading, as JPEG. Raises ``DataError``."""
         record = self._places[place]
-        panorama = pictures.kept(self._folder / "pictures" / str(record["picture"]))
-        towards = heading - float(record.get("north", 0.0))
-        return pictures.encode(view(panorama, towards, elevation, width, (SIZE, SIZE)))
+        panorama = pictures.cached_read(self._folder / "pictures" / str(record["picture"]))
+        view_heading = heading - float(record.get("north", 0.0))
+        return pictures.encode(view(panorama, view_heading, elevation, width, (PIXELS, PIXELS)))
 
 
 dataset = Tour

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
@@ -19,14 +19,14 @@ from wayword.worlds.two_phase.world import (
     TwoPhaseWorld,
 )
 
-COMMON: Mapping[str, tuple[str, ...]] = {
+ROOM_OBJECTS: Mapping[str, tuple[str, ...]] = {
     "kitchen": ("sink", "fridge"),
     "living room": ("couch", "tv"),
     "bedroom": ("bed", "blanket"),
     "office": ("desk", "computer"),
 }
-"""Room -> what tells one that it is it. Table II of the paper."""
-TARGETS: Mapping[str, str] = {
+"""Room -> objects that identify it. Table II of the paper."""
+TARGET_ROOMS: Mapping[str, str] = {
     "Red Bull can": "kitchen",
     "Stevia sugar packets": "kitchen",
     "remote control": "living room",
@@ -36,14 +36,16 @@ TARGETS: Mapping[str, str] = {
     "silver pen": "office",
     "whiteboard": "office",
 }
-"""What is looked for -> the room it is in. Table II of the paper."""
-QUESTIONS = [(target, room) for target, own in TARGETS.items() for room in COMMON if room != own]
-"""What is looked for, and the room one starts in."""
+"""Target -> the room it is in. Table II of the paper."""
+QUESTIONS = [
+    (target, room) for target, own in TARGET_ROOMS.items() for room in ROOM_OBJECTS if room != own
+]
+"""Targets, each with a room to start in."""
 
 
 @dataclass(frozen=True)
 class TwoPhaseSettings:
-    """``shuffles`` asks each question so many times, the things listed in another order each time.
+    """``shuffles`` asks each question that many times, in another order each time.
 
     The first time they are in the table's order, the hallway last; the others are drawn by
     ``seed``.
@@ -88,21 +90,21 @@ class TwoPhase(SolvableTwoPhase):
         return DrawnTasks(len(QUESTIONS) * self.settings.shuffles, self._task)
 
     def world(self, episode: Episode) -> TwoPhaseWorld:
-        return TwoPhaseWorld(COMMON)
+        return TwoPhaseWorld(ROOM_OBJECTS)
 
     def _task(self, number: int) -> Task:
         shuffle, index = divmod(number, len(QUESTIONS))
         target, room = QUESTIONS[index]
-        objects = [*COMMON[room], HALLWAY]
-        beyond = [thing for things in COMMON.values() for thing in things]
+        objects = [*ROOM_OBJECTS[room], HALLWAY]
+        phase_2_objects = [item for group in ROOM_OBJECTS.values() for item in group]
         if shuffle:
-            rng = random.Random(f"two_phase/{self.settings.seed}/{shuffle}/{target}/{room}")
+            rng = Random(f"two_phase/{self.settings.seed}/{shuffle}/{target}/{room}")
             rng.shuffle(objects)
-            rng.shuffle(beyond)
+            rng.shuffle(phase_2_objects)
         name = f"{target} from {room} {shuffle}".lower().replace(" ", "_")
-        start = {"room": room, "objects": objects, "beyond": beyond}
+        start = {"room": room, "objects": objects, "beyond": phase_2_objects}
         episode = Episode(name, f"Find the {target}.", "home", start, extra={"target": target})
-        return Task(episode, TwoPhaseReference(name, TARGETS[target]))
+        return Task(episode, TwoPhaseReference(name, TARGET_ROOMS[target]))
 
 
 dataset = TwoPhase

@@ -1,4 +1,4 @@
-"""Environment: one actor's episodes of a dataset, with ``reset`` and ``step``.
+"""Episodes of a dataset for one actor, with ``reset`` and ``step``.
 
 >>> from wayword.envs import make
 >>> env = make("houses", episodes=3, include=["expert_action"])
@@ -15,36 +15,37 @@ import copy
 import operator
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, SupportsIndex, get_args
+from typing import Any, SupportsIndex
 
-from wayword.core.action import Rejection
+from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
-from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
-from wayword.envs.game import Info, TaskGame, included
-from wayword.envs.rewards import Reward, RewardMeter, reward
-from wayword.envs.views import Actions, ActorView, AgentPrompts, Background, Said, Structured, Words
+from wayword.envs.game import Info, TaskGame, check_include
+from wayword.envs.rewards import RewardMeter, parse_reward
+from wayword.envs.views import Actions, ActorView, AgentPrompts, Background, Structured, Words
 from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.settings import check
 
 Episodes = int | Sequence[str] | None
-"""How many episodes, the first ones; or these ids; or all."""
-Stepped = tuple[Json, float, bool, bool, Info]
+"""Number of episodes (the first ones), or their ids; None for all."""
+StepResult = tuple[Json, float, bool, bool, Info]
 
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
-    """What :func:`make` was asked for: see there."""
+    """Options of :func:`make`, which documents them."""
 
     name: str
     view: str = "text"
     actions: Actions = "text"
-    reward: str | Mapping[str, float] | Reward = "success"
+    reward: Any = "success"
     episodes: Episodes = None
     max_steps: int | None = None
     actor: str = ""
@@ -53,11 +54,16 @@ class EnvironmentOptions:
     view_settings: Mapping[str, Any] = field(default_factory=dict)
     data: Path | str | None = None
     seed: int = 0
-    include: Sequence[str] = ()
+    include: Any = ()
+    discount: float = 1.0
+    new_scenes: bool = False
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     def plan(self) -> Plan:
-        """The dataset as a plan names it; the agent is that of the other actors."""
+        """Plan with the dataset, and the other actors' agent."""
         folder = None if self.data is None else Path(self.data)
         return Plan(self.others, self.name, settings={"dataset": dict(self.settings)}, data=folder)
 
@@ -67,137 +73,164 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
 
     ``name`` is a dataset and split as ``wayword run --on`` takes it, ``settings`` its settings,
     ``data`` the folder of published data. ``view``: ``text``, ``structured``, or an agent's name
-    for its prompts, with ``view_settings`` of its own. ``actions``: ``text``, or ``menu``, where
-    the legal ones are shown and numbers from 0 are understood too. ``reward``: ``success``,
-    ``conditions``, ``progress``, ``cost``, or weights of terms (:mod:`wayword.envs.rewards`).
-    ``episodes``: the first so many, or these ids. ``max_steps``: instead of the dataset's own.
-    In tasks for several ``actor`` is whom one plays, the first by default, and ``others`` the
-    agent of everybody else. ``seed`` is that of agents, as ``wayword run --seed``. ``include``
-    names what infos hold besides. ``dataset`` may be one that is open already: environments can
-    share it.
+    for that agent's prompts, with its settings in ``view_settings``. ``actions``: ``text``, or
+    ``menu``, which lists the legal actions and takes their numbers, from 0, as well. ``reward``:
+    ``success``, ``conditions``, ``progress``, ``cost``, or weights of terms
+    (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their ids. ``max_steps``
+    overrides the dataset's limit. In tasks for several actors, ``actor`` is the policy's, by
+    default the first, and ``others`` the agent of all others. ``seed`` is that of agents, as in
+    ``wayword run --seed``. ``include`` names further keys of infos. ``discount`` is the factor of
+    the reward term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a
+    scene, in datasets that can. ``dataset``: an open dataset, which environments can share.
 
-    Raises ``UsageError`` for a name or option that does not exist.
+    Raises ``UsageError`` for an unknown name or option.
     """
-    known = [key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"]
+    supported = [key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"]
     for key in options:
-        if key not in known:
-            raise UsageError(f"environments have no option {key!r}; {suggest(key, known)}")
+        if key not in supported:
+            raise UsageError(f"environments have no option {key!r}; {suggest(key, supported)}")
+    if not isinstance(dataset, Dataset | None):
+        raise UsageError(f"dataset must be an open one, as env.dataset is, got {dataset!r}")
     return Environment(EnvironmentOptions(name, **options), dataset)
 
 
 class Environment:
     """Episodes of one dataset for one actor. See :func:`make`.
 
-    Without a seed, ``reset()`` goes through the episodes in their order; ``reset(seed=7)`` draws
-    one, and later resets go on drawing. An episode has its family's rules and its own step limit;
-    it is ``terminated`` when the actors have stopped and ``truncated`` at the limit, and success is
-    judged in both cases, as ``wayword run`` does. Nothing of it is random but the draw: the same
-    episode and the same answers give the same observations.
+    Without a seed, ``reset()`` goes through the episodes in order; ``reset(seed=7)`` draws one, and
+    so do later resets. With ``new_scenes``, or ``reset(options={"rooms": 6})``, an episode in a
+    newly generated scene is played instead, of the dataset's own split. An episode is
+    ``terminated`` when the actors have stopped and ``truncated`` at the step limit;
+    ``info["success"]`` is judged in both cases, as ``wayword run`` does. Only the draw is random:
+    the same episode and the same answers give the same observations.
 
-    ``info`` holds ``success`` (whether the episode ended and was solved), ``rejected`` and
+    ``info`` holds ``success`` (True once the episode has ended and is solved), ``rejected`` and
     ``rejection`` (why the answer was no legal action), ``status`` (of the last feedback),
-    ``episode``, ``actor``, ``steps``, ``reward_terms``; and what ``include`` names of
-    ``expert_action``, ``admissible_commands``, ``conditions`` (met, of how many), ``distance``
-    (metres or links to the goal) and ``rules`` (what a policy is told once). They cost time: an
-    expert plans anew after each step that is not its own.
+    ``episode``, ``actor``, ``steps``, ``reward_terms``. ``include`` adds ``expert_action``,
+    ``admissible_commands``, ``conditions`` (met, and how many there are), ``distance`` (metres or
+    links to the goal) and ``rules`` (for the system prompt). They cost time: an expert plans again
+    after each step that is not its own.
     """
 
     def __init__(self, options: EnvironmentOptions, dataset: Dataset | None = None) -> None:
-        self.options, self.reward = options, reward(options.reward)
-        self.include = included(options.include)
-        if options.actions not in get_args(Actions):
-            raise UsageError(f"actions={options.actions!r} must be 'text' or 'menu'")
+        self.options, self.reward = options, parse_reward(options.reward, options.discount)
+        self.include = check_include(options.include)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
-        self.tasks = _chosen(self.dataset, options)
-        limit = options.max_steps
-        self.max_steps = self.dataset.max_steps if limit is None else limit
-        if self.max_steps < 1:
-            raise UsageError(f"max_steps must be at least 1, got {self.max_steps}")
+        self.tasks = _select_tasks(self.dataset, options)
+        if options.max_steps is not None and options.max_steps < 1:
+            raise UsageError(f"max_steps must be at least 1, got {options.max_steps}")
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
         self._background: Background | None = None
         self._game: TaskGame | None = None
         self._view: ActorView
-        self.said: list[Said] = []
-        """What the policy has said in this episode."""
+        self.answers: list[str | int] = []
+        """The policy's answers in this episode."""
 
     @property
     def game(self) -> TaskGame:
-        """The episode under way. Raises ``UsageError`` before the first reset."""
+        """The current episode. Raises ``UsageError`` before the first reset."""
         if self._game is None:
             raise UsageError("call reset() before anything else")
         return self._game
 
     @property
     def view(self) -> ActorView:
-        """How the episode under way is shown."""
+        """View of the current episode."""
         self.game  # noqa: B018 - raises before the first reset
         return self._view
 
-    def reset(self, seed: int | None = None, episode: str | int | None = None) -> tuple[Json, Info]:
-        """Begin an episode: the one of that id or number from 0, else the next, or a drawn one."""
+    def reset(
+        self,
+        seed: int | None = None,
+        episode: str | int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[Json, Info]:
+        """Begin an episode: by id or number from 0, else drawn if seeded, else the next.
+
+        ``options``: settings of the dataset for a newly generated scene, such as ``rooms``.
+        """
+        return self._begin(*self.draw(seed, episode, options))
+
+    def draw(
+        self, seed: int | None, episode: str | int | None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Dataset, Task]:
+        """The task that :meth:`reset` would begin, and its dataset."""
+        settings = dict(options or {})
+        episode = settings.pop("episode", episode)
         if seed is not None:
-            self._rng = random.Random(_whole("seed", seed, "a whole number"))
-        return self._begin(self._pick(episode))
+            self._rng = random.Random(as_integer("seed", seed, "a whole number"))
+        if episode is None and (settings or self.options.new_scenes):
+            return self._generate(settings)
+        if settings:
+            raise UsageError(f"options: {[*settings]} need a new scene; leave the episode out")
+        return self.dataset, self._next_task(episode)
+
+    def max_steps_of(self, dataset: Dataset) -> int:
+        """The step limit in one of its datasets."""
+        return dataset.max_steps if self.options.max_steps is None else self.options.max_steps
+
+    @property
+    def max_steps(self) -> int:
+        """The step limit."""
+        return self.max_steps_of(self.dataset)
 
     def share(self, number: int, count: int) -> None:
-        """Without a seed, go through every ``count``-th episode from ``number`` on: of so many
-        environments side by side each plays others."""
+        """Without a seed, play every ``count``-th episode from ``number`` on, so that the
+        environments of a batch play different ones."""
         self._next, self._stride = number, count
 
-    def step(self, said: Said) -> Stepped:
-        """Say something. Raises ``UsageError`` where the episode is over.
+    def step(self, answer: str | int) -> StepResult:
+        """Play a turn. Raises ``UsageError`` where the episode is over.
 
-        What is no legal action costs a turn, changes nothing and is told back. Where an agent's
+        An illegal action costs a turn, changes nothing and is reported. Where an agent's
         prompts are the view, an answer may lead to another question, and no turn is taken.
         """
         game, view, actor = self.game, self._view, self.actor
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
-        self.said.append(said)
-        before, last = len(game.trajectory.steps), None
-        given = view.read(said)
-        while given is not None:
-            last = game.act(actor, given)
-            view.told(last)
-            self._play_others()
-            given = _decided(view)
-        terms = self._meter.measure(game, game.trajectory.steps[before:])
-        stopped, cut = game.ended == "stopped", game.ended == "step_limit"
-        return view.observe(), sum(terms.values()), stopped, cut, self._info(last, terms)
+        self.answers.append(answer)
+        first_new = len(game.trajectory.steps)
+        last = self._play(view.read(answer))
+        terms = self._meter.measure(game, game.trajectory.steps[first_new:])
+        terminated, truncated = game.ended == "stopped", game.ended == "step_limit"
+        info = self._info(last, terms)
+        return view.observe(), sum(terms.values()), terminated, truncated, info
 
     def clone(self) -> Environment:
-        """An independent environment in the same state, for search. Scenes stay shared."""
+        """An independent environment in the same state, for search. Scenes are shared."""
         other = copy.copy(self)
         other._rng, other._background = copy.deepcopy(self._rng), None
-        other.said = list(self.said)
+        other.answers = list(self.answers)
         if self._game is None:
             return other
         other._game = None
         game = self._game.clone()
         view = None if self._agents else self._view.clone(game)
         if view is None:
-            other._replay(self._game.task, self.said)
+            other._begin(self._game.dataset, self._game.task)
+            for answer in self.answers:
+                other.step(answer)
             return other
         other._game, other._view, other._meter = game, view, self._meter.clone()
         return other
 
     def save(self) -> Environment:
-        """The present state, to be restored any number of times."""
+        """A copy of the current state; :meth:`restore` takes it any number of times."""
         return self.clone()
 
     def restore(self, saved: Environment) -> None:
         """Go back to a state that :meth:`save` returned."""
-        again = saved.clone()
+        copied = saved.clone()
         self.close()
-        self.__dict__.update(again.__dict__)
+        self.__dict__.update(copied.__dict__)
 
     def trajectory(self) -> Trajectory:
-        """The episode as a run records it, as far as it has gone."""
+        """The episode so far, as a run records it."""
         return self.game.finished()
 
     def close(self) -> None:
-        """Let go of what runs in the background."""
+        """Stop the background thread of an agent's view."""
         if self._background is not None:
             self._background.close()
             self._background = None
@@ -208,62 +241,75 @@ class Environment:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _begin(self, task: Task) -> tuple[Json, Info]:
-        self.said = []
-        if self._game is not None and isinstance(self._view, AgentPrompts):
+    def _begin(self, dataset: Dataset, task: Task) -> tuple[Json, Info]:
+        self.answers = []
+        if self._game is not None:
             self._view.leave()
-        self._game = game = TaskGame(self.dataset, task, self.max_steps)
-        self.actor = _actor(self.options.actor, game.world.actors)
-        self._agents = self._seated(game)
-        self._meter = RewardMeter(self.reward, self.actor)
+        self._game = game = TaskGame(dataset, task, self.max_steps_of(dataset))
+        actors, name = game.world.actors, self.options.actor
+        if name and name not in actors:
+            raise UsageError(f"no actor is called {name!r}; {suggest(name, list(actors))}")
+        self.actor = name or actors[0]
+        self._agents = self._seat_others(game)
         self._view = self._new_view()
-        for actor in game.world.actors:
-            if actor == self.actor:
-                break
+        for actor in actors[: actors.index(self.actor)]:
             self._turn(actor)
         self._view.begin(game)
-        self._meter.start(game)
-        last, given = None, _decided(self._view)
-        while given is not None:  # an agent may act before it asks anything
-            last = game.act(self.actor, given)
-            self._view.told(last)
-            self._play_others()
-            given = _decided(self._view)
+        self._meter = RewardMeter(self.reward, self.actor, game)
+        last = self._play(self._view.decided())  # an agent may act before its first question
         return self._view.observe(), self._info(last, {})
 
-    def _replay(self, task: Task, said: Sequence[Said]) -> None:
-        self._begin(task)
-        for words in said:
-            self.step(words)
+    def _play(self, decision: Decision | Rejection | None) -> Step | None:
+        """Carry out a decision, and those that follow without an answer; the last step."""
+        last = None
+        while decision is not None:
+            last = self.game.act(self.actor, decision)
+            self._view.on_step(last)
+            self._play_others()
+            decision = self._view.decided()
+        return last
 
-    def _pick(self, episode: str | int | None) -> Task:
+    def _generate(self, settings: Mapping[str, Any]) -> tuple[Dataset, Task]:
+        """A task in a scene that is generated for it; ``settings`` are the dataset's."""
+        name, base = self.options.name, self.dataset.settings
+        if not hasattr(base, "seed") or not isinstance(self.dataset.tasks, DrawnTasks):
+            raise UsageError(f"{name} generates no scenes; reset() takes options={{'episode': ID}}")
+        if own := {"seed", "episodes"} & {*settings}:
+            raise UsageError(f"options: {min(own)!r} is drawn for each new scene; leave it out")
+        rng = self._rng = self._rng or random.Random()
+        settings = {**self.options.settings, **settings, "seed": rng.randrange(2**31)}
+        dataset = open_dataset(replace(self.options, settings=settings).plan)
+        return dataset, dataset.tasks[rng.randrange(len(dataset.tasks))]
+
+    def _next_task(self, episode: str | int | None) -> Task:
         if isinstance(episode, str):
             return self.task(episode)
-        if episode is None:
-            count = len(self.tasks)
-            number = self._rng.randrange(count) if self._rng else self._next % count
-            self._next = number + self._stride
-            return self.tasks[number]
-        episode = _whole("episode", episode, "an id or a number from 0")
-        if not 0 <= episode < len(self.tasks):
-            raise UsageError(f"episode={episode} must lie between 0 and {len(self.tasks) - 1}")
-        self._next = episode + self._stride
-        return self.tasks[episode]
+        count = len(self.tasks)
+        if episode is not None:
+            number = as_integer("episode", episode, "an id or a number from 0")
+            if not 0 <= number < count:
+                raise UsageError(f"episode must be between 0 and {count - 1}, got {number}")
+        elif self._rng:
+            number = self._rng.randrange(count)
+        else:
+            number = self._next % count
+        self._next = number + self._stride
+        return self.tasks[number]
 
     def task(self, episode: str) -> Task:
         """The task of that episode. Raises ``UsageError`` with a suggestion for an unknown id."""
-        found = of_ids(self.tasks, {episode})
-        if episode not in found:
-            ids = [task.episode.id for task in self.tasks[:40]]
+        matches = of_ids(self.tasks, {episode})
+        if episode not in matches:
+            ids = [task.episode.id for task in self.tasks[:2000]]
             name = self.options.name
             raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
-        return found[episode]
+        return matches[episode]
 
     def _new_view(self) -> ActorView:
         options = self.options
         if options.view in ("text", "structured"):
             if options.view_settings:
-                raise UsageError(f"view={options.view} has no settings; an agent's view has")
+                raise UsageError(f"view={options.view} takes no settings; only agents' views do")
             cls = Words if options.view == "text" else Structured
             return cls(self.actor, options.actions)
         self._background = self._background or Background()
@@ -271,31 +317,31 @@ class Environment:
             options.view, self.actor, options.view_settings, options.seed, self._background
         )
 
-    def _seated(self, game: TaskGame) -> dict[str, Agent]:
-        """The agents of the other actors."""
+    def _seat_others(self, game: TaskGame) -> dict[str, Agent]:
+        """Build and start the agents of the other actors."""
         others = [actor for actor in game.world.actors if actor != self.actor]
         if not others:
             return {}
-        parts = open_agent(self.options.plan, self.dataset)
+        parts = open_agent(self.options.plan, game.dataset)
         if parts.cls.needs_model:
-            raise UsageError(f"others={parts.name}: asks a model; give an agent that needs none")
-        setup = Setup(self.dataset, parts.maker(), {}, self.options.seed)
+            raise UsageError(f"others={parts.name}: needs a model; use an agent that needs none")
+        setup = Setup(game.dataset, parts.maker(), {}, self.options.seed)
         self._log = Log()
         agents = {}
         for actor in others:
             rng = random.Random(actor_seed(setup.seed, game.task, actor))
             agents[actor] = seat(game.task, setup, game.world, actor, rng, self._log)
-            finish(agents[actor].begin(game.task.episode.as_told(actor)))
+            finish(agents[actor].begin(game.task.episode.for_actor(actor)))
         return agents
 
     def _play_others(self) -> None:
-        """Everybody else until it is this actor's turn again; to the end once it has stopped."""
+        """Play the others' turns until it is this actor's; to the end once it has stopped."""
         if not self._agents:
             return
         game, order = self.game, self.game.world.actors
-        at = order.index(self.actor)
+        index = order.index(self.actor)
         while not game.ended:
-            for actor in (*order[at + 1 :], *order[:at]):
+            for actor in (*order[index + 1 :], *order[:index]):
                 self._turn(actor)
             if game.active(self.actor):
                 return
@@ -304,68 +350,60 @@ class Environment:
         game, agent = self.game, self._agents[actor]
         if not game.active(actor):
             return
-        step = game.act(actor, finish(agent.act(game.observation(actor), game.space(actor))))
+        decision = finish(agent.act(game.observation(actor), game.space(actor)))
+        step = game.act(actor, decision)
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
-        """What is told beside an observation after the actor's ``last`` turn, None for none."""
+        """``info`` after the actor's ``last`` turn, which is None at the start."""
         game = self.game
-        refused = last.decision if last and isinstance(last.decision, Rejection) else None
+        rejection = last.decision if last and isinstance(last.decision, Rejection) else None
         standing = game.standing() if game.ended else None
         return {
             "episode": game.task.episode.id,
             "actor": self.actor,
             "steps": game.taken[self.actor],
             "success": standing is not None and bool(standing.success),
-            "rejected": refused is not None,
-            "rejection": refused.reason if refused else "",
+            "rejected": rejection is not None,
+            "rejection": rejection.reason if rejection else "",
             "status": last.feedback.status if last else "",
             "reward_terms": dict(terms),
             **self._view.extra(),
-            **game.told(self.actor, self.include, self._view.rules),
+            **game.included_info(self.actor, self.include, self._view.rules),
         }
 
 
-def _whole(name: str, given: SupportsIndex, wanted: str) -> int:
+def as_integer(name: str, value: SupportsIndex, expected: str) -> int:
+    """The value as an int, numpy's included. Raises ``UsageError`` for anything else."""
     try:
-        return operator.index(given)
+        return operator.index(value)
     except TypeError:
-        raise UsageError(f"{name}={given!r} must be {wanted}") from None
+        raise UsageError(f"{name} must be {expected}, got {value!r}") from None
 
 
-def _decided(view: ActorView) -> Any:
-    return view.decided() if isinstance(view, AgentPrompts) else None
-
-
-def _actor(wanted: str, actors: Sequence[str]) -> str:
-    if wanted and wanted not in actors:
-        raise UsageError(f"no actor is called {wanted!r}; {suggest(wanted, list(actors))}")
-    return wanted or actors[0]
-
-
-def finish(work: Any) -> Any:
-    """The result of a coroutine that waits for nothing. Raises ``UsageError`` where it waits."""
+def finish(coroutine: Any) -> Any:
+    """The result of a coroutine that never waits. Raises ``UsageError`` where it does."""
     try:
-        work.send(None)
+        coroutine.send(None)
     except StopIteration as end:
         return end.value
-    work.close()
-    raise UsageError("the other actors' agent waits for something; give one that needs no model")
+    coroutine.close()
+    raise UsageError("the other actors' agent awaits a result; use one that needs no model")
 
 
-def _chosen(dataset: Dataset, options: EnvironmentOptions) -> Sequence[Task]:
-    tasks, wanted = dataset.tasks, options.episodes
-    if wanted is None:
-        chosen: Sequence[Task] = tasks
-    elif isinstance(wanted, int):
-        chosen = tasks[: max(wanted, 0)]
-    else:
-        found = of_ids(tasks, set(wanted))
-        missing = [name for name in wanted if name not in found]
+def _select_tasks(dataset: Dataset, options: EnvironmentOptions) -> Sequence[Task]:
+    tasks, requested = dataset.tasks, options.episodes
+    if requested is None:
+        selected: Sequence[Task] = tasks
+    elif not isinstance(requested, int):
+        matches = of_ids(tasks, set(requested))
+        missing = [name for name in requested if name not in matches]
         if missing:
             raise UsageError(f"{options.name} has no episode {missing[0]!r}")
-        chosen = [found[name] for name in wanted]
-    if not chosen:
-        raise UsageError(f"{options.name}: no episode is left to play (episodes={wanted!r})")
-    return chosen
+        selected = [matches[name] for name in requested]
+    else:
+        selected = tasks[: max(requested, 0)]
+    if not selected:
+        raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
+    return selected

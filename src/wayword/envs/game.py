@@ -1,11 +1,8 @@
-"""The game that environments step: an episode of a task, its standing and its expert.
-
-Environments are views of it.
-"""
+"""The game that environments step: an episode with its standing and its expert."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from wayword.core.action import Action, Decision, Rejection
@@ -18,42 +15,74 @@ from wayword.core.world import World
 from wayword.metrics.scoring import Judged, Standing, scorer
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
-"""Solutions that can be planned from wherever one is; a published path cannot."""
-INCLUDED = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
-"""What ``include`` may add to an info."""
+"""Solutions that can be planned from any state; a published path cannot."""
+OPTIONAL_INFOS = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
+"""Names that ``include`` may add to an info."""
 Info = dict[str, Json]
 
 
-def included(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, checked. Raises ``UsageError`` for one that infos cannot hold."""
+def check_include(names: Sequence[str]) -> tuple[str, ...]:
+    """Validate names of fields for ``info``. Raises ``UsageError`` for an unknown one."""
+    if isinstance(names, str):
+        raise UsageError(f"include must be a list of names, got {names!r}: write [{names!r}]")
     for name in names:
-        if name not in INCLUDED:
-            raise UsageError(f"include: infos have no {name!r}; {suggest(name, list(INCLUDED))}")
+        if name not in OPTIONAL_INFOS:
+            known = suggest(str(name), list(OPTIONAL_INFOS))
+            raise UsageError(f"include: unknown field {name!r}; {known}")
     return tuple(names)
 
 
 class TaskGame(Game):
-    """A game of a dataset's task: also how the episode stands, and what the expert would do."""
+    """A game of a dataset's task, with its standing and the expert's next action."""
 
     def __init__(self, dataset: Dataset, task: Task, max_steps: int) -> None:
         super().__init__(dataset.world(task.episode), task.episode, max_steps)
         self.dataset, self.task = dataset, task
         self._experts: dict[str, _Expert] = {}
-        self._ahead: dict[str, list[Action] | None] = {}
-        self._followed = 0
-        """The number of steps that ``_ahead`` has taken into account."""
+        self._plans: dict[str, list[Action] | None] = {}
+        self._planned_steps = 0  # steps of the trajectory that ``_plans`` accounts for
         self._standing: tuple[int, Standing | None] = -1, None
+        own_tasks = isinstance(task.episode.extra.get("instructions"), Mapping)
+        self.has_shared_task = len(self.world.actors) > 1 and not own_tasks
+        """True if several actors know the task, so that each could do it alone."""
+        self.conditions_met = dict.fromkeys(self.world.actors, 0)
+        """Goal conditions that each actor's own turns met, minus those they undid; counted only
+        where actors share the task."""
+
+    def act(self, actor: str, decision: Decision | Rejection) -> Step:
+        before = self.standing() if self.has_shared_task else None
+        step = super().act(actor, decision)
+        if before is not None and (after := self.standing()) is not None:
+            self.conditions_met[actor] += after.met - before.met
+        return step
 
     def over(self, actor: str) -> bool:
         """True if the episode has ended, or the actor has stopped."""
         return self.ended is not None or self.world.done(actor)
 
+    def legal_actions(self, actor: str) -> list[str]:
+        """The actor's listed actions; none where it has no turn left."""
+        return [str(each) for each in self.space(actor).listed] if self.active(actor) else []
+
     def standing(self) -> Standing | None:
-        """How the episode stands now; None if its answer is not public."""
-        number = len(self.trajectory.steps)
-        if self._standing[0] != number:
-            self._standing = number, _standing(self)
-        return self._standing[1]
+        """Current standing of the episode; None if its answer is not public."""
+        trajectory = self.trajectory
+        if self._standing[0] == len(trajectory.steps):
+            return self._standing[1]
+        dataset, family = self.dataset, self.dataset.family
+        judge = scorer(family)
+        if isinstance(judge, Judged):
+            standing = judge.standing(dataset, self.task, self.world)
+        else:
+            current = Trajectory(
+                trajectory.episode_id, trajectory.start, trajectory.steps, self.world.state()
+            )
+            (scores,) = judge.score(dataset, [(self.task, current)])
+            success = scores.get(family.success)
+            solved = success is not None and success > 0.5  # a success rate of one episode: 0 or 1
+            standing = None if success is None else Standing(solved, int(solved))
+        self._standing = len(trajectory.steps), standing
+        return standing
 
     def expert_action(self, actor: str) -> str | None:
         """The expert's next action from here; None if there is no expert or no solution."""
@@ -65,36 +94,38 @@ class TaskGame(Game):
         return None if action is None else str(action)
 
     def remaining(self, actor: str) -> int | None:
-        """The number of actions that the expert needs from here, its stop included; None where it
-        fails.
+        """Number of actions that the expert needs from here, its stop included; None if it fails.
 
-        Computed by playing the expert on a copy of the world, which takes a good part of a second
-        in a home; free as long as the expert is followed.
+        Computed by playing the expert on a copy of the world, which takes about half a second in a
+        home; free as long as the expert is followed.
         """
         if self.over(actor):
             return 0
-        for step in self.trajectory.steps[self._followed :]:
-            self._follow(step)
-        self._followed = len(self.trajectory.steps)
-        if actor not in self._ahead:
-            self._ahead[actor] = self._planned(actor)
-        left = self._ahead[actor]
-        return None if left is None else len(left)
+        for step in self.trajectory.steps[self._planned_steps :]:
+            if isinstance(step.decision, Decision):  # a plan stays valid while it is followed
+                plan = self._plans.get(step.actor)
+                followed = bool(plan) and plan is not None and plan.pop() == step.decision.action
+                self._plans = {step.actor: plan} if followed else {}
+        self._planned_steps = len(self.trajectory.steps)
+        if actor not in self._plans:
+            self._plans[actor] = self._solve(actor)
+        actions = self._plans[actor]
+        return None if actions is None else len(actions)
 
     def plan(self, world: World, actor: str) -> ActionPlan | None:
         """The expert's plan from here; None if the dataset has no solution of that kind."""
         dataset = self.dataset
-        solutions = dataset.solutions
-        how = next((how for how in EXPERT_SOLUTIONS if how in solutions), None)
-        return None if how is None else dataset.plan(self.task, world, actor, how)
+        kind = next((kind for kind in EXPERT_SOLUTIONS if kind in dataset.solutions), None)
+        return None if kind is None else dataset.plan(self.task, world, actor, kind)
 
     def clone(self) -> Self:
         other = super().clone()
         other._experts = {}
-        other._ahead = {who: left and list(left) for who, left in self._ahead.items()}
+        other._plans = {name: actions and list(actions) for name, actions in self._plans.items()}
+        other.conditions_met = dict(self.conditions_met)
         return other
 
-    def told(self, actor: str, include: Sequence[str], rules: Callable[[], str]) -> Info:
+    def included_info(self, actor: str, include: Sequence[str], rules: Callable[[], str]) -> Info:
         """The part of an info that ``include`` asks for."""
         info: Info = {}
         for name in include:
@@ -103,18 +134,17 @@ class TaskGame(Game):
             elif name == "expert_action":
                 info[name] = self.expert_action(actor)
             elif name == "admissible_commands":
-                over = self.over(actor)
-                info[name] = [] if over else [str(each) for each in self.space(actor).listed]
+                info[name] = self.legal_actions(actor)
             elif (standing := self.standing()) is None:
                 info[name] = None
             elif name == "conditions":
                 info[name] = [standing.met, standing.parts]
-            else:  # a float, so that distances of several environments fit in one array
+            else:  # a float: Gymnasium's vectors put the distances of several into one array
                 info[name] = None if standing.distance is None else float(standing.distance)
         return info
 
-    def _planned(self, actor: str) -> list[Action] | None:
-        """The expert's actions from here to its end, the last one first."""
+    def _solve(self, actor: str) -> list[Action] | None:
+        """The expert's actions from here to its end, in reverse order."""
         world = copied(self.world)
         try:
             plan = self.plan(world, actor)
@@ -122,29 +152,9 @@ class TaskGame(Game):
         except (PlanningFailed, UsageError):
             return None
 
-    def _follow(self, step: Step) -> None:
-        """Keep what was planned ahead if the turn was the expert's own next action."""
-        left = self._ahead.get(step.actor)
-        if isinstance(step.decision, Rejection):
-            return
-        followed = bool(left) and left is not None and left.pop() == step.decision.action
-        self._ahead = {step.actor: left} if followed else {}
-
-
-def _standing(game: TaskGame) -> Standing | None:
-    dataset, task = game.dataset, game.task
-    family = scorer(dataset.family)
-    if isinstance(family, Judged):
-        return family.standing(dataset, task, game.world)
-    trial = game.trajectory
-    now = Trajectory(trial.episode_id, trial.start, trial.steps, game.world.state())
-    (scores,) = family.score(dataset, [(task, now)])
-    success = scores.get(dataset.family.success)
-    return None if success is None else Standing(success > 0.5, int(success > 0.5))
-
 
 class _Expert:
-    """The expert's next action. Its plan continues while it is followed, and is made again else."""
+    """The expert's next action. Its plan continues while it is followed; else it plans again."""
 
     def __init__(self, game: TaskGame, actor: str) -> None:
         self._game, self._actor = game, actor
@@ -153,25 +163,22 @@ class _Expert:
         self._action: Action | None = None
 
     def next(self) -> Action | None:
-        """Its action from here, None if it has none."""
-        later = self._game.trajectory.steps[self._steps :]
-        if self._action is not None and not later:
+        """Its action from here; None if it has none."""
+        new_steps = self._game.trajectory.steps[self._steps :]
+        if self._action is not None and not new_steps:
             return self._action
-        self._steps += len(later)
+        self._steps += len(new_steps)
         try:
-            self._action = self._next(later)
+            if self._plan is not None and len(new_steps) == 1 and self._is_followed(new_steps[0]):
+                self._action = self._plan.send(new_steps[0].feedback)
+            else:
+                self._plan = self._game.plan(self._game.world, self._actor)
+                self._action = None if self._plan is None else next(self._plan)
         except (PlanningFailed, StopIteration, UsageError):
             self._plan = self._action = None
         return self._action
 
-    def _next(self, later: Sequence[Step]) -> Action | None:
-        if self._plan is not None and len(later) == 1 and self._took(later[0]):
-            return self._plan.send(later[0].feedback)
-        self._plan = self._game.plan(self._game.world, self._actor)
-        return None if self._plan is None else next(self._plan)
-
-    def _took(self, step: Step) -> bool:
+    def _is_followed(self, step: Step) -> bool:
         """True if the step was the action that the expert advised."""
-        decision = step.decision
-        own = step.actor == self._actor and isinstance(decision, Decision)
-        return own and getattr(decision, "action", None) == self._action
+        action = getattr(step.decision, "action", None)  # a rejection has none
+        return step.actor == self._actor and action is not None and action == self._action

@@ -8,10 +8,11 @@
 
 Other keywords are those of :func:`wayword.envs.make`. Observations are texts (JSON for structured
 views, messages joined for chat prompts; ``info["messages"]`` has them apart). ``reset`` takes
-``options={"episode": ID}``. The id is registered by ``import wayword``.
+``options={"episode": ID}``, or settings of a newly generated scene: ``options={"rooms": 6}``. The
+id is registered by ``import wayword``.
 
-Infos are those of :class:`~wayword.envs.environment.Environment`, with ``episode_id`` in the place
-of ``episode``, which belongs to Gymnasium's ``RecordEpisodeStatistics``. With ``actions="menu"``
+Infos are those of :class:`~wayword.envs.environment.Environment`, with ``episode_id`` in place of
+``episode``, which belongs to Gymnasium's ``RecordEpisodeStatistics``. With ``actions="menu"``
 they also hold ``action_mask``, for policies that choose a number.
 """
 
@@ -38,21 +39,21 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "gymnasium") from None
 
-LONGEST = 1_000_000
-"""Characters that a text of the spaces may have."""
-MENU = 1_000
-"""Numbers of a menu, for ``actions="menu"``; those beyond the listed ones are rejected."""
-Choices = Callable[[], Sequence[str]]
-"""The actions that are legal now; none where the episode is over."""
+MAX_CHARACTERS = 1_000_000
+"""Longest text of the spaces."""
+MENU_SIZE = 1_000
+"""Numbers of the action space with ``actions="menu"``; those without an entry are rejected."""
+ListActions = Callable[[], Sequence[str]]
+"""Lists the legal actions; none once the episode is over."""
 
 
 class FreeText(gymnasium.spaces.Space[str]):
-    """Any text. A sample is one of ``choices()``, where the space has them: an action that is legal
-    now, so that a random policy plays."""
+    """Any text. A sample is one of ``list_actions()``, where that is given: a legal action, so that
+    a random policy can play."""
 
-    def __init__(self, choices: Choices | None = None) -> None:
+    def __init__(self, list_actions: ListActions | None = None) -> None:
         super().__init__()
-        self._choices = choices
+        self._list_actions = list_actions
 
     @property
     def is_np_flattenable(self) -> bool:
@@ -60,13 +61,13 @@ class FreeText(gymnasium.spaces.Space[str]):
         return False
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a text that is not too long."""
-        return isinstance(x, str) and len(x) <= LONGEST
+        """True for a text of at most ``MAX_CHARACTERS`` characters."""
+        return isinstance(x, str) and len(x) <= MAX_CHARACTERS
 
     def sample(self, *masks: Any, **named: Any) -> str:
-        """A choice, or some words."""
-        found = self._choices() if self._choices is not None else ()
-        return str(found[int(self.np_random.integers(len(found)))]) if found else "look"
+        """A legal action where they are listed, else a fixed word."""
+        actions = self._list_actions() if self._list_actions is not None else ()
+        return str(actions[int(self.np_random.integers(len(actions)))]) if actions else "look"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FreeText)
@@ -77,40 +78,37 @@ class FreeText(gymnasium.spaces.Space[str]):
         return "FreeText()"
 
     def __deepcopy__(self, memo: Any) -> FreeText:
-        return FreeText(self._choices)
+        return FreeText(self._list_actions)
 
     def __reduce__(self) -> Any:
         return FreeText, ()
 
 
 class MenuNumber(gymnasium.spaces.Discrete):
-    """A number of the menu. A sample without a mask is one that is listed now."""
+    """A number of the menu. A sample without a mask is the number of a legal action."""
 
-    def __init__(self, choices: Choices | None = None) -> None:
-        super().__init__(MENU)
-        self.choices = choices
+    def __init__(self, list_actions: ListActions | None = None) -> None:
+        super().__init__(MENU_SIZE)
+        self.list_actions = list_actions
 
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
-        """A listed number, or what Gymnasium draws by a mask or probabilities."""
-        drawn = mask is not None or probability is not None
-        return super().sample(mask if drawn else self.mask(), probability)
-
-    def mask(self) -> NDArray[np.int8]:
-        """The numbers that are listed now: see :func:`mask_of`."""
-        return mask_of(len(self.choices()) if self.choices is not None else 0)
+        """A legal number, or what Gymnasium draws by a mask or by probabilities."""
+        if mask is None and probability is None:
+            mask = menu_mask(len(self.list_actions()) if self.list_actions is not None else 0)
+        return super().sample(mask, probability)
 
     def __deepcopy__(self, memo: Any) -> MenuNumber:
-        return MenuNumber(self.choices)
+        return MenuNumber(self.list_actions)
 
     def __reduce__(self) -> Any:
         return MenuNumber, ()
 
 
-def mask_of(listed: int) -> NDArray[np.int8]:
-    """(``MENU``,) 1 for the numbers of a menu with so many actions. Once an episode is over, no
-    number is read, and all are 1: a softmax over an empty mask is no distribution."""
-    mask = np.zeros(MENU, dtype=np.int8)
-    mask[: listed or MENU] = 1
+def menu_mask(action_count: int) -> NDArray[np.int8]:
+    """(``MENU_SIZE``,) 1 for the numbers of legal actions. Once an episode is over, no number is
+    read and all are 1: a softmax over an empty mask is no distribution."""
+    mask = np.zeros(MENU_SIZE, dtype=np.int8)
+    mask[: action_count or MENU_SIZE] = 1
     return mask
 
 
@@ -124,12 +122,12 @@ def as_text(observation: Json) -> str:
 
 
 class WaywordEnv(gymnasium.Env[str, Any]):
-    """One actor's episodes. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`.
+    """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`.
 
     ``shared`` is a dataset that is open already.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - as Gymnasium has it
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's form
 
     def __init__(
         self,
@@ -141,55 +139,55 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         self.inner: Environment = make(dataset, dataset=shared, **options)
         self.render_mode = render_mode
         self.observation_space = FreeText()
-        self._menu = self.inner.options.actions == "menu"
-        space = MenuNumber if self._menu else FreeText
-        self.action_space: gymnasium.Space[Any] = space(self._admissible)
-        self._shown = ""
+        self._has_menu = self.inner.options.actions == "menu"
+        space = MenuNumber if self._has_menu else FreeText
+        self.action_space: gymnasium.Space[Any] = space(self._legal_actions)
+        self._text = ""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         super().reset(seed=seed)
-        seen, info = self.inner.reset(seed, (options or {}).get("episode"))
-        return self._show(seen, info), self._told(info)
+        observation, info = self.inner.reset(seed, options=options)
+        return self._to_text(observation, info), self._gym_info(info)
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Say something, or for ``actions="menu"`` give a number."""
-        said = int(action) if isinstance(action, int | np.integer) else str(action)
-        seen, reward, terminated, truncated, info = self.inner.step(said)
-        return self._show(seen, info), reward, terminated, truncated, self._told(info)
+        """Answer with a text, or with ``actions="menu"`` with a number."""
+        answer = int(action) if isinstance(action, int | np.integer) else str(action)
+        observation, reward, terminated, truncated, info = self.inner.step(answer)
+        text = self._to_text(observation, info)
+        return text, reward, terminated, truncated, self._gym_info(info)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The numbers that are listed now, as ``MaskablePPO`` of sb3-contrib asks for them."""
-        return mask_of(len(self._admissible())).astype(np.bool_)
+        """The mask of legal numbers, for ``MaskablePPO`` of sb3-contrib."""
+        return menu_mask(len(self._legal_actions())).astype(np.bool_)
 
     def render(self) -> Any:
         """The last observation."""
-        return self._shown if self.render_mode == "ansi" else None
+        return self._text if self.render_mode == "ansi" else None
 
     def close(self) -> None:
-        """Let go of what runs in the background."""
+        """Stop the background thread of an agent's view."""
         self.inner.close()
 
-    def _show(self, seen: Json, info: Info) -> str:
-        if isinstance(seen, list):
-            info["messages"] = seen
-        self._shown = as_text(seen)
-        return self._shown
+    def _to_text(self, observation: Json, info: Info) -> str:
+        if isinstance(observation, list):
+            info["messages"] = observation
+        self._text = as_text(observation)
+        return self._text
 
-    def _told(self, info: Info) -> Info:
+    def _gym_info(self, info: Info) -> Info:
         info["episode_id"] = info.pop("episode")
-        if self._menu:
-            info["action_mask"] = mask_of(len(self._admissible()))
+        if self._has_menu:
+            info["action_mask"] = menu_mask(len(self._legal_actions()))
         return info
 
-    def _admissible(self) -> Sequence[str]:
-        """The actions that are legal now; none before the first episode and after an end."""
-        if not (self.inner.said or self._shown):
+    def _legal_actions(self) -> Sequence[str]:
+        """The listed actions; none before the first episode and once one is over."""
+        if not (self.inner.answers or self._text):
             return ()
-        game, actor = self.inner.game, self.inner.actor
-        return [str(action) for action in game.space(actor).listed] if game.active(actor) else ()
+        return self.inner.game.legal_actions(self.inner.actor)
 
 
 def vector(
@@ -202,25 +200,26 @@ def vector(
     """Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``: what
     ``gymnasium.make_vec`` opens.
 
-    All environments share one dataset, which processes inherit where they can be forked. A seed is
-    counted up from one environment to the next; without one each of n plays every n-th episode.
+    All environments share one dataset, which processes inherit where they can be forked and open
+    again where they cannot. Seeds count up from one environment to the next; without one each of n
+    plays every n-th episode.
     """
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
-    forked = sys.platform == "linux" and threading.active_count() == 1
-    shared = make(dataset, **options).dataset if forked or not parallel else None
+    can_fork = sys.platform == "linux" and threading.active_count() == 1
+    shared = make(dataset, **options).dataset
 
-    def opened(number: int) -> WaywordEnv:
+    def open_env(number: int) -> WaywordEnv:
         env = WaywordEnv(dataset, shared=shared, **options)
         env.inner.share(number, num_envs)
         return env
 
-    each = [partial(opened, number) for number in range(num_envs)]
+    openers = [partial(open_env, number) for number in range(num_envs)]
     if parallel:
         return gymnasium.vector.AsyncVectorEnv(
-            each, shared_memory=False, context="fork" if forked else "spawn",
+            openers, shared_memory=False, context="fork" if can_fork else "spawn",
             autoreset_mode=autoreset_mode,
         )  # fmt: skip
-    envs = gymnasium.vector.SyncVectorEnv(each, autoreset_mode=autoreset_mode)
+    envs = gymnasium.vector.SyncVectorEnv(openers, autoreset_mode=autoreset_mode)
     if options.get("actions") != "menu":  # each samples its own legal actions
         envs.action_space = gymnasium.spaces.Tuple([env.action_space for env in envs.envs])
     return envs

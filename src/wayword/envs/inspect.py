@@ -1,8 +1,8 @@
 """Wayword's datasets as Inspect tasks: ``inspect eval wayword/houses --model openai/gpt-5-mini``.
 
-A task is named for each dataset; ``split``, ``count`` and ``max_steps`` are its ``-T`` options.
-The solver chats: the rules and the first observation, an action, what came of it, and so on; the
-scorer gives the family's own metrics. ``-T data=FOLDER`` says where published data is.
+A task is named for each dataset; ``split``, ``count``, ``max_steps`` and ``data`` (the folder of
+published data) are its ``-T`` options. The solver chats: the rules and the first observation, an
+action, its result, and so on; the scorer gives the family's own metrics.
 
 Registered by the entry point ``inspect_ai``; source: Inspect's ``@task``, ``@solver``, ``@scorer``.
 """
@@ -20,8 +20,14 @@ from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import Generate, TaskState, solver
 
 from wayword.core.dataset import Dataset
-from wayword.envs.environment import Environment, make
+from wayword.envs.environment import make
 from wayword.metrics.scoring import score
+
+TASKS = (
+    *("r2r", "houses", "towns", "household", "rearrangement", "iqa"),
+    *("grounding", "apartments", "two_phase"),
+)
+"""Datasets that have a task of their name."""
 
 
 @solver
@@ -30,42 +36,37 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         env = make(name, dataset=dataset, **options)
-        seen, _ = env.reset(episode=str(state.sample_id))
+        observation, _ = env.reset(episode=str(state.sample_id))
         rules = ChatMessageSystem(content=env.view.rules())
-        state.messages = [rules, ChatMessageUser(content=seen)]
-        over = False
-        while not over:
+        state.messages = [rules, ChatMessageUser(content=observation)]
+        terminated = truncated = False
+        while not (terminated or truncated):
             state = await generate(state)
-            said = state.output.completion
+            answer = state.output.completion
             if not isinstance(state.messages[-1], ChatMessageAssistant):
                 break
-            seen, _, ended, cut, _ = await asyncio.to_thread(env.step, said)
-            over = ended or cut
-            state.messages.append(ChatMessageUser(content=str(seen)))
-        state.metadata["scores"] = await asyncio.to_thread(_scores, env)
+            observation, _, terminated, truncated, _ = await asyncio.to_thread(env.step, answer)
+            state.messages.append(ChatMessageUser(content=str(observation)))
+        pairs = [(env.game.task, env.trajectory())]
+        (state.metadata["scores"],) = await asyncio.to_thread(score, env.dataset, pairs)
         return state
 
     return solve
 
 
-def _scores(env: Environment) -> dict[str, float]:
-    (found,) = score(env.dataset, [(env.game.task, env.trajectory())])
-    return found
-
-
 @scorer(metrics={"*": [mean(), stderr()]})
 def family(keys: Sequence[str], success: str) -> Any:
-    """The family's metrics of the episode; ``success`` is the one that means success."""
+    """Score by the family's metrics; ``success`` is the one that means success."""
 
     async def judge(state: TaskState, target: Any) -> Score:
-        found = state.metadata.get("scores", {})
-        value = {key: float(found[key]) for key in keys if key in found}
+        scores = state.metadata.get("scores", {})
+        value = {key: float(scores[key]) for key in keys if key in scores}
         return Score(value=value, answer=state.output.completion, explanation=f"by {success}")
 
     return judge
 
 
-def opened(
+def open_task(
     dataset: str,
     split: str = "",
     count: int = 50,
@@ -76,38 +77,27 @@ def opened(
     name = f"{dataset}:{split}" if split else dataset
     options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
     env = make(name, **options)
+    episodes = [task.episode for task in env.tasks]
     samples = [
-        Sample(
-            id=one.episode.id, input=one.episode.instruction, metadata={"scene": one.episode.scene}
-        )
-        for one in env.tasks
+        Sample(id=each.id, input=each.instruction, metadata={"scene": each.scene})
+        for each in episodes
     ]
     success = env.dataset.family.success
-    keys = [success, "steps", "rejected"]
     return Task(
         dataset=MemoryDataset(samples, name=name),
         solver=play(name, options, env.dataset),
-        scorer=family(keys, success),
+        scorer=family([success, "steps", "rejected"], success),
         name=f"wayword_{dataset}",
     )
 
 
-def _task(dataset: str, split: str, about: str) -> Any:
-    """The task of a dataset, under its name."""
+def _register(dataset: str) -> Any:
+    """The task of a dataset, registered with Inspect under its name."""
 
-    def made(split: str = split, **options: Any) -> Task:
-        return opened(dataset, split, **options)
+    def create(split: str = "", **options: Any) -> Task:
+        return open_task(dataset, split, **options)
 
-    made.__name__, made.__doc__ = dataset, about
-    return task(made)
+    return task(name=dataset)(create)
 
 
-r2r = _task("r2r", "val_seen", "Room-to-Room.")
-houses = _task("houses", "test", "Routes through generated houses.")
-towns = _task("towns", "test", "Routes through generated towns.")
-household = _task("household", "generated_test", "Household tasks of ALFRED's types.")
-rearrangement = _task("rearrangement", "", "Things to put back.")
-iqa = _task("iqa", "", "Questions about homes.")
-grounding = _task("grounding", "test", "Levels of BabyAI.")
-apartments = _task("apartments", "test", "A described thing to find.")
-two_phase = _task("two_phase", "test", "LGX's two-phase test.")
+globals().update({name: _register(name) for name in TASKS})

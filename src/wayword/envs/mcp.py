@@ -1,10 +1,10 @@
-"""A world for any assistant: an MCP server with tools to look, act and ask.
+"""MCP server: any assistant plays a world with tools to look, act and ask.
 
     wayword mcp household --out runs/assistant
 
-A session plays one episode after the other, each begun by the tool ``begin`` and recorded like an
-episode of any run, so that ``wayword table`` and ``wayword view`` show it. The assistant is told
-what the strategy ``act`` is told, and its answers are read as that one's are.
+A session plays one episode after the other. The tool ``begin`` starts each; it is recorded like an
+episode of any run, for ``wayword table`` and ``wayword view``. The assistant gets the texts of the
+strategy ``act``, and its answers are parsed in the same way.
 """
 
 from __future__ import annotations
@@ -27,10 +27,16 @@ from wayword.runs.active import config_of
 from wayword.runs.plan import AgentParts, Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 
+INSTRUCTIONS = """You act in a world that you know only from words. Call `begin` to get a task,
+`act` for each action, one at a time, `actions` to see what is possible now, `look` to see the last
+observation again, and `ask` to ask someone. When the task is done, act `stop`."""
+MAX_ACTIONS = 200
+"""Legal actions that the tool ``actions`` lists at most."""
+
 
 @dataclass(frozen=True)
 class OutsideSettings:
-    """What was asked for: see :class:`~wayword.envs.environment.EnvironmentOptions`."""
+    """Options of the environment: see :class:`~wayword.envs.environment.EnvironmentOptions`."""
 
     view: str = "text"
     actions: str = "text"
@@ -40,19 +46,20 @@ class OutsideSettings:
 
 
 class Outside(Agent):
-    """Whoever steps an environment, in place of an agent's class."""
+    """The external player of an environment, in place of an agent's class."""
 
     Settings = OutsideSettings
 
 
-class Recorder:
-    """Writes the finished episodes of an environment into a run folder, which it goes on with.
+class AssistantSession:
+    """State behind the tools: an environment, one episode at a time, recorded in a run folder.
 
-    ``player`` is the name that tables show. Raises ``RecordingError`` as run folders do.
+    A folder with finished episodes is resumed. ``player`` is the name in tables. Raises
+    ``RecordingError`` as run folders do.
     """
 
-    def __init__(self, env: Environment, out: Path | str, player: str) -> None:
-        options = env.options
+    def __init__(self, env: Environment, out: Path | str, player: str = "assistant") -> None:
+        options, base = env.options, env.options.plan
         settings = OutsideSettings(
             options.view,
             options.actions,
@@ -60,151 +67,111 @@ class Recorder:
             options.others if env.tasks[0].episode.actors[1:] else "",
             dict(options.view_settings),
         )
-        asked = options.plan
         plan = Plan(
-            player, asked.on, settings=asked.settings, seed=options.seed, max_steps=env.max_steps
+            player, base.on, settings=base.settings, seed=options.seed, max_steps=env.max_steps
         )
-        cast: Any = AgentParts(Outside, settings, player)  # type: ignore[type-abstract]
+        agent: Any = AgentParts(Outside, settings, player)  # type: ignore[type-abstract]
         self._env = env
-        self._folder = RunFolder.open(out, config_of(plan, env.dataset, cast, {}))
-
-    @property
-    def path(self) -> Path:
-        """The run folder."""
-        return self._folder.path
-
-    def __contains__(self, episode: str) -> bool:
-        return episode in self._folder
-
-    def next(self) -> str | None:
-        """The first episode that was not played; None where all were."""
-        names = (task.episode.id for task in self._env.tasks)
-        return next((name for name in names if name not in self._folder), None)
-
-    def finish(self) -> dict[str, float]:
-        """Write the episode that has just ended; its scores."""
-        env = self._env
-        task, trajectory = env.game.task, env.trajectory()
-        (scores,) = score(env.dataset, [(task, trajectory)])
-        self._folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
-        return scores
-
-    def drop(self, reason: str) -> None:
-        """Note an episode that was left before its end."""
-        trajectory = self._env.trajectory()
-        trajectory.ended, trajectory.error = "failed", reason
-        self._folder.fail(self._env.game.task.episode.id, reason, trajectory)
-
-    def close(self) -> None:
-        """Let others write."""
-        self._folder.close()
-
-
-# The server.
-
-INSTRUCTIONS = """You act in a world that you know only from words. Call `begin` to get a task,
-`act` for each action, one at a time, `actions` to see what is possible now, `look` to be told again
-what you see, and `ask` to ask whoever may answer. When the task is done, act `stop`."""
-SHOWN = 200
-"""Legal actions that ``actions`` lists at most."""
-
-
-class Sitting:
-    """What the tools do: one environment, one recorder, one episode at a time."""
-
-    def __init__(self, env: Environment, recorder: Recorder) -> None:
-        self._env, self._recorder = env, recorder
-        self._seen = ""
+        self._folder = RunFolder.open(out, config_of(plan, env.dataset, agent, {}))
+        self._observation = ""
         self._playing = False
 
     def begin(self, episode: str = "") -> str:
         """Begin an episode: the one of that id, else the next that was not played yet. Returns the
         rules, the task and what you see."""
-        self._leave("another was begun")
-        name = episode or self._recorder.next()
+        self._abandon("another episode was started")
+        ids = [task.episode.id for task in self._env.tasks]
+        name = episode or next((each for each in ids if each not in self._folder), None)
         if name is None:
             raise UsageError("every episode was played; the run folder is complete")
-        if name in self._recorder:
+        if name in self._folder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
-        seen, _ = self._env.reset(episode=name)
-        self._seen, self._playing = str(seen), True
-        return f"{self._env.view.rules()}\n\n{seen}"
+        observation, _ = self._env.reset(episode=name)
+        self._observation, self._playing = str(observation), True
+        return f"{self._env.view.rules()}\n\n{observation}"
 
     def look(self) -> str:
-        """What you were told last, again. Costs nothing."""
-        self._need()
-        return self._seen
+        """Repeat the last observation. Costs nothing."""
+        self._check_playing()
+        return self._observation
 
     def act(self, action: str) -> str:
-        """Take one action, written as the rules say, such as goto[kitchen] or stop. Returns what
-        came of it and what you see. What is no legal action costs a turn and changes nothing."""
-        self._need()
-        seen, _, ended, cut, info = self._env.step(action)
-        self._seen = str(seen)
-        if not (ended or cut):
-            return self._seen
+        """Take one action, written as the rules say, such as goto[kitchen] or stop. Returns the
+        result and what you see. An illegal action costs a turn and changes nothing."""
+        self._check_playing()
+        env = self._env
+        observation, _, terminated, truncated, info = env.step(action)
+        self._observation = str(observation)
+        if not (terminated or truncated):
+            return self._observation
         self._playing = False
-        self._recorder.finish()
-        how = "You stopped" if ended else "The episode was cut off at its step limit"
-        judged = "the task is done" if info["success"] else "the task is not done"
-        return f"{self._seen}\n\n{how}: {judged}. Call `begin` for the next one."
+        task, trajectory = env.game.task, env.trajectory()
+        (scores,) = score(env.dataset, [(task, trajectory)])
+        self._folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
+        ending = "You stopped" if terminated else "The episode was cut off at its step limit"
+        verdict = "the task is done" if info["success"] else "the task is not done"
+        return f"{self._observation}\n\n{ending}: {verdict}. Call `begin` for the next one."
 
     def actions(self, verb: str = "") -> str:
-        """What is possible now, one action a line; with a verb, that one alone. Costs nothing."""
-        self._need()
-        game, actor = self._env.game, self._env.actor
-        space = game.space(actor)
-        found = [str(action) for action in space.listed if action.name.startswith(verb)]
-        found += [f"{name}[...]" for name in space.open_verbs if name.startswith(verb)]
-        more = [f"and {len(found) - SHOWN} more; name a verb"] if len(found) > SHOWN else []
-        return "\n".join([*found[:SHOWN], *more]) or f"nothing with {verb!r}"
+        """List the possible actions, one per line; with a verb, only its own. Costs nothing."""
+        self._check_playing()
+        space = self._env.game.space(self._env.actor)
+        matches = [str(action) for action in space.listed if action.name.startswith(verb)]
+        matches += [f"{name}[...]" for name in space.open_verbs if name.startswith(verb)]
+        hidden = len(matches) - MAX_ACTIONS
+        more = [f"and {hidden} more; name a verb"] if hidden > 0 else []
+        return "\n".join([*matches[:MAX_ACTIONS], *more]) or f"no action begins with {verb!r}"
 
     def ask(self, question: str) -> str:
-        """Ask whoever may answer: another actor, or somebody who knows. Costs a turn."""
-        self._need()
+        """Ask another actor, or someone who knows the answer. Costs a turn."""
+        self._check_playing()
         space = self._env.game.space(self._env.actor)
         verb = next((name for name in ("ask", "chat") if name in space.open_verbs), None)
         if verb is None:
-            raise UsageError("nobody here can be asked; go and look")
+            raise UsageError("no one here can be asked; go and look")
         return self.act(f"{verb}[{' '.join(question.split())}]")
 
     def close(self) -> None:
-        """End the sitting."""
-        self._leave("the assistant left")
-        self._recorder.close()
+        """Record an unfinished episode as failed, and close the run folder."""
+        self._abandon("the assistant left")
+        self._folder.close()
         self._env.close()
 
-    def _leave(self, why: str) -> None:
+    def _abandon(self, reason: str) -> None:
         if self._playing:
             self._playing = False
+            trajectory = self._env.trajectory()
+            trajectory.ended, trajectory.error = "failed", reason
             with suppress(WaywordError):
-                self._recorder.drop(why)
+                self._folder.fail(self._env.game.task.episode.id, reason, trajectory)
 
-    def _need(self) -> None:
+    def _check_playing(self) -> None:
         if not self._playing:
-            raise UsageError("no episode is under way; call `begin` first")
+            raise UsageError("no episode has begun; call `begin` first")
 
 
-def server(env: Environment, out: Path | str, player: str = "assistant") -> tuple[Any, Sitting]:
-    """The server, and the sitting behind it, which is to be closed. ``server.run()`` talks on
-    standard input and output."""
+def server(
+    env: Environment, out: Path | str, player: str = "assistant"
+) -> tuple[Any, AssistantSession]:
+    """The server and its session, which must be closed. ``server.run()`` talks on standard input
+    and output."""
     if env.options.view != "text":
-        raise UsageError("an assistant is told the text view; leave view out")
-    sitting = Sitting(env, Recorder(env, out, player))
-    made = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in (sitting.begin, sitting.look, sitting.act, sitting.actions, sitting.ask):
-        made.tool(structured_output=False)(_told_why(tool))
-    return made, sitting
+        raise UsageError("assistants get the text view only; leave view out")
+    session = AssistantSession(env, out, player)
+    app = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
+    for tool in (session.begin, session.look, session.act, session.actions, session.ask):
+        app.tool(structured_output=False)(_with_tool_errors(tool))
+    return app, session
 
 
-def _told_why(tool: Callable[..., str]) -> Callable[..., str]:
-    """The tool; what a user can mend is told to the assistant in one line."""
+def _with_tool_errors(tool: Callable[..., str]) -> Callable[..., str]:
+    """The tool, with Wayword's errors as one-line errors of the protocol."""
 
     @wraps(tool)
-    def tried(*given: str, **named: str) -> str:
+    def wrapped(*args: str, **kwargs: str) -> str:
         try:
-            return tool(*given, **named)
+            return tool(*args, **kwargs)
         except WaywordError as error:
             raise ToolError(str(error)) from None
 
-    return tried
+    return wrapped

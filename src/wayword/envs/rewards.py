@@ -1,20 +1,29 @@
 """Rewards: what a step is worth, as a weighted sum of terms.
 
-    >>> reward("progress").weights
+    >>> parse_reward("progress").weights
     {'success': 1.0, 'progress': 1.0}
-    >>> reward({"success": 1, "cost": 0.01}).shaped
+    >>> parse_reward({"success": 1, "cost": 0.01}).shaped
     ('cost',)
 
-``success`` is paid once, when the episode ends, and is the family's own metric. All other terms are
-shaped: they make learning easier and are no measure of it. Environments declare them, in
-``env.reward.shaped`` and in ``info["reward_terms"]``.
+``success`` is paid once, by the family's own metric, where the actor stopped by itself: not at the
+step limit. All other terms are shaped: they make learning easier and do not measure it.
+Environments declare them in ``env.reward.shaped`` and in ``info["reward_terms"]``.
 
-Progress is the difference of a potential, so that it adds up to how far one came whatever way one
-took, and going to and fro earns nothing (Ng et al. 1999).
+Where several actors share a task, helpers would solve it without the policy. There ``success`` is
+multiplied by the share of goal conditions that the actor's own turns met, ``conditions`` counts its
+own turns only, and ``progress`` is refused, as it cannot be split.
+
+``progress`` pays the distance covered, whatever the route; walking to and fro earns nothing.
+``potential`` shapes without changing which policy is best: the potential is the share of the
+distance covered, multiplied by ``discount`` after a step (the trainer's gamma), and 0 once the
+episode has ended, also by its step limit. So its discounted sum over any whole episode is 0.
+
+Sources: Ng, Harada and Russell (1999); for the end of episodes, Grzes (2017).
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,113 +34,128 @@ from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
 
 TERMS: Mapping[str, str] = {
-    "success": "1 at the end of an episode that was solved",
-    "conditions": "share of the goal conditions that came to hold, less those that ceased to",
-    "progress": "share of the way (or of the expert's remaining actions) that was covered",
+    "success": "1 when the actor stops and the episode is solved",
+    "conditions": "share of the goal conditions newly met, minus those lost",
+    "progress": "share of the distance (or of the expert's remaining actions) covered",
+    "potential": "discount times the share covered, minus the share before; 0 at the end",
     "cost": "-1 each turn",
     "rejected": "-1 for each answer that was no legal action",
 }
-"""Term -> what it is before it is weighted."""
+"""Term -> its value before weighting."""
 
 PRESETS: Mapping[str, Mapping[str, float]] = {
     "success": {"success": 1.0},
     "conditions": {"conditions": 1.0},
     "progress": {"success": 1.0, "progress": 1.0},
+    "potential": {"success": 1.0, "potential": 1.0},
     "cost": {"success": 1.0, "cost": 0.01},
 }
 
 
 @dataclass(frozen=True)
 class Reward:
-    """Terms and their weights. ``shaped`` names the terms that are no measure of success."""
+    """Weights of the reward's terms, and the discount of ``potential``."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(PRESETS["success"]))
+    discount: float = 1.0
 
     @property
     def shaped(self) -> tuple[str, ...]:
-        """The terms beside success."""
+        """The terms that do not measure success."""
         return tuple(name for name in self.weights if name != "success")
 
 
-def reward(given: str | Mapping[str, float] | Reward) -> Reward:
-    """A reward by its name, or by weights. Raises ``UsageError`` for unknown names."""
-    if isinstance(given, Reward):
-        return given
-    if isinstance(given, str):
-        if given not in PRESETS:
-            raise UsageError(f"no reward is called {given!r}; {suggest(given, list(PRESETS))}")
-        return Reward(dict(PRESETS[given]))
-    for name in given:
+def parse_reward(spec: str | Mapping[str, float] | Reward, discount: float = 1.0) -> Reward:
+    """The reward of a preset's name or of weights. Raises ``UsageError`` for unknown names."""
+    if isinstance(spec, Reward):
+        return spec
+    if not 0.0 <= discount <= 1.0:
+        raise UsageError(f"discount must be between 0 and 1, got {discount!r}")
+    if isinstance(spec, str):
+        if spec not in PRESETS:
+            raise UsageError(f"no reward is called {spec!r}; {suggest(spec, list(PRESETS))}")
+        return Reward(dict(PRESETS[spec]), discount)
+    if not isinstance(spec, Mapping):
+        raise UsageError(f'reward must be a name or weights such as {{"success": 1}}, got {spec!r}')
+    for name, weight in spec.items():
         if name not in TERMS:
             raise UsageError(f"no reward term is called {name!r}; {suggest(name, list(TERMS))}")
-        if not isinstance(given[name], int | float) or not math.isfinite(given[name]):
-            raise UsageError(f"reward: the weight of {name} must be a number, got {given[name]!r}")
-    return Reward({name: float(weight) for name, weight in given.items()})
+        if not isinstance(weight, int | float) or not math.isfinite(weight):
+            raise UsageError(f"reward: the weight of {name} must be a number, got {weight!r}")
+    return Reward({name: float(weight) for name, weight in spec.items()}, discount)
 
 
 class RewardMeter:
-    """Measures one actor's reward over an episode; ``start`` at its beginning."""
+    """Measures one actor's reward over an episode. Raises ``UsageError`` for a reward that the
+    game cannot measure."""
 
-    def __init__(self, declared: Reward, actor: str) -> None:
-        self._weights, self._actor = declared.weights, actor
-        self._conditions = self._potential = 0.0
-        self._whole: float | None = None
-
-    def start(self, game: TaskGame) -> None:
-        """Read what later steps are compared with."""
-        self._conditions = self._share(game) if "conditions" in self._weights else 0.0
-        self._whole = self._left(game) if "progress" in self._weights else None
-        self._potential = self._whole or 0.0
+    def __init__(self, reward: Reward, actor: str, game: TaskGame) -> None:
+        self._weights, self._discount, self._actor = reward.weights, reward.discount, actor
+        by_distance = [name for name in ("progress", "potential") if name in self._weights]
+        if game.has_shared_task and by_distance:
+            raise UsageError(
+                f"reward: {by_distance[0]} cannot be split between actors who share a task; use "
+                "conditions"
+            )
+        self._conditions = self._met_share(game) if "conditions" in self._weights else 0.0
+        self._initial = self._distance(game) if by_distance else None
+        self._distance_left = self._initial or 0.0
+        self._progress = self._potential = 0.0  # the shares of the distance paid so far
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
-        """Each weighted term of what happened since the last measure: the actor's own turns, and
-        what others did in between."""
-        own = [step for step in steps if step.actor == self._actor]
-        found: dict[str, float] = {}
-        for name, weight in self._weights.items():
-            found[name] = weight * self._term(name, game, own)
-        return found
+        """The weighted terms of ``steps``, which are those since the last measure."""
+        turns = [step for step in steps if step.actor == self._actor]
+        return {
+            name: weight * self._term(name, game, turns) for name, weight in self._weights.items()
+        }
 
     def clone(self) -> RewardMeter:
         """An independent meter in the same state."""
-        other = RewardMeter(Reward(self._weights), self._actor)
-        other._conditions, other._potential = self._conditions, self._potential
-        other._whole = self._whole
-        return other
+        return copy.copy(self)
 
-    def _term(self, name: str, game: TaskGame, own: list[Step]) -> float:
+    def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
+        """A term before it is weighted; ``turns`` are the actor's new turns."""
         if name == "success":
-            standing = game.standing() if game.ended else None
-            return float(standing is not None and standing.success)
+            if not (game.ended and game.world.done(self._actor)):
+                return 0.0
+            standing = game.standing()
+            if standing is None or not standing.success:
+                return 0.0
+            return self._met_share(game) if game.has_shared_task else 1.0
         if name == "cost":
-            return -float(len(own))
+            return -float(len(turns))
         if name == "rejected":
-            return -float(sum(isinstance(step.decision, Rejection) for step in own))
-        return self._changed(game) if name == "conditions" else self._covered(game)
-
-    def _changed(self, game: TaskGame) -> float:
-        before, self._conditions = self._conditions, self._share(game)
-        return self._conditions - before
-
-    def _covered(self, game: TaskGame) -> float:
-        left = self._left(game)
-        if left is None or not self._whole:
+            return -float(sum(isinstance(step.decision, Rejection) for step in turns))
+        if name == "conditions":
+            before, self._conditions = self._conditions, self._met_share(game)
+            return self._conditions - before
+        if not self._initial:
             return 0.0
-        before, self._potential = self._potential, left
-        return (before - left) / self._whole
+        if (distance := self._distance(game)) is not None:
+            self._distance_left = distance
+        covered = 1.0 - self._distance_left / self._initial
+        if name == "potential":
+            before, self._potential = self._potential, 0.0 if game.ended else covered
+            return self._discount * self._potential - before
+        before, self._progress = self._progress, covered
+        return covered - before
 
-    def _share(self, game: TaskGame) -> float:
+    def _met_share(self, game: TaskGame) -> float:
+        """Share of the goal conditions that hold; in a shared task, met by the actor's turns."""
         standing = game.standing()
-        return standing.met / standing.parts if standing is not None and standing.parts else 0.0
+        if standing is None or not standing.parts:
+            return 0.0
+        met = game.conditions_met[self._actor] if game.has_shared_task else standing.met
+        return min(max(met / standing.parts, 0.0), 1.0)
 
-    def _left(self, game: TaskGame) -> float | None:
-        """The way that is left, else the expert's remaining actions."""
+    def _distance(self, game: TaskGame) -> float | None:
+        """Remaining distance (m, links), else the expert's remaining actions."""
         standing = game.standing()
         if standing is None:
             return None
         if standing.distance is not None:
             return standing.distance
         if game.ended:
-            return 0.0 if standing.success else self._potential
-        left = game.remaining(self._actor)
-        return None if left is None else float(left)
+            return 0.0 if standing.success else self._distance_left
+        actions = game.remaining(self._actor)
+        return None if actions is None else float(actions)

@@ -11,9 +11,10 @@
         environment_factory=environment_factory(name, **options),
     )
 
-With ``environment_factory`` the model acts by calling the tool ``act`` as often as it likes, and
-each rollout has an environment of its own. Models without tool calls (tiny ones above all) can
-write a plan instead, one action a line, which :func:`plan_reward` carries out.
+With ``environment_factory`` the model acts by calling the tool ``act``, any number of times, and
+each rollout has an environment of its own. Success is paid only where the model acts ``stop``
+itself. Models without tool calls can write a plan instead, one action a line and its end the stop,
+which :func:`plan_reward` carries out.
 
 Nothing here imports TRL: these are the plain classes and functions that it takes.
 """
@@ -28,36 +29,36 @@ from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
 from wayword.envs.environment import Environment, make
 
-MOST = 12
-"""Actions of a written plan that are carried out."""
+MAX_PLAN_ACTIONS = 12
+"""Actions of a written plan that are carried out; the plan ends there."""
 
 
 def prompts(
     name: str, count: int, opening: Sequence[str] = (), **options: Any
 ) -> list[dict[str, Json]]:
-    """A training row for each of the first episodes: ``prompt`` (the rules as a system message, the
-    first observation as the user's) and ``episode``, its id.
+    """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
+    observation as the user's) and ``episode``, the id.
 
-    ``opening`` are actions that are taken beforehand, with what came of them in the prompt.
+    ``opening``: actions that are taken before, with their results in the prompt.
     """
     env = make(name, episodes=count, **options)
     rows = []
     for task in env.tasks:
-        told = [str(env.reset(episode=task.episode.id)[0])]
+        texts = [str(env.reset(episode=task.episode.id)[0])]
         rules = env.view.rules()
         for action in opening:
-            told += [f"> {action}", str(env.step(action)[0])]
+            texts += [f"> {action}", str(env.step(action)[0])]
         messages = [{"role": "system", "content": rules}] if rules else []
-        messages.append({"role": "user", "content": "\n".join(told)})
+        messages.append({"role": "user", "content": "\n".join(texts)})
         rows.append({"prompt": messages, "episode": task.episode.id})
     return rows
 
 
 class ToolEnvironment:
-    """One rollout's environment, as TRL expects it: ``reset``, and the tool ``act``.
+    """Environment of a rollout, as TRL expects it: ``reset``, and the tool ``act``.
 
-    Every other public method would be a tool too, so that the reward is private; trainers get it by
-    :func:`episode_reward`.
+    TRL offers every other public method as a tool, so the reward is private:
+    :func:`episode_reward` reads it.
     """
 
     _name = "houses"
@@ -70,36 +71,30 @@ class ToolEnvironment:
         self._total, self._over = 0.0, True
 
     def reset(self, **row: Any) -> str | None:
-        """Begin the row's ``episode``, else the next one. The prompt tells the observation already
-        where the row has an episode; else what is seen is returned."""
+        """Begin the row's ``episode``, else the next one. Returns the observation unless the row
+        has an episode, as its prompt then holds the observation."""
         episode = row.get("episode")
-        seen, _ = self._env.reset(episode=episode)
+        observation, _ = self._env.reset(episode=episode)
         self._total, self._over = 0.0, False
         for action in self._opening:
-            seen = self.act(action)
-        return None if episode is not None else str(seen)
+            observation = self.act(action)
+        return None if episode is not None else str(observation)
 
     def act(self, action: str) -> str:
-        """Take one action in the world, and see what comes of it.
+        """Take one action in the world, and see the result.
 
         Args:
             action: The action, written as the rules say, for example: goto[kitchen]
 
         Returns:
-            What came of the action and what you perceive now.
+            The result of the action and the new observation.
         """
         if self._over:
             return "The episode is over."
-        seen, reward, ended, cut, _ = self._env.step(action)
+        observation, reward, terminated, truncated, _ = self._env.step(action)
         self._total += reward
-        self._over = ended or cut
-        return f"{seen}\nThe episode is over." if self._over else str(seen)
-
-    def _earned(self) -> float:
-        """What the rollout earned; one that was left before its end is stopped first."""
-        if not self._over:
-            self.act("stop")
-        return self._total
+        self._over = terminated or truncated
+        return f"{observation}\nThe episode is over." if self._over else str(observation)
 
 
 def environment_factory(
@@ -107,7 +102,7 @@ def environment_factory(
 ) -> Callable[[], ToolEnvironment]:
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
 
-    ``opening`` are the actions that the prompts were made with.
+    ``opening``: the actions that :func:`prompts` was called with.
     """
     shared = make(name, **options).dataset
     body = {"_name": name, "_options": options, "_shared": shared, "_opening": tuple(opening)}
@@ -115,46 +110,39 @@ def environment_factory(
 
 
 def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
-    """The reward function beside ``environment_factory``: what each rollout's episode earned."""
-    return [one._earned() for one in environments]
+    """Reward function for ``environment_factory``: each rollout's total reward."""
+    return [each._total for each in environments]
 
 
 def plan_reward(
-    name: str, opening: Sequence[str] = (), most: int = MOST, **options: Any
+    name: str, opening: Sequence[str] = (), max_actions: int = MAX_PLAN_ACTIONS, **options: Any
 ) -> Callable[..., list[float]]:
     """A reward function for completions that are plans: one action a line, carried out in the
-    row's ``episode`` after the ``opening``, then a stop. A plan that was carried out before earns
-    what it did then: worlds are deterministic."""
+    row's ``episode`` after the ``opening``, then a stop. Repeated plans are looked up, as worlds
+    are deterministic."""
     env = make(name, **options)
 
     @lru_cache(maxsize=100_000)
-    def earned(one: str, plan: str) -> float:
-        return carried_out(env, one, plan, opening, most)
+    def total_reward(episode: str, plan: str) -> float:
+        env.reset(episode=episode)
+        lines = [line.strip() for line in plan.splitlines() if line.strip()][:max_actions]
+        total = 0.0
+        for action in (*opening, *lines, "stop"):
+            _, reward, terminated, truncated, _ = env.step(action)
+            total += reward
+            if terminated or truncated:
+                break
+        return total
 
-    def wayword(completions: Sequence[Any], episode: Sequence[str], **others: Any) -> list[float]:
-        plans = zip(episode, map(text, completions), strict=True)
-        return [earned(one, plan) for one, plan in plans]
+    def rewards(completions: Sequence[Any], episode: Sequence[str], **others: Any) -> list[float]:
+        plans = map(completion_text, completions)
+        return [total_reward(*pair) for pair in zip(episode, plans, strict=True)]
 
-    wayword.__name__ = "_".join(env.reward.weights)  # what logs call it
-    return wayword
-
-
-def carried_out(
-    env: Environment, episode: str, plan: str, opening: Sequence[str] = (), most: int = MOST
-) -> float:
-    """What a plan earns in an episode."""
-    env.reset(episode=episode)
-    lines = [line.strip() for line in plan.splitlines() if line.strip()][:most]
-    total, over = 0.0, False
-    for action in (*opening, *lines, "stop"):
-        _, reward, ended, cut, _ = env.step(action)
-        total, over = total + reward, ended or cut
-        if over:
-            break
-    return total
+    rewards.__name__ = "_".join(env.reward.weights)  # its name in TRL's logs
+    return rewards
 
 
-def text(completion: Any) -> str:
+def completion_text(completion: Any) -> str:
     """A completion as one text, whether it is plain or chat."""
     if isinstance(completion, str):
         return completion

@@ -5,9 +5,9 @@
     env = vf.load_environment("wayword-env", name="household:generated_train", count=64)
 
 or ``from wayword.envs.verifiers import load_environment``. A rollout is a chat: the rules and the
-first observation, then an action, what came of it, and so on. The rubric's reward is the
-environment's (success, unless ``reward`` says otherwise); the other functions are metrics of weight
-0. ``view`` stays ``text``.
+first observation, then an action, its result, and so on. The rubric's reward is the environment's
+(success, unless ``reward`` says otherwise); the other functions are metrics of weight 0. The view
+is always ``text``.
 
 Source: verifiers 0.1, ``MultiTurnEnv`` and ``Rubric``.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from wayword.core.errors import missing
 from wayword.envs.environment import make
-from wayword.envs.trl import prompts, text
+from wayword.envs.trl import completion_text, prompts
 
 try:
     import verifiers as vf
@@ -32,8 +32,8 @@ except ModuleNotFoundError as error:
 class WaywordMultiTurnEnv(vf.MultiTurnEnv):
     """Chats that act in a world. ``state["wayword"]`` is the rollout's environment."""
 
-    def __init__(self, name: str, options: dict[str, Any], **others: Any) -> None:
-        super().__init__(**others)
+    def __init__(self, name: str, options: dict[str, Any], **verifiers_options: Any) -> None:
+        super().__init__(**verifiers_options)
         self._name = name
         self._options = {**options, "dataset": make(name, **options).dataset}
 
@@ -41,56 +41,58 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
         """Begin the row's episode."""
         env = make(self._name, **self._options)
         env.reset(episode=state["info"]["episode"])
-        state["wayword"], state["total"], state["told"] = env, 0.0, {}
+        state["wayword"], state["total"], state["last_info"] = env, 0.0, {}
         state["over"] = False
 
     async def env_response(self, messages: Any, state: Any, **others: Any) -> Any:
-        """What came of the last action. The chat ends with the episode."""
-        said = text([_plain(messages[-1])])
-        env = state["wayword"]
-        seen, reward, ended, cut, info = await asyncio.to_thread(env.step, said)
+        """Result of the last action. The chat ends with the episode."""
+        last = messages[-1]
+        answer = completion_text([last if isinstance(last, dict) else last.model_dump()])
+        result = await asyncio.to_thread(state["wayword"].step, answer)
+        observation, reward, terminated, truncated, state["last_info"] = result
         state["total"] += reward
-        state["told"] = info
-        told = [vf.UserMessage(content=str(seen))]
-        if ended or cut:
-            state["over"], state["final_env_response"] = True, told
-        return told
-
-
-def _plain(message: Any) -> dict[str, Any]:
-    return dict(message) if isinstance(message, dict) else message.model_dump()
+        response = [vf.UserMessage(content=str(observation))]
+        if terminated or truncated:
+            state["over"], state["final_env_response"] = True, response
+        return response
 
 
 async def reward(state: Any) -> float:
-    """What the episode earned."""
+    """Total reward of the episode."""
     return float(state.get("total", 0.0))
 
 
 async def success(state: Any) -> float:
-    """Whether the episode was solved."""
-    return float(bool(state.get("told", {}).get("success")))
+    """1 if the episode was solved, else 0."""
+    return float(bool(state.get("last_info", {}).get("success")))
 
 
 async def rejected(state: Any) -> float:
-    """How many answers were no legal action."""
+    """Number of answers that were no legal action."""
     env = state.get("wayword")
     steps = env.game.trajectory.steps if env is not None else []
     return float(sum(step.feedback.status == "rejected" for step in steps))
 
 
 def load_environment(
-    name: str = "household:generated_train", count: int = 64, max_turns: int = 30, **options: Any
+    name: str = "household:generated_train",
+    count: int = 64,
+    max_turns: int = 30,
+    eval_count: int = 16,
+    **options: Any,
 ) -> vf.Environment:
-    """The environment: ``count`` episodes of a dataset; options as in :func:`wayword.envs.make`.
+    """An environment of ``count`` episodes to train on; options as in :func:`wayword.envs.make`.
 
-    An episode is cut off after ``max_turns`` actions.
+    It is evaluated on the ``eval_count`` episodes after these; where the dataset has no more, on
+    the same. An episode is cut off after ``max_turns`` actions.
     """
     options = {**options, "max_steps": max_turns}
-    rows = prompts(name, count, **options)
-    dataset = Dataset.from_list(
-        [{"prompt": r["prompt"], "info": {"episode": r["episode"]}, "answer": ""} for r in rows]
-    )
+    rows = [
+        {"prompt": row["prompt"], "info": {"episode": row["episode"]}, "answer": ""}
+        for row in prompts(name, count + eval_count, **options)
+    ]
+    train, held_out = Dataset.from_list(rows[:count]), Dataset.from_list(rows[count:] or rows)
     rubric = vf.Rubric(funcs=[reward, success, rejected], weights=[1.0, 0.0, 0.0])
     return WaywordMultiTurnEnv(
-        name, options, dataset=dataset, eval_dataset=dataset, rubric=rubric, max_turns=max_turns + 1
+        name, options, dataset=train, eval_dataset=held_out, rubric=rubric, max_turns=max_turns + 1
     )

@@ -1,12 +1,12 @@
-"""What runs are worth.
+"""Scores of runs, and their tables.
 
 indoor street household objectnav babyai two_phase    the metrics of a family
-scoring          the scorer of a family, and everything an episode is scored by
+scoring          the scorer of a family, and all metrics of an episode
 paths            path metrics for whole batches at once
 accounting       steps, rejections, calls, tokens, cost and seconds, for every family
-state_accuracy   what agents say of themselves, against the truth
+state_accuracy   agents' statements about themselves, against the truth
 intervals        bootstrap intervals and the permutation test
-summary          a run's row, and what stands below a table
+summary          a run's row, and the notes below a table
 table, compare   a row a run; two runs episode by episode
 predictions      files of predictions made elsewhere
 """

@@ -6,7 +6,7 @@ trials. Tokens that a server did not count are estimated, and such calls are cou
 
 from __future__ import annotations
 
-from wayword.core.action import Decision, Rejection
+from wayword.core.action import Rejection
 from wayword.core.metric import Metric
 from wayword.core.trajectory import (
     ASKED,
@@ -14,71 +14,47 @@ from wayword.core.trajectory import (
     EXPERT_FAILED,
     HISTORY_DROPPED,
     SCENE_EXPERT,
-    Step,
     Trajectory,
 )
 
 METRICS: tuple[Metric, ...] = (
     Metric("steps", "Steps", "count", None, "turns taken, rejected answers included"),
-    Metric(
-        "rejections",
-        "Rej.",
-        "count",
-        "lower",
-        "answers that were no legal action, also where a recipe's fallback then chose one",
-    ),
+    Metric("rejections", "Rej.", "count", "lower",
+           "answers that were no legal action, also where a recipe's fallback then chose one"),
     Metric("rejection_rate", "Rej. %", "rate", "lower", "rejections a step"),
     Metric("calls", "Calls", "count", "lower", "questions put to a model"),
     Metric("prompt_tokens", "Prompt", "tokens", "lower", "tokens of all prompts, reused included"),
-    Metric(
-        "reused_tokens",
-        "Reused",
-        "tokens",
-        None,
-        "prompt tokens that the model's prefix cache held and did not evaluate again",
-    ),
+    Metric("reused_tokens", "Reused", "tokens", None,
+           "prompt tokens that the model's prefix cache held and did not evaluate again"),
     Metric("completion_tokens", "Written", "tokens", "lower", "tokens the models wrote"),
-    Metric(
-        "reasoning_tokens",
-        "Thought",
-        "tokens",
-        None,
-        "the part of it that reasoning models wrote to themselves; absent where there is none",
-    ),
-    Metric(
-        "estimated_calls",
-        "Est.",
-        "count",
-        "lower",
-        "calls whose tokens the server did not count: estimated; absent where there are none",
-    ),
-    Metric(
-        "steps_forgotten",
-        "Forgotten",
-        "count",
-        "lower",
-        "steps dropped from prompts that had no room for them; absent where none were",
-    ),
-    Metric(
-        "examples_forgotten",
-        "No ex.",
-        "count",
-        "lower",
-        "solved examples dropped from prompts that had no room for them; absent where none were",
-    ),
-    Metric(
-        "cost", "Cost", "dollars", "lower", "US dollars; absent where a call has no known price"
-    ),
+    Metric("reasoning_tokens", "Thought", "tokens", None,
+           "the part of it that reasoning models wrote to themselves; absent where there is none"),
+    Metric("estimated_calls", "Est.", "count", "lower",
+           "calls whose tokens the server did not count: estimated; absent where there are none"),
+    Metric("steps_forgotten", "Forgotten", "count", "lower",
+           "steps dropped from prompts that had no room for them; absent where none were"),
+    Metric("examples_forgotten", "No ex.", "count", "lower",
+           "solved examples dropped from prompts that had no room for them; "
+           "absent where none were"),
+    Metric("cost", "Cost", "dollars", "lower",
+           "US dollars; absent where a call has no known price"),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
-)
+)  # fmt: skip
 RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten"})
-"""What only some episodes have: those of reasoning models, of servers that count no tokens, and of
+"""Metrics of some episodes alone: of reasoning models, of servers that count no tokens, and of
 prompts that were cut."""
 
 CUT_METRICS: tuple[Metric, ...] = (
     Metric("cut_off", "Cut %", "rate", "lower",
            "answers that ended at their token limit and could not be read, a step; shown if not 0"),
 )  # fmt: skip
+
+PREDICTED_METRICS: tuple[Metric, ...] = (
+    Metric("steps", "Steps", "count", None, "moves, or actions where these were given"),
+    Metric("illegal_moves", "Illegal", "count", "lower",
+           "moves along no edge, actions not on the menu, and a start that is not the episode's"),
+)  # fmt: skip
+"""Metrics of predictions made elsewhere: of these, tokens, cost and time are not known."""
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:
@@ -88,48 +64,44 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     mistaken for a free one, and every JSON reader understands it.
     """
     taken = [step for trial in trajectory.trials() for step in trial.steps]
-    rejected = [answer for answer in map(_rejected, taken) if answer is not None]
-    steps, rejections = len(taken), len(rejected)
+    decisions = [step.decision for step in taken]
+    answers = [d if isinstance(d, Rejection) else d.fallback_for for d in decisions]
+    rejected = [answer for answer in answers if answer is not None]
     calls = list(trajectory.calls())
     usages = [call.answer.usage for call in calls if call.answer is not None]
-    # A call that failed or came from the response cache was not paid for.
-    paid = [call.answer for call in calls if call.answer is not None and not call.answer.cached]
     scores: dict[str, float] = {
-        "steps": steps,
-        "rejections": rejections,
-        "rejection_rate": rejections / steps if steps else 0.0,
+        "steps": len(taken),
+        "rejections": len(rejected),
+        "rejection_rate": len(rejected) / len(taken) if taken else 0.0,
         "calls": len(calls),
         "prompt_tokens": sum(usage.prompt for usage in usages),
         "reused_tokens": sum(usage.reused for usage in usages),
         "completion_tokens": sum(usage.completion for usage in usages),
         "seconds": trajectory.seconds,
     }
-    thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
-    scores |= {"reasoning_tokens": thought} if thought else {}
-    scores |= {"estimated_calls": estimated} if estimated else {}
     dropped = {HISTORY_DROPPED: 0, EXAMPLES_DROPPED: 0}
     for note in trajectory.notes():
         if note.kind in dropped:
             field = "steps" if note.kind == HISTORY_DROPPED else "count"
             dropped[note.kind] += int(note.details.get(field, 0))
-    for key, kind in (("steps", HISTORY_DROPPED), ("examples", EXAMPLES_DROPPED)):
-        if dropped[kind]:
-            scores[f"{key}_forgotten"] = dropped[kind]
-    if steps and calls:
-        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / steps
+    rare = {
+        "reasoning_tokens": sum(usage.reasoning for usage in usages),
+        "estimated_calls": sum(usage.estimated for usage in usages),
+        "steps_forgotten": dropped[HISTORY_DROPPED],
+        "examples_forgotten": dropped[EXAMPLES_DROPPED],
+    }
+    scores |= {key: count for key, count in rare.items() if count}
+    if taken and calls:
+        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / len(taken)
+    # A call that failed or came from the response cache was not paid for.
+    paid = [call.answer for call in calls if call.answer is not None and not call.answer.cached]
     costs = [answer.cost for answer in paid if answer.cost is not None]
     if len(costs) == len(paid):
         scores["cost"] = sum(costs, 0.0)
     return scores
 
 
-def _rejected(step: Step) -> Rejection | None:
-    """The rejected answer of a step, also where a fallback then chose the action."""
-    decision: Decision | Rejection = step.decision
-    return decision if isinstance(decision, Rejection) else decision.fallback_for
-
-
-# Advice: how much of what agents asked their experts came to nothing.
+# Advice: experts' answers that were of no use.
 #
 # Agents that consult experts (DiscussNav) leave a note ``scene_expert`` an episode and a note
 # ``expert_failed`` for each answer that was nonsense, too late or missing.
@@ -141,7 +113,7 @@ ADVICE_METRICS: tuple[Metric, ...] = (
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
-    """The metric of one episode; none where nobody was consulted."""
+    """The metric of one episode; none where no expert was consulted."""
     lost = len(trajectory.noted(EXPERT_FAILED))
     return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
 
@@ -157,10 +129,10 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
     that was offered: what LGX's released code counts, as ``psr_released``.
     Source: LGX (Dorbala et al. 2024, section V-A).
     """
-    asked = trajectory.noted(ASKED)
-    if not asked:
+    answers = trajectory.noted(ASKED)
+    if not answers:
         return {}
-    found = {"psr": sum(bool(one.get("valid")) for one in asked) / len(asked)}
-    if all("first_word" in one for one in asked):
-        found["psr_released"] = sum(bool(one["first_word"]) for one in asked) / len(asked)
-    return found
+    scores = {"psr": sum(bool(one.get("valid")) for one in answers) / len(answers)}
+    if all("first_word" in one for one in answers):
+        scores["psr_released"] = sum(bool(one["first_word"]) for one in answers) / len(answers)
+    return scores

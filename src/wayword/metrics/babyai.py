@@ -2,7 +2,7 @@
 
 The path weight is L* / max(L*, L), as in ALFRED (Shridhar et al. 2020, section 4.3). L* is the
 number of the level's actions that the expert needs: the package's bot, which explores as it goes.
-L is the number that were carried out (those inside errands too, and the stop), and one for every
+L is the number that were carried out (those inside skills too, and the stop), and one for every
 turn that came to none.
 """
 
@@ -55,11 +55,11 @@ def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, floa
     success = float(bool(state.get("success")))
     rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
     length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
-    found = {"sr": success, "reward": float(state.get("reward", 0.0)), "low_level": float(length)}
+    scores = {"sr": success, "reward": float(state.get("reward", 0.0)), "low_level": float(length)}
     best = dataset.expert_length(task)
     if best is not None:
-        found["plw_sr"] = success * best / max(best, length)
-    return found
+        scores["plw_sr"] = success * best / max(best, length)
+    return scores
 
 
 scorer = BabyAIScorer()

@@ -3,8 +3,8 @@
     >>> from wayword.metrics.compare import compare
     >>> first = {"1": {"sr": 0.0}, "2": {"sr": 0.0}, "3": {"sr": 1.0}}
     >>> second = {"1": {"sr": 1.0}, "2": {"sr": 0.0}, "4": {"sr": 1.0}}
-    >>> found = compare("a", first, "b", second, family="indoor")
-    >>> found.shared, found.only_first, found.only_second, found.lines[0].wins
+    >>> result = compare("a", first, "b", second, family="indoor")
+    >>> result.shared, result.only_first, result.only_second, result.lines[0].wins
     (2, 1, 1, 1)
 
 Only episodes that both runs finished are compared, and the others are counted. A difference is the
@@ -14,23 +14,31 @@ each metric, not corrected for there being several.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import textwrap
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.core.metric import Metric
-from wayword.metrics import accounting, predictions, scoring, state_accuracy
-from wayword.metrics.intervals import Floats, Interval, bootstrap, permutation_test
-from wayword.metrics.table import label, latex_number, latex_text, number
+from wayword.metrics import scoring
+from wayword.metrics.intervals import ALPHA, Floats, Interval, holm, permutation_test
+from wayword.metrics.summary import Row
+from wayword.metrics.table import (
+    console_text,
+    csv_text,
+    finite,
+    label,
+    latex,
+    markdown,
+    number,
+    written,
+)
 
 Scores = Mapping[str, Mapping[str, float]]
 """Episode id -> metric key -> value."""
@@ -40,7 +48,7 @@ TIE = 1e-9  # values nearer to each other than this are equal
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """One metric over the shared episodes that have it in both runs (``n`` of them).
+    """A metric over the shared episodes that have it in both runs (``n`` of them).
 
     ``wins`` counts episodes where the second run is better, ``losses`` where it is worse; for a
     metric of which neither way is better they count where it is higher and lower.
@@ -62,7 +70,8 @@ class Comparison:
     """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
 
     ``clusters`` counts what was resampled and swapped whole, ``unit`` names it (``"path"``); 0 and
-    empty where that were the episodes themselves.
+    empty where that were the episodes themselves. ``tests`` is the number of comparisons that the
+    p-values are corrected for.
     """
 
     first: str
@@ -73,6 +82,7 @@ class Comparison:
     lines: tuple[MetricDifference, ...]
     clusters: int = 0
     unit: str = ""
+    tests: int = 1
 
 
 def compare(
@@ -94,23 +104,25 @@ def compare(
     """
     shared = [episode for episode in first if episode in second]
     if not shared:
-        raise UsageError(f"{first_name} and {second_name} have no finished episode in common")
-    others = (scoring.TRIAL_METRICS, predictions.METRICS, state_accuracy.METRICS,
-              accounting.ADVICE_METRICS)  # fmt: skip
-    own = metrics if metrics is not None else scoring.scorer(family).metrics
-    keys = {m.key: m for m in (*own, *accounting.METRICS, *chain(*others))}
-    there = {key for scores in (first, second) for e in shared for key in scores[e]}
-    compared = [metric for key, metric in keys.items() if key in there]
-    before, after = (_matrix(scores, shared, compared) for scores in (first, second))
+        raise UsageError(
+            f"{first_name} and {second_name} have no finished episode in common; "
+            "compare runs on the same split"
+        )
+    keys = scoring.by_key(metrics if metrics is not None else scoring.scorer(family).metrics)
+    present = {key for scores in (first, second) for e in shared for key in scores[e]}
+    compared = [metric for key, metric in keys.items() if key in present]
+    before, after = (  # (episodes, metrics); NaN where there is no value
+        np.array([[scores[e].get(m.key, math.nan) for m in compared] for e in shared], dtype=float)
+        for scores in (first, second)
+    )
     groups = [clusters.get(e, e) for e in shared] if clusters is not None else None
     with np.errstate(invalid="ignore"):
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
     differences[same] = 0.0
-    intervals = bootstrap(differences, groups, seed=seed)
-    chances = permutation_test(differences, groups, seed=seed)
+    tests = permutation_test(differences, groups, seed=seed)
     lines = [
-        _line(metric, before[:, k], after[:, k], differences[:, k], intervals[k], chances[k])
+        _line(metric, before[:, k], after[:, k], differences[:, k], *tests[k])
         for k, metric in enumerate(compared)
         if not np.isnan(differences[:, k]).all()
     ]
@@ -119,18 +131,12 @@ def compare(
     return Comparison(first_name, second_name, len(shared), *unshared, tuple(lines), *drawn)
 
 
-def _matrix(scores: Scores, episodes: Sequence[str], metrics: Sequence[Metric]) -> Floats:
-    """(episodes, metrics); NaN where there is no value."""
-    rows = [
-        [scores[episode].get(metric.key, math.nan) for metric in metrics] for episode in episodes
-    ]
-    return np.array(rows, dtype=np.float64).reshape(len(episodes), len(metrics))
-
-
 def _line(
     metric: Metric, before: Floats, after: Floats, difference: Floats, interval: Interval, p: float
 ) -> MetricDifference:
     both = ~np.isnan(difference)
+    if metric.kind == "rate":
+        interval = Interval(interval.mean, max(interval.low, -1.0), min(interval.high, 1.0))
     gain = -difference[both] if metric.better == "lower" else difference[both]
     return MetricDifference(
         metric,
@@ -145,40 +151,57 @@ def _line(
     )
 
 
-def render(found: Comparison, format: str = "rich", width: int = 100) -> str:  # noqa: A002
+def render(
+    results: Comparison | Sequence[Comparison],
+    format: str = "rich",  # noqa: A002
+    width: int = 100,
+) -> str:
     """As text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``.
 
     Raises ``UsageError`` for another format.
     """
-    if format == "rich":
-        return _to_terminal(found, width)
-    writers = {"json": _to_json, "csv": _to_csv, "markdown": _to_markdown, "latex": _to_latex}
-    if format not in writers:
-        raise UsageError(f"no table format {format!r}; {suggest(format, ['rich', *writers])}")
-    return writers[format](found)
+    listed = [results] if isinstance(results, Comparison) else list(results)
+
+    def each(write: Callable[[Comparison], str]) -> Callable[[Sequence[Comparison]], str]:
+        return lambda listed: "\n".join(map(write, listed))
+
+    writers = {
+        "rich": each(lambda result: _to_terminal(result, width)),
+        "json": _to_json,
+        "csv": lambda listed: csv_text(
+            [row for result in listed for row in _records(result)], "metric"
+        ),
+        "markdown": each(_to_markdown),
+        "latex": each(_to_latex),
+    }
+    return written(format, writers, listed)
 
 
-def heading(found: Comparison) -> str:
-    """One sentence on what is compared and what is not."""
-    text = f"{found.shared} shared episodes"
-    if found.unit and found.clusters < found.shared:
-        text += f" of {found.clusters} {found.unit}s, each resampled and swapped whole"
-    if found.only_first or found.only_second:
+def heading(result: Comparison) -> str:
+    """A sentence on what is compared and what is not."""
+    text = f"{result.shared} shared episodes"
+    if result.unit and result.clusters < result.shared:
+        text += f" of {result.clusters} {result.unit}s, each resampled and swapped whole"
+    if result.only_first or result.only_second:
         text += (
-            f"; not compared: {found.only_first} only in {found.first}, "
-            f"{found.only_second} only in {found.second}"
+            f"; not compared: {result.only_first} only in {result.first}, "
+            f"{result.only_second} only in {result.second}"
         )
     return text + "."
 
 
-_SMALL = "Difference: second less first. p: paired permutation test, two-sided."
 HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Same", "p")
+
+
+def _note(result: Comparison) -> str:
+    holm = f", Holm's correction for {result.tests} runs" if result.tests > 1 else ""
+    return f"Difference: second less first. p: paired permutation test, two-sided{holm}."
 
 
 def _cells(line: MetricDifference) -> tuple[str, ...]:
     metric, gap = line.metric, line.difference
     change = number(metric, gap.mean)
-    if not math.isnan(gap.low):
+    if math.isfinite(gap.half):
         change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
     chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
     judged = (line.wins, line.losses) if metric.better else ("–", "–")
@@ -187,81 +210,116 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     return (label(metric), *means, change, *counts, chance)
 
 
-def _to_terminal(found: Comparison, width: int) -> str:
+_WIDE = 84  # columns that a line of the table takes; with fewer, a metric has two lines
+
+
+def _to_terminal(result: Comparison, width: int) -> str:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     if width < _WIDE:
-        return _narrow(found, width)
+        return _narrow(result, width)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for name in HEAD:
         table.add_column(name, justify="left" if name == "Metric" else "right", no_wrap=True)
-    for line in found.lines:
+    for line in result.lines:
         table.add_row(*_cells(line))
-    out = io.StringIO()
-    console = Console(file=out, width=width, highlight=False, markup=False)
-    console.print(f"First:  {found.first}\nSecond: {found.second}\n{heading(found)}\n")
-    console.print(table)
-    console.print(f"\n{_SMALL}")
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    head = f"First:  {result.first}\nSecond: {result.second}\n{heading(result)}\n"
+    return console_text(head, table, f"\n{_note(result)}", width=width)
 
 
-_WIDE = 84
-"""Columns that a line of the table takes; with fewer, a metric has two lines."""
-
-
-def _narrow(found: Comparison, width: int) -> str:
-    """Two lines a metric: the means and their difference, then how many episodes are which."""
-    told = [f"First:  {found.first}", f"Second: {found.second}", heading(found)]
-    lines = [part for line in told for part in textwrap.wrap(line, width, subsequent_indent="  ")]
-    for line in found.lines:
+def _narrow(result: Comparison, width: int) -> str:
+    """Two lines a metric: the means and their difference, then the counts of episodes."""
+    head = [f"First:  {result.first}", f"Second: {result.second}", heading(result)]
+    lines = [part for line in head for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+    for line in result.lines:
         name, first, second, change, better, worse, same, chance = _cells(line)
         lines += ["", f"{name}  {first} -> {second}  {change}"]
         lines += [f"  better {better}, worse {worse}, same {same}, p {chance}"]
-    end = "Difference: second less first, with its 95% interval. p: paired permutation test."
-    return "\n".join([*lines, "", *textwrap.wrap(end, width)]) + "\n"
+    return "\n".join([*lines, "", *textwrap.wrap(_note(result), width)]) + "\n"
 
 
-def _to_markdown(found: Comparison) -> str:
-    lines = [f"{found.second} against {found.first}: {heading(found)}", ""]
-    rows = [HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *(_cells(line) for line in found.lines)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+def _to_markdown(result: Comparison) -> str:
+    head = f"{result.second} against {result.first}: {heading(result)}\n\n"
+    return head + markdown(HEAD, 1, list(map(_cells, result.lines)))
 
 
-def _to_latex(found: Comparison) -> str:
+def _to_latex(result: Comparison) -> str:
     """A ``tabular`` with the rules of ``booktabs``; what is compared stands in comments below."""
-    lines = [f"\\begin{{tabular}}{{l{'r' * (len(HEAD) - 1)}}}", "\\toprule"]
-    lines += [f"{' & '.join(map(latex_text, HEAD))} \\\\", "\\midrule"]
-    for line in found.lines:
-        name, *numbers = _cells(line)
-        shown = ["--" if text == "–" else f"${latex_number(text)}$" for text in numbers]
-        lines.append(f"{' & '.join((latex_text(name), *shown))} \\\\")
-    lines += ["\\bottomrule", "\\end{tabular}"]
-    told = (f"First: {found.first}", f"Second: {found.second}", heading(found), _SMALL)
-    return "\n".join([*lines, *(f"% {line}" for line in told)]) + "\n"
+    named = f"First: {result.first}", f"Second: {result.second}"
+    return latex(HEAD, 1, list(map(_cells, result.lines)), (*named, heading(result), _note(result)))
 
 
-def _to_csv(found: Comparison) -> str:
-    out = io.StringIO()
-    rows = [_line_json(line) for line in found.lines]
-    writer = csv.DictWriter(out, list(rows[0]) if rows else ["metric"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+def _to_json(results: Sequence[Comparison]) -> str:
+    records = []
+    for result in results:
+        keys = ("first", "second", "shared", "only_first", "only_second")
+        record = {key: getattr(result, key) for key in keys}
+        records.append({**record, "metrics": list(map(_line_json, result.lines))})
+    content = records[0] if len(records) == 1 else {"comparisons": records}
+    return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _to_json(found: Comparison) -> str:
-    keys = ("first", "second", "shared", "only_first", "only_second")
-    told = {key: getattr(found, key) for key in keys}
-    told["metrics"] = [_line_json(line) for line in found.lines]
-    return json.dumps(told, indent=2, allow_nan=False)
+def _records(comparison: Comparison) -> list[dict[str, Json]]:
+    runs = {"first_run": comparison.first, "second_run": comparison.second}
+    named = runs if comparison.tests > 1 else {}
+    return [{**named, **_line_json(line)} for line in comparison.lines]
 
 
 def _line_json(line: MetricDifference) -> dict[str, Json]:
     gap = line.difference
     numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
     numbers |= {"low": gap.low, "high": gap.high, "p": line.p}
-    finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
     counts = {"n": line.n, "wins": line.wins, "losses": line.losses, "ties": line.ties}
-    return {"metric": line.metric.key, **finite, **counts}
+    return {"metric": line.metric.key, **{k: finite(v) for k, v in numbers.items()}, **counts}
+
+
+def corrected(results: Sequence[Comparison]) -> list[Comparison]:
+    """Several comparisons with one run, the p-values of each metric corrected for their number."""
+    chances: dict[str, list[float]] = {}
+    for result in results:
+        for line in result.lines:
+            chances.setdefault(line.metric.key, []).append(line.p)
+    queues = {key: iter(holm(values)) for key, values in chances.items()}
+    return [
+        replace(
+            result,
+            lines=tuple(replace(line, p=next(queues[line.metric.key])) for line in result.lines),
+            tests=len(results),
+        )
+        for result in results
+    ]
+
+
+def mark_best(
+    rows: Sequence[Row], scored: Sequence[Scores], clusters: Mapping[str, Hashable] | None = None
+) -> list[Row]:
+    """The rows with the metrics in which each is significantly better than every other run that was
+    not shown the answer, by the paired test on shared episodes (p < 0.05 with Holm's correction).
+    ``scored`` are their episodes' scores."""
+    rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
+    tests: dict[tuple[int, str], list[float]] = {}
+    for one, other in combinations(rivals, 2):
+        if not set(scored[one]) & set(scored[other]):
+            continue
+        family, metrics = rows[one].family, rows[one].metrics
+        found = compare("", scored[other], "", scored[one], family=family, metrics=metrics,
+                        clusters=clusters)  # fmt: skip
+        for line in found.lines:
+            gain = line.difference.mean * {"higher": 1, "lower": -1}.get(
+                line.metric.better or "", 0
+            )
+            if gain:
+                winner = (one if gain > 0 else other, line.metric.key)
+                tests.setdefault(winner, []).append(line.p)
+    return [
+        replace(
+            row,
+            best=frozenset(
+                key
+                for (winner, key), chances in tests.items()
+                if winner == at and len(chances) == len(rivals) - 1 and max(holm(chances)) < ALPHA
+            ),
+        )
+        for at, row in enumerate(rows)
+    ]

@@ -8,7 +8,7 @@ final state.
   the low-level actions carried out (those inside high-level ones too), the stop, and one for every
   turn that failed or was rejected.
 * Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
-  (things out of place in the end over things out of place at first: above one where more was
+  (objects out of place in the end over objects out of place at first: above one where more was
   disturbed than restored), ``prop_fixed_strict`` (share put right, 0 where anything that was
   right no longer is) and the challenge's ``success`` (all right, nothing disturbed: ``sr_strict``).
 * Answers: exact up to case, surrounding blanks and a full stop.
@@ -22,15 +22,15 @@ from wayword.core.action import STOP, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics.scoring import Pair, Standing
-from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.goals import (
     AnswerReference,
     HouseholdReference,
     RearrangementReference,
 )
+from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.world import HouseholdWorld
 
 QUESTIONS = ("exists", "contains", "counts")
@@ -49,10 +49,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
     Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
     Metric("sr_strict", "SR strict", "rate", "higher",
-           "rearrangement: all put right and nothing else disturbed, the 2021 challenge's success"),
-    Metric("misplaced", "Misplaced", "ratio", "lower", "things out of place, end over start"),
+           "rearrangement: all restored, nothing else disturbed (success in the 2021 challenge)"),
+    Metric("misplaced", "Misplaced", "ratio", "lower", "objects out of place, end over start"),
     Metric("fixed_strict", "Fixed Strict", "rate", "higher",
-           "share of the displaced things put right; 0 where anything else was disturbed"),
+           "share of the displaced objects put right; 0 where anything else was disturbed"),
     *(
         Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
         for kind in QUESTIONS
@@ -83,7 +83,7 @@ class HouseholdScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the references are not of this family."""
-        return [self._one(dataset, task, trajectory) for task, trajectory in pairs]
+        return [_one(dataset, task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """The goal conditions as they hold now; an answer is right once it is given."""
@@ -97,22 +97,21 @@ class HouseholdScorer:
         met, parts = reference.met(state), reference.parts()
         return Standing(met == parts, met, parts)
 
-    def _one(self, dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
-        reference = task.reference
-        if not isinstance(reference, HouseholdReference):
-            return {}
-        found = judged(reference, trajectory.state)
-        workers: tuple[str, ...] = ()
-        if isinstance(reference, PlannedReference):
-            workers = reference.worker, *reference.helpers
-        length = actions_taken(trajectory, workers)
-        best = dataset.expert_length(task)
-        found["low_level"] = float(length)
-        if best is not None:
-            for key in ("sr", "goal_sr"):
-                if key in found:
-                    found[f"plw_{key}"] = found[key] * best / max(best, length)
-        return found
+
+def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    reference = task.reference
+    if not isinstance(reference, HouseholdReference):
+        return {}
+    scores = judged(reference, trajectory.state)
+    workers: tuple[str, ...] = ()
+    if isinstance(reference, PlannedReference):
+        workers = reference.worker, *reference.helpers
+    length, best = actions_taken(trajectory, workers), dataset.expert_length(task)
+    scores["low_level"] = float(length)
+    if best is not None:
+        for key in [key for key in ("sr", "goal_sr") if key in scores]:
+            scores[f"plw_{key}"] = scores[key] * best / max(best, length)
+    return scores
 
 
 def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
@@ -121,12 +120,12 @@ def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
     share = reference.met(state) / reference.parts() if state else 0.0
-    found = {"sr": float(share == 1.0), "goal_sr": share}
+    scores = {"sr": float(share == 1.0), "goal_sr": share}
     if reference.kind in CHORES:
-        found[f"sr_{reference.kind}"] = found["sr"]
+        scores[f"sr_{reference.kind}"] = scores["sr"]
     if isinstance(reference, RearrangementReference):
-        found |= rearranged(reference, state)
-    return found
+        scores |= rearranged(reference, state)
+    return scores
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
@@ -134,19 +133,19 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
 
     With ``workers`` given, theirs alone: the others only look and talk.
     """
-    steps = [step for step in trajectory.steps if not workers or step.actor in workers]
-    others = sum(_stops(step) or not step.feedback.ok for step in steps)
+    failed = 0
+    for step in trajectory.steps:
+        if not workers or step.actor in workers:
+            decision = step.decision
+            stops = isinstance(decision, Decision) and decision.action.name == STOP.name
+            failed += stops or not step.feedback.ok
     actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
     counted = [record for name, record in actors.items() if not workers or name in workers]
-    return others + sum(int(record["low_level"]) for record in counted)
-
-
-def _stops(step: Step) -> bool:
-    return isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
+    return failed + sum(int(record["low_level"]) for record in counted)
 
 
 def answer_is_right(state: Mapping[str, Json], right: str) -> float:
-    """Whether an actor stopped with the right answer."""
+    """1 if an actor stopped with the right answer, else 0."""
     given = [record["answer"] for record in state.get("actors", {}).values()]
     return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))
 

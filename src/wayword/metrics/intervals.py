@@ -1,10 +1,19 @@
-"""How sure a mean is: bootstrap intervals, paired differences, and a permutation test.
+"""Uncertainty of means: 95% intervals, and a paired test with the interval that agrees with it.
 
-All are seeded, so that the same scores give the same interval. Episodes that share a path or a
-scene are not independent; given ``clusters``, whole clusters are drawn instead of episodes.
+* Rates of episodes that succeed or fail: Clopper-Pearson. Wilson's interval covers the truth in
+  89% of cases only at n = 18 and a rate of 0.04; this one in at least 95% at any n and rate.
+* Other means: percentile bootstrap; of more than 10,000 clusters the normal interval, which is then
+  closer than the quantiles of any number of resamples that can be waited for.
+* Differences of paired runs: permutation test; the interval holds the differences that it does
+  not reject, so that an interval without 0 and p < 0.05 are one statement.
 
-Sources: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 (percentile
-intervals) and 15 (permutation tests); Cameron, Gelbach and Miller 2008 on clustered resampling.
+Draws are seeded, so that the same scores give the same interval. Episodes that share a path or a
+scene are not independent; given ``clusters``, whole clusters are drawn instead of episodes, and a
+rate counts as one of fewer, independent episodes.
+
+Sources: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 15; Cameron,
+Gelbach and Miller 2008 on clustered resampling; Clopper and Pearson 1934; Korn and Graubard 1998 on
+rates of clusters; Hartigan 1969, "Using Subsample Values as Typical Values".
 """
 
 from __future__ import annotations
@@ -12,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +30,12 @@ from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
-Columns = Sequence[Floats] | Floats
-"""An array over the episodes for each metric."""
 
+ALPHA = 0.05
 RESAMPLES = 2_000
-_DRAWS = 20_000_000
-"""Draws for an interval at most: of more than 10,000 episodes fewer resamples are made, 200 at
-least, as their means are so close to normal that the quantiles hardly move."""
+MOST_RESAMPLED = 10_000
+"""Clusters from which on means are as good as normal."""
 PERMUTATIONS = 10_000
-TOGETHER = 1 << 16
-"""Clusters whose sums are in memory at a time."""
 _CELLS = 1_000_000  # drawn at a time, so that memory stays small
 
 
@@ -39,9 +43,7 @@ _CELLS = 1_000_000  # drawn at a time, so that memory stays small
 class Interval:
     """A mean and its 95% interval; ``low`` and ``high`` are NaN where there is nothing to draw.
 
-    That is with fewer than two episodes (or clusters), and with values that are not finite. Where
-    all episodes agree (SR 0 of 30, say), the bootstrap sees no spread and the interval has no
-    width; the truth may still be off by up to about 3 / n.
+    That is with fewer than two episodes (or clusters), and with values that are not finite.
     """
 
     mean: float
@@ -53,6 +55,42 @@ class Interval:
         """Half the interval's width, for ``mean ± half``."""
         return (self.high - self.low) / 2
 
+    @property
+    def is_symmetric(self) -> bool:
+        """True if both ends are as far from the mean, within a tenth of the width."""
+        return abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9
+
+    def times(self, factor: float) -> Interval:
+        """The interval in another unit: in percent, say."""
+        return Interval(factor * self.mean, factor * self.low, factor * self.high)
+
+
+def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) -> Interval:
+    """Interval of a rate: the mean of ``values`` (episodes,) that are all 0, 1 or missing (NaN).
+
+    With ``clusters``, it is that of as many independent episodes as have the same variance: as many
+    as there are clusters at least, and never more than there are episodes.
+    """
+    sums, sizes = (column[:, 0] for column in _by_cluster(values[:, None], clusters))
+    sums, sizes = sums[sizes > 0], sizes[sizes > 0]
+    count, episodes = len(sizes), sizes.sum()
+    if count < 2:
+        return Interval(float(sums.sum() / episodes) if count else math.nan)
+    from scipy.special import betaincinv
+
+    # Half a cluster of successes and half a cluster of failures are added to estimate the variance:
+    # where few clusters differ from the others, their own variance is far too small by chance.
+    size = (sizes**2).sum() / episodes
+    share = (sums.sum() + size / 2) / (episodes + size)
+    squares = ((sums - share * sizes) ** 2).sum() + size**2 * (share**2 + (1 - share) ** 2) / 2
+    alike = share * (1 - share) * (episodes + size) * episodes * (count - 1) / (count * squares)
+    independent = min(max(alike, episodes / size), episodes)
+    mean = float(sums.sum() / episodes)
+    hits, misses = mean * independent, (1 - mean) * independent
+    low = float(betaincinv(hits, misses + 1, ALPHA / 2)) if hits else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - ALPHA / 2)) if misses else 1.0
+    return Interval(mean, low, high)
+
 
 def bootstrap(
     values: Floats,
@@ -61,60 +99,36 @@ def bootstrap(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> list[Interval]:
-    """Percentile bootstrap intervals of the mean of each column of ``values`` (episodes, metrics).
+    """Intervals of the mean of each column of ``values`` (episodes, metrics).
 
     NaN marks a missing value: the mean is over the others. ``clusters`` names each episode's
     cluster; the mean stays one over episodes.
     """
-    return bootstrap_columns(values.T, len(values), clusters, seed=seed, resamples=resamples)
-
-
-def bootstrap_columns(
-    columns: Columns,
-    episodes: int,
-    clusters: Iterable[Hashable] | None = None,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> list[Interval]:
-    """:func:`bootstrap` of columns that are asked for one by one.
-
-    Of more than ``TOGETHER`` clusters only so many are in memory at a time: how often a resample
-    draws from each such part is drawn first.
-    """
-    metrics = len(columns)
-    if episodes == 0:
-        return [Interval(math.nan)] * metrics
-    owner, count = (None, episodes) if clusters is None else _numbered(clusters, episodes)
-    resamples = min(resamples, max(200, _DRAWS // max(1, count)))
+    if not len(values):
+        return [Interval(math.nan)] * values.shape[1]
+    sums, counts = _by_cluster(values, clusters)
+    count = len(sums)
     rng = np.random.default_rng(seed)
-    parts = [range(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
-    shares = (
-        rng.multinomial(count, [len(p) / count for p in parts], resamples) if parts[1:] else None
-    )
-    total, drawn = np.zeros((2, metrics)), np.zeros((2, resamples, metrics))
     with np.errstate(invalid="ignore", divide="ignore"):
-        for number, part in enumerate(parts):
-            sums, counts = _gathered(columns, owner, part)
-            whole = sums.sum(axis=0)
-            total += whole, counts.sum(axis=0)
-            sums[:, ~np.isfinite(whole)] = 0.0  # an endless value would spoil the products below
-            own = None if shares is None else shares[:, number]
-            at = 0
-            for weights in _draws(len(part), resamples, rng, own):
-                rows = slice(at, at := at + len(weights))
-                drawn[0, rows] += weights @ sums
-                drawn[1, rows] += weights @ counts
-        means, means_drawn = total[0] / total[1], drawn[0] / drawn[1]
-    found = []
-    for mean, column in zip(means.tolist(), means_drawn.T, strict=True):
+        means = sums.sum(axis=0) / counts.sum(axis=0)
+        sums[:, ~np.isfinite(means)] = 0.0  # inf would spoil the products below
+        if count > MOST_RESAMPLED:
+            errors = np.sqrt(((sums - means * counts) ** 2).sum(axis=0)) / counts.sum(axis=0)
+            halves = errors * NormalDist().inv_cdf(1 - ALPHA / 2)
+            return [
+                Interval(mean, mean - half, mean + half) if math.isfinite(mean) else Interval(mean)
+                for mean, half in zip(means.tolist(), halves.tolist(), strict=True)
+            ]
+        drawn = [(w @ sums) / (w @ counts) for w in _draws(count, resamples, rng)]
+    intervals = []
+    for mean, column in zip(means.tolist(), np.concatenate(drawn).T, strict=True):
         column = column[~np.isnan(column)]
         if not math.isfinite(mean) or count < 2 or len(column) == 0:
-            found.append(Interval(mean))
+            intervals.append(Interval(mean))
         else:
-            low, high = np.quantile(column, (0.025, 0.975)).tolist()
-            found.append(Interval(mean, min(low, mean), max(high, mean)))  # rounding apart
-    return found
+            low, high = np.quantile(column, (ALPHA / 2, 1 - ALPHA / 2)).tolist()
+            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # rounding apart
+    return intervals
 
 
 def permutation_test(
@@ -123,27 +137,57 @@ def permutation_test(
     *,
     seed: int = 0,
     permutations: int = PERMUTATIONS,
-) -> list[float]:
-    """Two-sided p-values of the mean being 0, for each column of (episodes, metrics).
+) -> list[tuple[Interval, float]]:
+    """Mean difference with its interval, and the two-sided p-value of the mean being 0, for each
+    column of (episodes, metrics).
 
     ``differences`` are paired. Under the null hypothesis each pair (with ``clusters``: all pairs of
     a cluster together) could as well have come the other way round. The observed order counts as
-    one of those drawn, so the p-value is never 0. NaN where nothing finite is compared.
+    one of those drawn, so the p-value is never 0; it is NaN where nothing finite is compared. The
+    interval holds every shift of the differences with p >= 0.05: of fewer than six pairs, all.
     """
-    owner, count = (
-        (None, len(differences)) if clusters is None else _numbered(clusters, len(differences))
-    )
-    sums, counts = _gathered(differences.T, owner, range(count))
-    observed = np.abs(sums.sum(axis=0))
-    extreme = np.ones(differences.shape[1])
-    rng = np.random.default_rng(seed)
-    finite = np.isfinite(observed) & (counts.sum(axis=0) > 0)
+    sums, counts = _by_cluster(differences, clusters)
+    total, pairs = sums.sum(axis=0), counts.sum(axis=0)
+    finite = np.isfinite(total) & (pairs > 0)
     sums[:, ~finite] = 0.0
-    for size in _chunks(len(sums), permutations):
-        signs = rng.integers(0, 2, (size, len(sums)), dtype=np.int8) * 2.0 - 1.0
-        extreme += (np.abs(signs @ sums) >= observed - 1e-9).sum(axis=0)
-    chances: list[float] = np.where(finite, extreme / (permutations + 1), np.nan).tolist()
-    return chances
+    extreme = np.ones(differences.shape[1])
+    lows, highs = [], []
+    rng = np.random.default_rng(seed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = total / pairs
+        for size in _chunks(len(sums), permutations):
+            kept = rng.integers(0, 2, (size, len(sums)), dtype=np.int8).astype(np.float64)
+            part, part_pairs = kept @ sums, kept @ counts
+            extreme += (np.abs(2 * part - total) >= np.abs(total) - 1e-9).sum(axis=0)
+            # A shift d is rejected by a draw if the mean of the pairs that it keeps, and that of
+            # those it swaps, lie on one side of d. Sums of the same numbers differ by rounding.
+            halves = np.array([part / part_pairs, (total - part) / (pairs - part_pairs)])
+            halves[np.abs(halves) < 1e-12] = 0.0
+            lows.append(np.where(np.isnan(halves), -np.inf, halves).min(axis=0))
+            highs.append(np.where(np.isnan(halves), np.inf, halves).max(axis=0))
+    low, high = np.sort(np.concatenate(lows), axis=0), np.sort(np.concatenate(highs), axis=0)
+    rank = math.ceil(ALPHA * (permutations + 1)) - 2  # the first shift with p >= 0.05
+    results = []
+    for at, mean in enumerate(means.tolist()):
+        if not finite[at]:
+            results.append((Interval(mean), math.nan))
+        elif len(sums) < 2:
+            results.append((Interval(mean), 1.0))
+        elif not sums[:, at].any():  # the two are the same
+            results.append((Interval(mean, mean, mean), 1.0))
+        else:
+            ends = min(float(low[rank, at]), mean), max(float(high[-1 - rank, at]), mean)
+            results.append((Interval(mean, *ends), float(extreme[at] / (permutations + 1))))
+    return results
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """P-values corrected for there being several tests (Holm 1979); NaN stays, and is no test."""
+    order = sorted((p, at) for at, p in enumerate(chances) if not math.isnan(p))
+    corrected, least = list(chances), 0.0
+    for rank, (p, at) in enumerate(order):
+        corrected[at] = least = max(least, min(1.0, p * (len(order) - rank)))
+    return corrected
 
 
 def by_path(tasks: Sequence[Task]) -> list[Hashable]:
@@ -156,64 +200,26 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
     ]
 
 
-def _gathered(columns: Columns, owner: Ints | None, part: range) -> tuple[Floats, Floats]:
-    """Sums and counts (clusters, metrics) of the clusters with the numbers of a ``part``. ``owner``
-    is the number of each episode's cluster, its own where there are none."""
-    sums, counts = np.zeros((2, len(part), len(columns)))
-    inside: slice | NDArray[np.bool_] = slice(part.start, part.stop)
-    if owner is not None:
-        inside = (owner >= part.start) & (owner < part.stop)
-        owner = owner[inside] - part.start
-    for number in range(len(columns)):
-        values = columns[number][inside]
-        there = ~np.isnan(values)
-        values = np.where(there, values, 0.0)
-        if owner is None:
-            sums[:, number], counts[:, number] = values, there
-        else:
-            sums[:, number] = np.bincount(owner, values, len(part))
-            counts[:, number] = np.bincount(owner, there, len(part))
+def _by_cluster(values: Floats, clusters: Iterable[Hashable] | None) -> tuple[Floats, Floats]:
+    """Sums and counts (clusters, metrics) of the values that are there; clusters in the order of
+    first appearance, each episode its own without any."""
+    present = ~np.isnan(values)
+    filled, counted = np.where(present, values, 0.0), present.astype(np.float64)
+    if clusters is None:
+        return filled, counted
+    numbers: dict[Hashable, int] = {}
+    owner = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
+    if len(owner) != len(values):
+        raise ValueError(f"{len(owner)} clusters for {len(values)} episodes")
+    sums, counts = np.zeros((2, len(numbers), values.shape[1]))
+    np.add.at(sums, owner, filled)
+    np.add.at(counts, owner, counted)
     return sums, counts
 
 
-def _numbered(clusters: Iterable[Hashable], episodes: int) -> tuple[Ints, int]:
-    """(episodes,) each one's cluster, by number in the order of first appearance, and how many
-    clusters there are."""
-    codes = np.fromiter(_codes(clusters), np.int64)
-    if len(codes) != episodes:
-        raise ValueError(f"{len(codes)} clusters for {episodes} episodes")
-    _, first, found = np.unique(codes, return_index=True, return_inverse=True)
-    numbers = np.empty(len(first), np.int32)
-    numbers[np.argsort(first)] = np.arange(len(first))
-    return numbers[found], len(first)
-
-
-def _codes(clusters: Iterable[Hashable]) -> Iterator[int]:
-    """A number for each cluster. Strings are told apart by their hashes, as a million of them would
-    take more memory than their scores; two of a million have the same one in 1 of 30 million runs.
-    Hashes of numbers are no such draw: -1 and -2 share one."""
-    others: dict[Hashable, int] = {}
-    for cluster in clusters:
-        if isinstance(cluster, str):
-            yield hash(cluster)
-        else:
-            yield hash(("", others.setdefault(cluster, len(others))))
-
-
-def _draws(
-    count: int, resamples: int, rng: np.random.Generator, shares: Ints | None = None
-) -> Iterator[Floats]:
-    """How often each of ``count`` things is drawn in a resample: (resamples of a chunk, count).
-
-    Each resample draws ``count`` times, or its one of ``shares`` (resamples,).
-    """
-    at = 0
+def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Times that each of ``count`` items is drawn in a resample: (resamples of a chunk, count)."""
     for size in _chunks(count, resamples):
-        if shares is not None:
-            own = (rng.integers(0, count, share) for share in shares[at : at + size].tolist())
-            yield np.array([np.bincount(each, minlength=count) for each in own], dtype=np.float64)
-            at += size
-            continue
         drawn = rng.integers(0, count, (size, count))
         drawn += np.arange(size)[:, None] * count
         weights = np.bincount(drawn.ravel(), minlength=size * count)

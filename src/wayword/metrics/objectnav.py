@@ -1,16 +1,17 @@
 """Metrics of object-goal navigation: four definitions of success, and what bounds them.
 
-* ``success_visible``: LGX's. A target is truly in view when the agent stops (Dorbala et al. 2024,
-  section III-B).
+* ``success_grounded``: what LGX's text calls success (Dorbala et al. 2024, section III-B). A target
+  is truly in view when the agent stops because it believes that it found one. An agent that gives
+  up ("I give up": note ``gave_up``) never succeeds, whatever it faces.
+* ``success_visible``: a target is in view when the agent stops, also by giving up.
 * ``success_challenge``: RoboTHOR's. The agent stops with a target in view within 1 m (Deitke et al.
   2020), measured along the floor to the nearest point of the target's box.
-* ``success_grounded``: a target is in view when the agent stops because it believes that it found
-  one. An agent that gives up ("I give up": note ``gave_up``) never succeeds, whatever it faces.
 * ``success_released``: the rule of LGX's released code (``check_goal`` of its ``lgx-run.py``). The
   agent ends within 2 m of a target, in view or behind a wall, having stopped, given up or not.
   Measured on the floor to the target's middle; the code measures from the camera.
 
-SPL weights the first two with l / max(p, l), p being the metres gone and l the published length of
+SPL weights visible and challenge with
+l / max(p, l), p being the metres gone and l the published length of
 the shortest way (Anderson et al. 2018). But for the released rule only a stop counts.
 
 Three numbers say what a walk could have scored: ``ever_seen`` (a target was in view at some time:
@@ -31,7 +32,7 @@ from dataclasses import replace
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Step, Trajectory
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
 from wayword.metrics.accounting import psr
 from wayword.metrics.scoring import Pair, Standing
@@ -47,70 +48,34 @@ TYPES = (
 """RoboTHOR's types of targets, as instructions call them."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "success_visible", "SR visible", "rate", "higher", "a target is in view at the stop (LGX)"
-    ),
-    Metric("spl_visible", "SPL visible", "rate", "higher", "success_visible x l / max(p, l)"),
-    Metric(
-        "success_challenge",
-        "SR challenge",
-        "rate",
-        "higher",
-        "a target is in view within 1 m at the stop (RoboTHOR)",
-    ),
-    Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),
-    Metric(
-        "success_grounded",
-        "SR grounded",
-        "rate",
-        "higher",
-        "a target is in view at a stop that is not giving up",
-    ),
-    Metric(
-        "success_released",
-        "SR released",
-        "rate",
-        "higher",
-        "the end lies within 2 m of a target, seen or not (LGX's released code)",
-    ),
-    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at some time"),
-    Metric(
-        "ever_grounded",
-        "Ever grounded",
-        "rate",
-        "higher",
-        "the grounding detector took a target in view for one at some time",
-    ),
+    Metric("success_grounded", "SR grounded", "rate", "higher",
+           "a target is in view at a stop that is not giving up (LGX's text)"),
+    Metric("success_visible", "SR visible", "rate", "higher",
+           "a target is in view at the stop, also when giving up"),
+    Metric("success_released", "SR released", "rate", "higher",
+           "the end lies within 2 m of a target, seen or not (LGX's released code)"),
+    Metric("success_challenge", "SR challenge", "rate", "higher",
+           "a target is in view within 1 m at the stop (RoboTHOR)"),
     Metric("chance", "Chance", "rate", None, "share of the walk's views that hold a target"),
-    Metric(
-        "psr",
-        "PSR",
-        "rate",
-        "higher",
-        "answers that name a listed object or direction, over questions asked; absent where none",
-    ),
-    Metric(
-        "psr_released",
-        "PSR released",
-        "rate",
-        "higher",
-        "answers whose first word is part of a listed name (LGX's released code)",
-    ),
+    Metric("spl_visible", "SPL visible", "rate", "higher", "success_visible x l / max(p, l)"),
+    Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),
+    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at some time"),
+    Metric("ever_grounded", "Ever grounded", "rate", "higher",
+           "the grounding detector took a target in view for one at some time"),
+    Metric("psr", "PSR", "rate", "higher",
+           "answers that name a listed object or direction, over questions asked; "
+           "absent where none"),
+    Metric("psr_released", "PSR released", "rate", "higher",
+           "answers whose first word is part of a listed name (LGX's released code)"),
     Metric("tl", "TL", "metres", None, "metres gone"),
     Metric("turns", "Turns", "count", None, "full rotations in place"),
     Metric("motions", "Motions", "count", "lower", "steps of 0.25 m and turns of 30 degrees"),
     *(
-        Metric(
-            f"sr_{name.replace(' ', '_')}",
-            f"SR {name}",
-            "rate",
-            "higher",
-            f"success_visible of episodes that look for a {name}",
-        )
+        Metric(f"sr_{name.replace(' ', '_')}", f"SR {name}", "rate", "higher",
+               f"success_visible of episodes that look for a {name}")
         for name in TYPES
     ),
-)
-
+)  # fmt: skip
 
 _SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
 
@@ -120,7 +85,7 @@ class ObjectNavScorer:
 
     >>> from wayword.metrics.scoring import scorer
     >>> [metric.key for metric in scorer("objectnav").metrics][:3]
-    ['success_visible', 'spl_visible', 'success_challenge']
+    ['success_grounded', 'success_visible', 'success_released']
 
     Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
     """
@@ -131,23 +96,23 @@ class ObjectNavScorer:
     def cluster(self, episode_id: str) -> Hashable:
         """The scene: ``FloorPlan_Train1_1`` of ``FloorPlan_Train1_1_Mug_0``, ``home_3`` of
         ``home_3_7``."""
-        found = _SCENE.fullmatch(episode_id)
-        return found[1] if found else episode_id
+        match = _SCENE.fullmatch(episode_id)
+        return match[1] if match else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the reference is of another family."""
         return [_one(task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Whether it was stopped with a target in view; metres in a straight line to the nearest
-        one, known only where a reference says where targets are."""
+        """Success is a stop with a target in view; metres in a straight line to the nearest one,
+        known only where a reference says where targets are."""
         reference, pose = task.reference, world.pose("agent")
         if not isinstance(reference, ObjectNavReference):
             return None
-        here = pose["x"], pose["y"]
-        away = min((math.dist(here, middle) for middle in reference.middles), default=None)
-        found = world.done("agent") and stopped_at(world.state(), reference.targets, math.inf)
-        return Standing(found, int(found), 1, away)
+        position = pose["x"], pose["y"]
+        away = min((math.dist(position, middle) for middle in reference.middles), default=None)
+        success = world.done("agent") and stopped_at(world.state(), reference.targets, math.inf)
+        return Standing(success, int(success), 1, away)
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
@@ -156,58 +121,54 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
     if not isinstance(reference, ObjectNavReference):
         return {}
     gone = float(state.get("metres", 0.0))
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for name, most in (("visible", float("inf")), ("challenge", reference.within)):
         success = float(stopped_at(state, reference.targets, most))
-        found[f"success_{name}"] = success
+        scores[f"success_{name}"] = success
         if reference.shortest is not None:
             best = reference.shortest
-            found[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
+            scores[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
     gave_up = bool(trajectory.noted(GAVE_UP))
-    found["success_grounded"] = found["success_visible"] * (not gave_up)
+    scores["success_grounded"] = scores["success_visible"] * (not gave_up)
     if reference.middles:
         end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
         near = min(math.dist(end, middle) for middle in reference.middles)
-        found["success_released"] = float(near <= RELEASED)
+        scores["success_released"] = float(near <= RELEASED)
     words = str(task.episode.extra.get("kind", ""))
     if words in TYPES:
-        found[f"sr_{words.replace(' ', '_')}"] = found["success_visible"]
-    found |= bounds(trajectory, reference.targets)
-    found["tl"] = gone
-    found["motions"] = float(state.get("moves", 0) + state.get("turns", 0))
-    found["turns"] = float(len(trajectory.noted(TURN)))
-    return {**found, **psr(trajectory)}
+        scores[f"sr_{words.replace(' ', '_')}"] = scores["success_visible"]
+    scores |= bounds(trajectory, reference.targets)
+    scores |= {
+        "tl": gone,
+        "motions": float(state.get("moves", 0) + state.get("turns", 0)),
+        "turns": float(len(trajectory.noted(TURN))),
+    }
+    return scores | psr(trajectory)
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
-    """``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; none where nobody looked."""
-    views = [step for step in trajectory.steps if isinstance(step.observation, View)]
+    """``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; none where it has no views."""
+    views = [(s, s.observation) for s in trajectory.steps if isinstance(s.observation, View)]
     if not views:
         return {}
-    there = [step for step in views if _target_distances(step, targets)]
-    grounded = any(
-        note.kind == GROUNDED and note.details.get("distance") in _target_distances(step, targets)
-        for step in there
-        for note in step.notes
-    )
-    found = {"ever_seen": float(bool(there)), "chance": len(there) / len(views)}
+    in_view = grounded = 0
+    for step, view in views:
+        # A detector that grounds a target reports just its distance to the middle.
+        metres = [each.away for each in view.shown or () if each.id in targets]
+        in_view += bool(metres)
+        grounded += any(
+            note.kind == GROUNDED and note.details.get("distance") in metres for note in step.notes
+        )
+    scores = {"ever_seen": float(in_view > 0), "chance": in_view / len(views)}
     if any(note.kind in (GROUNDED, TURN, GAVE_UP) for note in trajectory.notes()):
-        found["ever_grounded"] = float(grounded)
-    return found
-
-
-def _target_distances(step: Step, targets: frozenset[str]) -> list[float]:
-    """Metres to the middles of the targets that are truly in the step's view. A detector that
-    grounds one of them reports just that number."""
-    view = step.observation
-    shown = view.shown if isinstance(view, View) else None
-    return [s.away for s in shown or () if s.id in targets]
+        scores["ever_grounded"] = float(grounded > 0)
+    return scores
 
 
 def stopped_at(state: Mapping[str, Json], targets: frozenset[str], most: float) -> bool:
-    """Whether the search was stopped with one of the targets in view within ``most`` metres."""
-    seen = state.get("in_view", ()) if state.get("stopped") else ()
-    return any(one["id"] in targets and one["distance"] <= most + 1e-6 for one in seen)
+    """True if the search was stopped with a target in view within ``most`` metres."""
+    visible = state.get("in_view", ()) if state.get("stopped") else ()
+    return any(one["id"] in targets and one["distance"] <= most + 1e-6 for one in visible)
 
 
 scorer = ObjectNavScorer()

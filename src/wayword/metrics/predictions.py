@@ -9,7 +9,7 @@ Two file formats, each plain or gzipped:
   instruction is meant; ``scan`` is checked where given), and ``trajectory``, ``path`` or
   ``actions``. Actions are replayed in the dataset's world.
 
-As in the field's own scorers any walk is scored, also one that no agent could have made; but such
+As in the published scorers any walk is scored, even one that no agent could have made; but such
 moves are counted, episode by episode.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -32,25 +32,19 @@ from wayword.core.game import Game
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Family, Feedback
+from wayword.metrics.accounting import PREDICTED_METRICS
 from wayword.metrics.scoring import Pair, PlaceScorer, scorer
 
 NAMES = ("instr_id", "id", "episode_id", "path_id")
 PLACES = ("trajectory", "path")
 ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
-METRICS: tuple[Metric, ...] = (
-    Metric("steps", "Steps", "count", None, "moves, or actions where these were given"),
-    Metric("illegal_moves", "Illegal", "count", "lower",
-           "moves along no edge, actions not on the menu, and a start that is not the episode's"),
-)  # fmt: skip
-"""What predictions get beside their family's metrics; tokens, cost and time are not known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
     """A prediction file against one split.
 
-    ``pairs`` in the file's order; ``illegal_moves`` goes beside them; ``of`` counts the split's
+    ``pairs`` in the file's order; ``illegal_moves`` is parallel to it; ``of`` counts the split's
     episodes, so that ``len(pairs)`` of ``of`` were predicted.
     """
 
@@ -65,18 +59,18 @@ class Predictions:
 
     def score(self, dataset: Dataset) -> list[dict[str, float]]:
         """Family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
-        own = scorer(dataset.family).score(dataset, self.pairs)
+        family_scores = scorer(dataset.family).score(dataset, self.pairs)
         return [
             {**scores, "steps": len(trajectory.steps), "illegal_moves": illegal}
             for scores, (_, trajectory), illegal in zip(
-                own, self.pairs, self.illegal_moves, strict=True
+                family_scores, self.pairs, self.illegal_moves, strict=True
             )
         ]
 
 
 def columns(family: Family | str) -> tuple[Metric, ...]:
-    """Every metric that a prediction gets: the family's, then ``METRICS``."""
-    return (*scorer(family).metrics, *METRICS)
+    """Every metric that a prediction gets: the family's, then those of predictions."""
+    return (*scorer(family).metrics, *PREDICTED_METRICS)
 
 
 def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:
@@ -111,41 +105,46 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     Raises ``DataError`` naming file, record and field for anything that cannot be scored: an
     unknown or repeated episode, a wrong scan, a place that the scene does not have.
     """
-    found = Predictions(of=len(dataset.tasks))
-    index, judge = _Index(path, dataset), scorer(dataset.family)
+    predictions = Predictions(of=len(dataset.tasks))
+    judge = scorer(dataset.family)
     by_places = judge if isinstance(judge, PlaceScorer) else None
-    seen: dict[str, str] = {}
+    by_id = {task.episode.id: task for task in dataset.tasks}
+    by_path: dict[str, Task] = {}
+    for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one stands for path 5593
+        by_path.setdefault(task.episode.id.rpartition("_")[0], task)
+    used: dict[str, str] = {}
     collecting = gc.isenabled()
     gc.disable()  # nothing read here is garbage, and looking for it takes longer than reading
     try:
         for where, record in _records(path):
-            task = index.find(where, record)
+            task = _task(path, where, record, dataset, by_id, by_path)
             name = task.episode.id
-            if name in seen:
-                raise DataError(path, where, f"predicts episode {name!r} again, after {seen[name]}")
-            seen[name] = where
+            if name in used:
+                raise DataError(path, where, f"predicts episode {name!r} again, after {used[name]}")
+            used[name] = where
             trajectory, illegal = _trajectory(path, where, record, dataset, task, by_places)
-            found.pairs.append((task, trajectory))
-            found.illegal_moves.append(illegal)
+            predictions.pairs.append((task, trajectory))
+            predictions.illegal_moves.append(illegal)
     finally:
         if collecting:
             gc.enable()
-    if not found.pairs:
+    if not predictions.pairs:
         raise DataError(path, "", "holds no predictions")
-    return found
+    return predictions
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where each record stands, and the record."""
-    kinds = [suffix for suffix in path.suffixes if suffix != ".gz"]
-    kind = kinds[-1] if kinds else ""
+    """Each record with its place in the file."""
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind not in (".json", ".jsonl"):
         raise DataError(path, "", "is neither .json nor .jsonl (each may end in .gz)")
+    if not path.is_file():
+        raise DataError(path, "", "no such file", "give the file of another system's predictions")
     if kind == ".json":
-        whole = read_json(path)
-        if not isinstance(whole, list):
+        records = read_json(path)
+        if not isinstance(records, list):
             raise DataError(path, "", "is not a list of records", "name JSON lines .jsonl")
-        numbered = [(f"record {number}", record) for number, record in enumerate(whole)]
+        numbered = [(f"record {number}", record) for number, record in enumerate(records)]
     else:
         numbered = [(f"line {number}", record) for number, record in read_json_lines(path)]
     for where, record in numbered:
@@ -154,35 +153,31 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, record
 
 
-class _Index:
-    """Finds the episode that a record is about."""
-
-    def __init__(self, path: Path, dataset: Dataset) -> None:
-        self._path = path
-        self._split = getattr(dataset, "split", "") or "the split"
-        self._by_id = {task.episode.id: task for task in dataset.tasks}
-        self._by_path: dict[str, Task] = {}
-        for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one stands for path 5593
-            self._by_path.setdefault(task.episode.id.rpartition("_")[0], task)
-
-    def find(self, where: str, record: dict[str, Any]) -> Task:
-        name = next((name for name in NAMES if name in record), None)
-        if name is None:
-            raise DataError(self._path, where, f"has none of the fields {', '.join(NAMES)}")
-        given = record[name]
-        if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
-            raise DataError(self._path, f"{where}, field {name!r}", f"is no id: {_short(given)}")
-        task = self._by_id.get(str(given)) or self._by_path.get(str(given))
-        if task is None:
-            close = suggest(str(given), list(self._by_id)) if len(self._by_id) < 50 else ""
-            problem = f"{_short(given)} is no episode of {self._split}"
-            remedy = close or "name the split it belongs to with --on"
-            raise DataError(self._path, f"{where}, field {name!r}", problem, remedy)
-        scan = record.get("scan", task.episode.scene)
-        if scan != task.episode.scene:
-            problem = f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
-            raise DataError(self._path, f"{where}, field 'scan'", problem)
-        return task
+def _task(
+    path: Path,
+    where: str,
+    record: dict[str, Any],
+    dataset: Dataset,
+    by_id: Mapping[str, Task],
+    by_path: Mapping[str, Task],
+) -> Task:
+    """The task that a record is about."""
+    name = next((name for name in NAMES if name in record), None)
+    if name is None:
+        raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
+    given, at = record[name], f"{where}, field {name!r}"
+    if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+        raise DataError(path, at, f"is not an id: {_short(given)}")
+    task = by_id.get(str(given)) or by_path.get(str(given))
+    if task is None:
+        close = suggest(str(given), list(by_id)) if len(by_id) < 50 else ""
+        problem = f"{_short(given)} is not an episode of {dataset.split or 'the split'}"
+        raise DataError(path, at, problem, close or "name the split it belongs to with --on")
+    scan = record.get("scan", task.episode.scene)
+    if scan != task.episode.scene:
+        problem = f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
+        raise DataError(path, f"{where}, field 'scan'", problem)
+    return task
 
 
 def _trajectory(
@@ -193,7 +188,7 @@ def _trajectory(
     task: Task,
     judge: PlaceScorer | None,
 ) -> tuple[Trajectory, int]:
-    """What was predicted, and how many of its moves are illegal."""
+    """The predicted trajectory, and the number of its illegal moves."""
     name = next((name for name in (*PLACES, "actions") if name in record), None)
     if name is None:
         raise DataError(path, where, "has none of the fields trajectory, path, actions")
@@ -212,7 +207,7 @@ def _trajectory(
     try:
         illegal = judge.illegal_moves(dataset, task, places)
     except KeyError as error:
-        problem = f"{_short(error.args[0])} is no place in {task.episode.scene}"
+        problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
         raise DataError(path, at, problem) from None
     walk = [place for place, _ in groupby(places)]  # poses that only turn are no moves
     return trajectory_from_places(task.episode.id, walk, dataset.family.place), illegal

@@ -6,9 +6,10 @@ outside the tree brings its own: see :class:`~wayword.core.world.Family`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 from wayword.core import registry
@@ -20,14 +21,14 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
 
-# Trials: how often an episode was tried, and how much of the answer the agent was told.
+# Trials: how often an episode was tried, and how much of the answer the agent was shown.
 #
 # An agent that learns (Reflexion) may play an episode again after a trial that failed. Its
-# family's metrics judge the last trial alone, so its SR is the share of episodes solved within so
+# family's metrics judge the last trial alone, so its SR is the share of episodes solved within that
 # many trials. That is no SR of an agent that tries once: the judge who ends the trials at a
 # success gives away a bit each time, and where the task is a question, "wrong" is half of the
 # answer to a yes or no. So such runs say how many trials they had, how many verdicts they were
-# told, and what the first trial alone would have scored.
+# shown, and what the first trial alone would have scored.
 #
 # Source: Reflexion (Shinn et al. 2023), section 3; the accounting of verdicts is our own.
 
@@ -35,32 +36,43 @@ TRIAL_METRICS: tuple[Metric, ...] = (
     Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
     Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
     Metric("verdicts", "Verdicts", "count", None,
-           "trials after which the judge told whether they had succeeded, so ending them or not"),
+           "trials whose outcome the judge revealed, and so ended them or not"),
 )  # fmt: skip
 
 
-def measure_trials(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """The metrics of each pair; none where there could be but one trial."""
-    # There could have been another trial than the one that is scored.
-    tried = [n for n, (_, told) in enumerate(pairs) if told.earlier or told.verdict is not None]
+    tried = [n for n, (_, last) in enumerate(pairs) if last.earlier or last.verdict is not None]
     firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
-    found: list[dict[str, float]] = [{} for _ in pairs]
-    for n, first in zip(tried, _successes(own, dataset, firsts), strict=True):
+    rows: list[dict[str, float]] = [{} for _ in pairs]
+    for n, first in zip(tried, _successes(by, dataset, firsts), strict=True):
         trials = pairs[n][1].trials()
-        told = [t for t in trials if t.verdict is not None and t.verdict.succeeded is not None]
-        found[n] = {} if first is None else {"sr_first": first}
-        found[n] |= {"trials": len(trials), "verdicts": len(told)}
-    return found
+        verdicts = [trial.verdict for trial in trials if trial.verdict is not None]
+        judged = sum(verdict.succeeded is not None for verdict in verdicts)
+        rows[n] = {} if first is None else {"sr_first": first}
+        rows[n] |= {"trials": len(trials), "verdicts": judged}
+    return rows
 
 
-def _successes(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
+def _successes(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
     """Each trial's success, None where it cannot be judged."""
-    scores = own.score(dataset, pairs) if pairs else []
+    scores = by.score(dataset, pairs) if pairs else []
     return [one.get(dataset.family.success) for one in scores]
 
 
 Pair = tuple[Task, Trajectory]
 """An episode with its answer, and what an agent did in it."""
+
+
+def walked_places(task: Task, trajectory: Trajectory, key: str) -> list[str]:
+    """The places of a walk, one entry a step; ``key`` names a place in a pose.
+
+    An episode that failed before its world was ready never left its start.
+    """
+    if not trajectory.start:
+        return [task.episode.start[key]]
+    moved = [step.pose[key] for step in trajectory.steps if step.actor == "agent"]
+    return [trajectory.start["agent"][key], *moved]
 
 
 @runtime_checkable
@@ -79,10 +91,10 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class PlaceScorer(Protocol):
-    """What a family's scorer also offers where places alone can be scored, without any action."""
+    """A scorer that can also score places alone, without any action."""
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """How many moves no actor can make; a start elsewhere than the episode's counts as one.
+        """Number of moves no actor can make; a start elsewhere than the episode's counts as one.
 
         Raises ``KeyError`` for a place that the scene does not have.
         """
@@ -91,11 +103,11 @@ class PlaceScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How an episode stands while it goes on: what it would be worth if it ended here.
+    """State of an unfinished episode: what it would be worth if it ended here.
 
     ``success`` is by the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance``:
     what is still to go, in ``unit`` (``m``; ``links`` of a street graph), None where the family has
-    no such thing.
+    no such distance.
     """
 
     success: bool
@@ -107,20 +119,20 @@ class Standing:
 
 @runtime_checkable
 class Judged(Protocol):
-    """What a family's scorer also offers where an episode can be judged before it ends."""
+    """A scorer that can also judge an episode before it ends."""
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """How the episode stands; None where its answer is not public."""
+        """The episode's standing; None where its answer is not public."""
         ...
 
 
 @runtime_checkable
 class Clustered(Protocol):
-    """What a family's scorer also offers whose episodes are not independent of each other."""
+    """A scorer of a family whose episodes are not independent of each other."""
 
     @property
     def clustered(self) -> str:
-        """What episodes of a cluster share: ``"path"``, ``"scene"``."""
+        """Name of what episodes of a cluster share: ``"path"``, ``"scene"``."""
         ...
 
     def cluster(self, episode_id: str) -> Hashable:
@@ -143,14 +155,14 @@ class SuccessScorer:
 
 def scorer(family: Family | str) -> Scorer:
     """The scorer of a family, or of that name. Raises ``UsageError`` for something else."""
-    known: Family = registry.load("family", family) if isinstance(family, str) else family
-    return _in_tree(known.name) if known.scorer is None else _checked(known)
+    resolved: Family = registry.load("family", family) if isinstance(family, str) else family
+    return _in_tree(resolved.name) if resolved.scorer is None else _checked(resolved)
 
 
 def success_of(family: str) -> str:
     """The key of a family's metric of success; ``sr`` for a family that is not known here."""
-    known = family in registry.names("family")
-    return str(registry.load("family", family).success) if known else "sr"
+    registered = family in registry.names("family")
+    return str(registry.load("family", family).success) if registered else "sr"
 
 
 @cache  # asked for once an episode
@@ -158,16 +170,23 @@ def _in_tree(name: str) -> Scorer:
     return _checked(Family(name))
 
 
-def _checked(known: Family) -> Scorer:
-    found = known.part("scorer") or SuccessScorer(known)
-    if not isinstance(found, Scorer):
-        raise UsageError(f"the scorer of the family {known.name!r} must have metrics and score()")
-    return found
+def _checked(family: Family) -> Scorer:
+    checked = family.part("scorer") or SuccessScorer(family)
+    if not isinstance(checked, Scorer):
+        raise UsageError(f"the scorer of the family {family.name!r} must have metrics and score()")
+    return checked
 
 
 def columns(family: Family | str) -> tuple[Metric, ...]:
     """Every metric an episode of the family gets: its own, then the accounting."""
     return (*scorer(family).metrics, *accounting.METRICS)
+
+
+def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
+    """Every metric that an episode or a prediction can have, by key in the order of columns."""
+    others = (TRIAL_METRICS, accounting.PREDICTED_METRICS, state_accuracy.METRICS,
+              accounting.ADVICE_METRICS, accounting.CUT_METRICS, accounting.METRICS)  # fmt: skip
+    return {metric.key: metric for metric in (*family_metrics, *chain(*others))}
 
 
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
@@ -176,31 +195,31 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     Family metrics, of the last trial; trials, where there could be several; state accuracy where
     the agent stated where it is; accounting.
     """
-    own = scorer(dataset.family)
-    found = zip(own.score(dataset, pairs), measure_trials(own, dataset, pairs), pairs, strict=True)
-    rows = []
-    for scores, tried, (_, told) in found:
+    by, rows = scorer(dataset.family), []
+    scored = by.score(dataset, pairs)
+    trials = measure_trials(by, dataset, pairs)
+    for scores, tried, (_, trajectory) in zip(scored, trials, pairs, strict=True):
         row = {**scores, **tried}
-        if next(told.notes(), None) is not None:
-            row |= state_accuracy.measure(told) | accounting.measure(told)
-        rows.append(row | accounting.account(told))
+        if next(trajectory.notes(), None) is not None:
+            row |= state_accuracy.measure(trajectory) | accounting.measure(trajectory)
+        rows.append(row | accounting.account(trajectory))
     return rows
 
 
 def judge(dataset: Dataset) -> Judge:
-    """Who tells whether a trial succeeded: the family's metric of success.
+    """A judge of trials by the family's metric of success.
 
     The judge raises ``UsageError`` where an episode's answer is not public.
     """
-    own = scorer(dataset.family)
+    family_scorer = scorer(dataset.family)
 
     def succeeded(task: Task, trial: Trajectory) -> bool:
-        (found,) = _successes(own, dataset, [(task, trial)])
-        if found is None:
+        (success,) = _successes(family_scorer, dataset, [(task, trial)])
+        if success is None:
             raise UsageError(
-                f"episode {task.episode.id}: nothing here tells whether a trial succeeded; "
+                f"episode {task.episode.id}: cannot tell whether a trial succeeded; "
                 "set verdict=self or verdict=none"
             )
-        return found > 0.5
+        return success > 0.5
 
     return succeeded

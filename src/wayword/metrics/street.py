@@ -14,7 +14,7 @@ code's differ and published numbers come from the code:
   goal, reached or one link off, whether or not the agent stopped there.
 
 ``tc`` is the released one, too, and does not ask for a stop: it looks at the last panorama only.
-An agent that runs into the step limit beside the goal has completed the task by it.
+An agent that runs into the step limit next to the goal has completed the task by it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from wayword.core.errors import DataError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.scoring import Pair, Standing
+from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.street.graph import StreetGraph
 
 METRICS: tuple[Metric, ...] = (
@@ -47,14 +47,6 @@ METRICS: tuple[Metric, ...] = (
 
 FAR = 1e9
 """Stands for an endless distance in nDTW: finite, so that sums can be subtracted again."""
-
-
-class StreetDataset(Protocol):
-    """What a dataset of the family offers beyond :class:`~wayword.core.dataset.Dataset`."""
-
-    def graph(self, scene: str) -> StreetGraph:
-        """The street graph, shared and read-only."""
-        ...
 
 
 class StreetScorer:
@@ -75,37 +67,41 @@ class StreetScorer:
 
         Raises ``DataError`` where a panorama is not in the graph.
         """
-        return [
-            _measure(dataset, *pair) if isinstance(pair[0].reference, PathReference) else {}
-            for pair in pairs
-        ]
+        return [_measure(dataset, *pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Links to the goal; success is at most one, either way round, stopped or not."""
         if not isinstance(task.reference, PathReference):
             return None
-        graph = cast("StreetDataset", dataset).graph(task.episode.scene)
-        here = graph.index[world.pose("agent")["panorama"]]
+        graph = _graph(dataset, task)
+        position = graph.index[world.pose("agent")["panorama"]]
         goal = graph.index[task.reference.goal]
-        there, back = graph.hops([here, goal], [goal, here]).tolist()
-        near = min(there, back) <= 1
-        return Standing(near, int(near), 1, float(there), "links")
+        ahead, back = graph.hops([position, goal], [goal, position]).tolist()
+        near = min(ahead, back) <= 1
+        return Standing(near, int(near), 1, float(ahead), "links")
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Moves along no link, and a start that is not the episode's.
 
         Raises ``KeyError`` for a panorama that the graph does not have.
         """
-        graph = cast("StreetDataset", dataset).graph(task.episode.scene)
+        graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
         gaps = sum(end not in [to for _, to in graph.exits(start)] for start, end in pairwise(walk))
         return gaps + int(places[0] != task.episode.start["panorama"])
 
 
+def _graph(dataset: Any, task: Task) -> StreetGraph:
+    graph: StreetGraph = dataset.graph(task.episode.scene)
+    return graph
+
+
 def _measure(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
-    graph = cast("StreetDataset", dataset).graph(task.episode.scene)
-    walk = _numbers(graph, task, _walk(task, trajectory))
-    route = _numbers(graph, task, cast("PathReference", task.reference).path)
+    if not isinstance(task.reference, PathReference):
+        return {}
+    graph = _graph(dataset, task)
+    walk = _numbers(graph, task, walked_places(task, trajectory, "panorama"))
+    route = _numbers(graph, task, task.reference.path)
     costs = graph.hops.table(walk, route)
     spd = float(costs[-1, -1])
     reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
@@ -137,8 +133,8 @@ def kpa_released(
     """
     due = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
-    begun = set(walk[:2]) if len(walk) > 1 else set()
-    right = len(first_two & begun) + len(set(due).intersection(_turns(graph, walk)))
+    first_walked = set(walk[:2]) if len(walk) > 1 else set()
+    right = len(first_two & first_walked) + len(set(due).intersection(_turns(graph, walk)))
     points = (2 if len(route) > 1 else 0) + len(due)
     return (right + reached) / (points + 1)
 
@@ -170,21 +166,12 @@ def dtw(costs: NDArray[np.float64]) -> float:
     return float(line[-1])
 
 
-def _walk(task: Task, trajectory: Trajectory) -> list[str]:
-    """The panoramas, one entry a step."""
-    if not trajectory.start:
-        return [task.episode.start["panorama"]]
-    moved = [step.pose["panorama"] for step in trajectory.steps if step.actor == "agent"]
-    return [trajectory.start["agent"]["panorama"], *moved]
-
-
 def _numbers(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
     try:
         return [graph.index[place] for place, _ in groupby(places)]
     except KeyError as error:
-        where = f"episode {task.episode.id}"
         problem = f"{error.args[0]!r} is not in this street graph"
-        raise DataError(graph.name, where, problem) from None
+        raise DataError(graph.name, f"episode {task.episode.id}", problem) from None
 
 
 scorer = StreetScorer()

@@ -5,82 +5,63 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
-from wayword.metrics.intervals import Columns, Interval, bootstrap_columns
+from wayword.metrics.intervals import Floats, Interval, bootstrap, rate_interval
 
-TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
+COUNTED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens")
+TOTALLED = (*COUNTED, "cost", "seconds")
 """Accounting metrics whose sum over the run is of interest."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scores:
-    """Episodes' scores in ``columns``, an array over the episodes for each of ``keys``; NaN where
-    there is none. They may be read from a file each time they are asked for.
-
-    ``whole`` are the metrics whose scores are all whole numbers, ``nans`` (episodes, metrics; None
-    for none) the places where a score itself is NaN.
-    """
+    """Scores of episodes: a column (episodes,) for each metric, NaN where an episode has none."""
 
     ids: Sequence[str]
-    keys: tuple[str, ...]
-    columns: Columns
-    whole: frozenset[str] = frozenset()
-    nans: NDArray[np.bool_] | None = None
+    columns: Mapping[str, Floats]
 
     @staticmethod
-    def of(scores: Sequence[Mapping[str, float]]) -> Scores:
-        """Of one mapping an episode."""
-        keys = tuple(dict.fromkeys(key for one in scores for key in one))
-        values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
-        whole = frozenset(k for k in keys if all(type(one.get(k, 0)) is int for one in scores))
-        return Scores([""] * len(scores), keys, values.reshape(len(scores), len(keys)).T, whole)
+    def of(scores: Sequence[Mapping[str, float]], ids: Sequence[str] = ()) -> Scores:
+        """The scores of episodes given one by one, with their ids where these matter."""
+        keys = dict.fromkeys(chain.from_iterable(scores))
+        columns = {key: np.array([s.get(key, math.nan) for s in scores], float) for key in keys}
+        return Scores(ids or [""] * len(scores), columns)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def column(self, key: str) -> NDArray[np.float64]:
-        """The scores of a metric that there are."""
-        if key not in self.keys:
-            return np.empty(0)
-        column = self.columns[self.keys.index(key)]
+    def column(self, key: str) -> Floats:
+        """The scores of a metric, without the episodes that have none."""
+        column = self.columns.get(key, np.empty(0))
         return column[~np.isnan(column)]
 
     def total(self, key: str) -> float | None:
         """The sum over all episodes; None where one lacks it. Added up one by one, so that it does
-        not depend on how an array is summed."""
-        there = self.column(key)
-        if len(there) < len(self):
-            return None
-        found = sum(there.tolist())
-        return int(found) if key in self.whole else found
+        not depend on how an array is summed; an ``int`` of counts."""
+        scores = self.column(key).tolist()
+        total = sum(scores, 0.0)
+        whole = key in COUNTED and total.is_integer()
+        return None if len(scores) < len(self) else int(total) if whole else total
 
     def pairs(self) -> list[tuple[str, dict[str, float]]]:
         """Id and scores of each episode."""
-        table = np.array([*self.columns]).reshape(len(self.keys), len(self)).T
-        known = ~np.isnan(table) if self.nans is None else ~np.isnan(table) | self.nans
-        there, values = known.tolist(), table.tolist()
-        whole = [key in self.whole for key in self.keys]
-        return [
-            (
-                name,
-                {
-                    k: int(v) if w else v
-                    for k, v, w, known in zip(self.keys, row, whole, told, strict=True)
-                    if known
-                },
-            )
-            for name, row, told in zip(self.ids, values, there, strict=True)
-        ]
+        pairs: list[tuple[str, dict[str, float]]] = [(name, {}) for name in self.ids]
+        for key, column in self.columns.items():
+            for (_, scores), value in zip(pairs, column.tolist(), strict=True):
+                if value == value:
+                    scores[key] = value
+        return pairs
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run.
+    """A run.
 
     ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
     is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
@@ -90,7 +71,8 @@ class Row:
     ``clustered`` says what is resampled whole for the intervals (``"scene"``), ``runs`` how many
     seeds' runs the row pools, and ``caveats`` what every figure of the row rests on: an inferred
     layout, episodes that were left out. ``success`` is the key of the metric that says whether an
-    episode was solved.
+    episode was solved. ``settings`` are the run's; ``best`` the metrics in which it is
+    significantly better than all other rows.
     """
 
     name: str
@@ -110,6 +92,12 @@ class Row:
     runs: int = 1
     caveats: tuple[str, ...] = ()
     success: str = "sr"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    best: frozenset[str] = frozenset()
+
+
+FAILED_0 = "_failed_0"
+"""Ending of the key of a rate that counts failed episodes as zeros."""
 
 
 def summarize(
@@ -120,34 +108,57 @@ def summarize(
     metrics: Sequence[Metric] | None = None,
     of: int,
     failed: int = 0,
-    agent: str = "",
-    model: str = "",
-    dataset: str = "",
-    checksum: str = "",
     wall_seconds: float | None = None,
     clusters: Iterable[Hashable] | None = None,
     seed: int = 0,
     success: str = "",
+    **fields: Any,
 ) -> Row:
-    """A run's row from its episodes' scores.
+    """A run's row from its episodes' scores; ``fields`` are other fields of the row.
 
     A metric that some episodes lack is averaged over the others; but a cost that is unknown for one
     episode is unknown for the run. ``metrics`` are the family's own, by default those of the family
-    of that name; so is ``success``. ``clusters``: see :mod:`wayword.metrics.intervals`.
+    of that name; so is ``success``. ``clusters`` (see :mod:`wayword.metrics.intervals`) are those
+    of the episodes, then of the ``failed`` ones. Success is also given with these as zeros.
     """
-    own = tuple(metrics if metrics is not None else scoring.scorer(family).metrics)
-    told = scores if isinstance(scores, Scores) else Scores.of(scores)
-    found = bootstrap_columns(told.columns, len(told), clusters, seed=seed)
-    intervals = dict(zip(told.keys, found, strict=True))
-    totals = {key: told.total(key) for key in TOTALLED if key in told.keys}
+    family_metrics = list(metrics if metrics is not None else scoring.scorer(family).metrics)
+    kinds = {key: metric.kind for key, metric in scoring.by_key(family_metrics).items()}
+    table = scores if isinstance(scores, Scores) else Scores.of(scores)
+    owners = None if clusters is None else list(clusters)
+    own = None if owners is None else owners[: len(table)]
+    rates = {key: column for key, column in table.columns.items() if kinds.get(key) == "rate"}
+    intervals = {key: found for key, column in rates.items() if (found := _rate(column, own))}
+    if others := {key: c for key, c in table.columns.items() if key not in intervals}:
+        means = bootstrap(np.column_stack([*others.values()]), own, seed=seed)
+        intervals |= dict(zip(others, means, strict=True))
+    success = success or scoring.success_of(family)
+    if failed and success in table.columns:
+        at = next((n for n, m in enumerate(family_metrics) if m.key == success), -1)
+        label = family_metrics[at].label if at >= 0 else success
+        about = "success, with episodes that failed (an error, not the agent) as zeros"
+        zeros = Metric(success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about)
+        family_metrics.insert(at + 1, zeros)
+        column = np.append(table.columns[success], np.zeros(failed))
+        if owners is not None:  # failed episodes whose clusters are not given are single ones
+            owners += [object() for _ in range(len(column) - len(owners))]
+        intervals[zeros.key] = (
+            _rate(column, owners) or bootstrap(column[:, None], owners, seed=seed)[0]
+        )
+    totals = {key: table.total(key) for key in TOTALLED if key in table.columns}
     if "calls" in totals and totals.setdefault("cost", None) is None:
         intervals.pop("cost", None)  # a mean over the known prices alone would mislead
     if wall_seconds is not None:
         totals["wall_seconds"] = wall_seconds
     return Row(
-        name, family, own, len(scores), of, intervals, failed, agent, model, dataset, checksum,
-        totals, success=success or scoring.success_of(family),
+        name, family, tuple(family_metrics), len(table), of, intervals, failed, totals=totals,
+        success=success, **fields,
     )  # fmt: skip
+
+
+def _rate(column: Floats, clusters: Sequence[Hashable] | None) -> Interval | None:
+    """The interval of a rate whose episodes succeed or fail; None where some lie between."""
+    all_or_nothing = ((column == 0) | (column == 1) | np.isnan(column)).all()
+    return rate_interval(column, clusters) if all_or_nothing else None
 
 
 LOST_ADVICE = 0.1
@@ -155,92 +166,73 @@ LOST_ADVICE = 0.1
 
 
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """What the figures of a run's row rest on that its episodes tell: prompts without their oldest
-    steps, and experts whose advice was lost."""
-    found = []
-    told = scores if isinstance(scores, Scores) else Scores.of(scores)
-    if cut := len(told.column("steps_forgotten")):
-        found.append(f"in {cut} of {len(told)} episodes prompts lack their oldest steps")
-    if bare := len(told.column("examples_forgotten")):
-        found.append(f"in {bare} of {len(told)} episodes prompts lack solved examples")
-    lost, calls = told.column("advice_lost").sum(), told.column("calls").sum()
+    """Caveats that a run's episodes give its row: prompts without their oldest steps or without
+    examples, and experts whose advice was lost."""
+    lines = []
+    table = scores if isinstance(scores, Scores) else Scores.of(scores)
+    for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
+        if cut := len(table.column(f"{key}_forgotten")):
+            lines.append(f"in {cut} of {len(table)} episodes prompts lack {lack}")
+    lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
-        found.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
-    return tuple(found)
+        lines.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
+    return tuple(lines)
 
 
-# What stands below a table: how wide intervals are, and what its figures rest on.
+# Notes below a table: how wide intervals are, and what its figures rest on.
 
 
-def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
-    """All of them, a line each, below an empty one."""
-    lines = ["", *_width_said(rows)]
+def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
+    """All of them, a line each, below an empty one; ``hidden`` are the labels of columns."""
+    lines, alone = [""], len(rows) == 1
+    unit = next((row.clustered or "episode" for row in rows if row.n), "")
+    if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
+        resampled = ", whole scenes resampled" if any(r.clustered == "scene" for r in rows) else ""
+        lines.append(f"± half of the 95% interval{resampled}; else [low, high].")
+    elif unit:
+        lines.append(f"No intervals: they need at least two {unit}s.")
     lines += [f"Note: {line}" for line in caveats(rows)]
-    if any(_all_agree(row) for row in rows):
-        lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
-    if shown_it := [row.name for row in rows if row.sees_answer]:
-        lines.append(f"Shown the answer: {', '.join(shown_it)}.")
-    lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
-    lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
-    hidden = [metric.label for metric in metrics if metric not in shown]
+    if names := [row.name for row in rows if row.sees_answer]:
+        lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
+    lines += [line for row in rows if (line := _trials(row, alone))]
+    lines += [line for row in rows if (line := _spent(row, alone))]
     if hidden:
-        lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
+        listed = ", ".join(hidden)
+        lines.append(f"Hidden columns (terminal too narrow): {listed}. See --wide.")
     return "\n".join(lines)
 
 
-def _width_said(rows: Sequence[Row]) -> list[str]:
-    """What the ± of the table are; why there are none where episodes have none."""
-    if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
-        return [f"± half of the 95% bootstrap interval{_resampled(rows)}."]
-    unit = next((row.clustered or "episode" for row in rows if row.n), "")
-    return [f"No intervals: they take at least two {unit}s."] if unit else []
-
-
-def _resampled(rows: Sequence[Row]) -> str:
-    """What is resampled whole, where that is not the single episode."""
-    units = list(dict.fromkeys(row.clustered for row in rows if row.clustered == "scene"))
-    return f", whole {units[0]}s resampled" if units else ""
-
-
 def caveats(rows: Sequence[Row]) -> list[str]:
-    """What the figures of some rows rest on, a line each; which rows, where not all share it."""
+    """Caveats of the rows' figures, one per line, with the rows' names unless all share it."""
     lines = []
     for caveat in dict.fromkeys(line for row in rows for line in row.caveats):
         names = [row.name for row in rows if caveat in row.caveats]
         whose = "" if len(names) == len(rows) else f"{', '.join(names)}: "
         lines.append(f"{whose}{caveat}.")
+    if len({decoding for row in rows if (decoding := row.settings.get("decoding"))}) > 1:
+        lines.append(
+            "With decoding=free a model may answer what is no legal action; else it cannot."
+        )
     return lines
 
 
-def _rate(episodes: int, seconds: float) -> str:
-    """Throughput, in the unit that has digits."""
-    if not episodes or seconds <= 0:
+def _trials(row: Row, alone: bool) -> str:
+    """A note on a success rate of several trials."""
+    trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
+    if trials is None or verdicts is None:
         return ""
-    if episodes >= seconds:
-        return f" ({episodes / seconds:,.1f} episodes a second)"
-    return f" ({seconds / episodes:,.1f} s an episode)"
-
-
-def _all_agree(row: Row) -> bool:
-    """Whether success is 0 or 1 in every episode, which no resampling can put a width on."""
-    value = row.values.get(row.success)
-    return value is not None and value.mean in (0.0, 1.0) and not math.isnan(value.half)
-
-
-def _tried(row: Row, alone: bool) -> str:
-    """What a success rate of several trials rests on."""
-    trials, told = row.values.get("trials"), row.values.get("verdicts")
-    if trials is None or told is None:
-        return ""
-    who = f"a judge told how {told.mean:.1f} of them ended" if told.mean else "none was judged"
+    who = (
+        f"a judge revealed the outcome of {verdicts.mean:.1f} of them"
+        if verdicts.mean
+        else "none was judged"
+    )
     name = "" if alone else f"{row.name}: "
     return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
 
 
 def _spent(row: Row, alone: bool) -> str:
-    """What the whole run took."""
-    totals = row.totals
-    parts = []
+    """Calls, tokens, cost and time of the whole run."""
+    totals, parts = row.totals, []
     if totals.get("calls"):
         cost = totals.get("cost")
         parts.append(f"{totals['calls']:,.0f} calls")
@@ -251,7 +243,14 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append(f"${billed:,.2f} billed with episodes that are not finished")
     wall = totals.get("wall_seconds")
     if wall is not None:
-        parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")
-    if not parts:
-        return ""
-    return f"{'In all' if alone else row.name}: {', '.join(parts)}."
+        rate = ""  # in the unit that has digits
+        if row.n and wall > 0:
+            fast = row.n >= wall
+            each = (
+                f"{row.n / wall:,.1f} episodes a second"
+                if fast
+                else f"{wall / row.n:,.1f} s an episode"
+            )
+            rate = f" ({each})"
+        parts.append(f"{wall:,.1f} s{rate}")
+    return f"{'In all' if alone else row.name}: {', '.join(parts)}." if parts else ""

@@ -18,16 +18,16 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
-from itertools import chain
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
-from wayword.metrics import accounting, predictions, scoring, state_accuracy
+from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
-from wayword.metrics.summary import Row, caveats, footnote
+from wayword.metrics.summary import FAILED_0, Row, caveats, footnote
 
 # Tables in a terminal: as many columns as fit, the most telling first.
 #
@@ -36,61 +36,104 @@ from wayword.metrics.summary import Row, caveats, footnote
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+T = TypeVar("T")
+
 FIRST = 4  # of a family's metrics, before any accounting
 # Before the family's other metrics; what an SR of several trials rests on comes first of all.
 THEN = (
-    *("trials", "sr_first", "verdicts", "cut_off", "rejection_rate", "steps", "cost"),
+    *(
+        "trials",
+        "sr_first",
+        "verdicts",
+        "cut_off",
+        "rejection_rate",
+        "steps",
+        "cost",
+        "cost_in_all",
+    ),
     "illegal_moves",
 )
 IF_ANY = frozenset({"cut_off"})  # columns that say nothing where all of them are 0
+LONG_HEAD = 12  # characters of a column's head from which it takes two lines
 TITLE = 26  # columns that the name of a run may always take
+DECODING = "decoding"
+HEAD = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
+"""Fields of a run in JSON and CSV, after its name."""
 
 
-def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
-    """The table as text of at most ``width`` columns, with terminal colours where asked for."""
+def console_text(*shown: RenderableType, width: int, color: bool = False) -> str:
+    """The output of a rich console, as text of at most ``width`` columns."""
     from rich.console import Console
 
     out = io.StringIO()
     console = Console(
-        file=out, width=width, force_terminal=color, no_color=not color, highlight=False
+        file=out,
+        width=width,
+        force_terminal=color,
+        force_jupyter=False,  # a notebook gets text as a file does
+        no_color=not color,
+        highlight=False,
+        markup=False,
     )
-    console.print(rich_table(rows, width))
+    for each in shown:
+        console.print(each)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
+    """The table as text of at most ``width`` columns, with terminal colours where asked for."""
+    return console_text(rich_table(rows, width), width=width, color=color)
+
+
 def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
-    """The table for a rich console: each mean stands above half of its 95% interval."""
+    """The table for a rich console: each mean stands above its 95% interval."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    metrics = metrics_of(rows)
-    names = [_title(row) for row in rows]
-    counts = [_count(row) for row in rows]
-    title = min(_widest(["Run"], *names), max(TITLE, width * 2 // 5))
-    room = width - title - _widest(["Episodes"], *counts) - 2
-    shown = fit(metrics, [_width(rows, metric) + 2 for metric in metrics], room)
+    metrics, names, counts = shown_metrics(rows), [], []
+    for row, text in zip(rows, labels(rows), strict=True):
+        dataset = f"{row.dataset} {row.checksum[:8]}".strip()
+        names.append("\n".join(filter(None, (row.name, _agent(row), text, row.model, dataset))))
+        counts.append(episodes(row).replace(" of ", "\nof ").replace(", ", "\n"))
+    texts = {
+        metric.key: ["\n".join(cell(row, metric, 1)).replace("± ", "±").strip() for row in rows]
+        for metric in metrics
+    }
+    title = min(_widest("Run", *names), max(TITLE, width * 2 // 5))
+    room = width - title - _widest("Episodes", *counts) - 2
+    heads = {m.key: label(m).replace(" ", "\n", len(label(m)) > LONG_HEAD) for m in metrics}
+    widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
+    shown = fit(metrics, widths, room)
     table = Table(
         box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False, show_edge=False
     )
     table.add_column("Run", overflow="fold", max_width=title)
     table.add_column("Episodes", justify="right", no_wrap=True)
     for metric in shown:
-        table.add_column(label(metric), justify="right", no_wrap=True)
-    for name, count, row in zip(names, counts, rows, strict=True):
-        head = Text(name[0], style="bold")
-        for line in name[1:]:
-            head.append(f"\n{line}", style="not bold dim")
-        cells = [_stack(*cell(row, metric)) for metric in shown]
-        table.add_row(head, "\n".join(count), *cells)
-    return Group(table, Text(footnote(rows, metrics, shown), style="dim"))
+        table.add_column(heads[metric.key], justify="right", no_wrap=True)
+    for number, (name, count) in enumerate(zip(names, counts, strict=True)):
+        head = Text(name)
+        head.stylize("bold", 0, len(rows[number].name))
+        head.stylize("dim", len(rows[number].name))
+        table.add_row(head, count, *(texts[metric.key][number] for metric in shown))
+    hidden = [metric.key for metric in metrics if metric not in shown]
+    named = {metric.key: metric.label for metric in metrics} | {"cost": "Cost"}
+    return Group(table, Text(footnote(rows, [named[key] for key in hidden]), style="dim"))
 
 
 def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
     """The metrics whose columns fit into ``room``, by rank, in their own order."""
+
+    def rank(number: int) -> tuple[int, int]:
+        key = metrics[number].key
+        if number < FIRST:
+            return 0, number
+        return (1, THEN.index(key)) if key in THEN else (2, number)
+
     left, chosen = room, set()
-    for number in sorted(range(len(metrics)), key=lambda n: _rank(metrics, n)):
+    for number in sorted(range(len(metrics)), key=rank):
         if widths[number] > left:
             break
         left -= widths[number]
@@ -98,38 +141,14 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
     return [metric for number, metric in enumerate(metrics) if number in chosen]
 
 
-def _rank(metrics: Sequence[Metric], number: int) -> tuple[int, int]:
-    key = metrics[number].key
-    if number < FIRST:
-        return 0, number
-    return (1, THEN.index(key)) if key in THEN else (2, number)
-
-
-def _title(row: Row) -> list[str]:
-    dataset = f"{row.dataset} {row.checksum[:8]}".strip()
-    return [row.name, *(line for line in (_agent(row), row.model, dataset) if line)]
-
-
 def _agent(row: Row) -> str:
     """The agent, where the name of the run does not say it."""
-    said = re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name)
-    return "" if said else row.agent
+    named = re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name)
+    return "" if named else row.agent
 
 
-def _count(row: Row) -> list[str]:
-    return episodes(row).replace(" of ", "\nof ").replace(", ", "\n").split("\n")
-
-
-def _stack(mean: str, spread: str) -> str:
-    return f"{mean}\n±{spread}" if spread else mean
-
-
-def _width(rows: Sequence[Row], metric: Metric) -> int:
-    return _widest([label(metric)], *(_stack(*cell(row, metric)).split("\n") for row in rows))
-
-
-def _widest(*groups: Sequence[str]) -> int:
-    return max(len(line) for group in groups for line in group)
+def _widest(*texts: str) -> int:
+    return max(len(line) for text in texts for line in text.split("\n"))
 
 
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
@@ -138,13 +157,15 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 
     Raises ``UsageError`` for another format.
     """
-
-    if format == "rich":
-        return terminal(rows, width)
     writers = {"json": to_json, "csv": to_csv, "markdown": to_markdown, "latex": to_latex}
-    if format not in writers:
-        raise UsageError(f"no table format {format!r}; {suggest(format, ['rich', *writers])}")
-    return writers[format](rows)
+    return written(format, {"rich": lambda rows: terminal(rows, width), **writers}, rows)
+
+
+def written(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
+    """The content in a form. Raises ``UsageError`` where no writer has its name."""
+    if form not in writers:
+        raise UsageError(f"no table format {form!r}; {suggest(form, list(writers))}")
+    return writers[form](content)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
@@ -152,13 +173,25 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
 
     Those of ``IF_ANY`` are left out where they are 0 in every row.
     """
-    own = [metric for row in rows for metric in row.metrics]
-    others = (scoring.TRIAL_METRICS, predictions.METRICS, state_accuracy.METRICS,
-              accounting.ADVICE_METRICS, accounting.CUT_METRICS, accounting.METRICS)  # fmt: skip
-    known = {metric.key: metric for metric in (*own, *chain(*others))}
-    known |= {m.key: m for m in accounting.METRICS}
-    there = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
-    return [metric for key, metric in known.items() if key in there]
+    by_key = scoring.by_key([metric for row in rows for metric in row.metrics])
+    present = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
+    return [metric for key, metric in by_key.items() if key in present]
+
+
+COST_IN_ALL = Metric("cost_in_all", "Cost in all", "dollars", None, "US dollars of the whole run")
+
+
+def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
+    """``metrics_of`` and, beside the cost an episode, what the run cost in all."""
+    metrics = metrics_of(rows)
+    if any(map(_cost, rows)) and any(metric.key == "cost" for metric in metrics):
+        at = [metric.key for metric in metrics].index("cost")
+        metrics[at : at + 1] = [replace(metrics[at], label="Cost an episode"), COST_IN_ALL]
+    return metrics
+
+
+def _cost(row: Row) -> float:
+    return row.totals.get("cost") or 0.0
 
 
 def to_json(rows: Sequence[Row]) -> str:
@@ -166,93 +199,114 @@ def to_json(rows: Sequence[Row]) -> str:
 
     What is unknown or not finite is null.
     """
-    keys = [metric.key for metric in metrics_of(rows)]
-    return json.dumps({"rows": [_as_json(row, keys) for row in rows]}, indent=2, allow_nan=False)
-
-
-def _as_json(row: Row, keys: Sequence[str]) -> dict[str, Json]:
-    metrics = {
-        key: {"mean": _finite(v.mean), "low": _finite(v.low), "high": _finite(v.high)}
-        for key in keys
-        if (v := row.values.get(key)) is not None
-    }
-    totals = {key: _finite(value) for key, value in row.totals.items()}
-    told: dict[str, Json] = {"sees_answer": row.sees_answer}
-    told |= {"clustered": row.clustered} if row.clustered else {}
-    told |= {"runs": row.runs} if row.runs > 1 else {}
-    told |= {"caveats": list(row.caveats)} if row.caveats else {}
-    return {**_head(row), **told, "metrics": metrics, "totals": totals}
+    keys, records = [metric.key for metric in metrics_of(rows)], []
+    for row, text in zip(rows, labels(rows), strict=True):
+        record = {**_head(row), "sees_answer": row.sees_answer}
+        record |= {"settings": text} if text else {}
+        record |= {"clustered": row.clustered} if row.clustered else {}
+        record |= {"runs": row.runs} if row.runs > 1 else {}
+        record |= {"caveats": list(row.caveats)} if row.caveats else {}
+        record["metrics"] = {
+            key: {"mean": finite(v.mean), "low": finite(v.low), "high": finite(v.high)}
+            for key in keys
+            if (v := row.values.get(key)) is not None
+        }
+        record["totals"] = {key: finite(value) for key, value in row.totals.items()}
+        records.append(record)
+    return json.dumps({"rows": records}, indent=2, allow_nan=False)
 
 
 def to_csv(rows: Sequence[Row]) -> str:
     """A line a run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
-    metrics = metrics_of(rows)
-    totals = list(dict.fromkeys(key for row in rows for key in row.totals))
-    head = ["run", "agent", "model", "dataset", "checksum", "n", "of", "failed"]
-    ends = ("", "_low", "_high")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [*head, *(m.key + end for m in metrics for end in ends), *(f"total_{k}" for k in totals)]
-    )
-    for row in rows:
-        found = [row.values.get(metric.key, Interval(math.nan)) for metric in metrics]
-        numbers = [number for v in found for number in (v.mean, v.low, v.high)]
-        sums = [row.totals.get(key) for key in totals]
-        cells = ["" if _finite(x) is None else x for x in (*numbers, *sums)]
-        writer.writerow([*_head(row).values(), *cells])
-    return out.getvalue()
+    records, texts = [], labels(rows)
+    for row, text in zip(rows, texts, strict=True):
+        record = {**_head(row), **({"settings": text} if any(texts) else {})}
+        for metric in metrics_of(rows):
+            value = row.values.get(metric.key, Interval(math.nan))
+            ends = {"": value.mean, "_low": value.low, "_high": value.high}
+            record |= {metric.key + end: finite(number) for end, number in ends.items()}
+        record |= {f"total_{key}": finite(x) for key, x in row.totals.items()}
+        records.append(record | ({"caveats": "; ".join(row.caveats)} if row.caveats else {}))
+    return csv_text(records)
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
-    """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval."""
-    metrics, named = metrics_of(rows), _heads(rows)
-    head = [*named, *(label(m).replace("_", r"\_") for m in metrics)]
-    lines = [head, ["---"] * len(named) + ["---:"] * len(metrics)]
-    for row in rows:
-        cells = [" ± ".join(filter(None, cell(row, metric))) for metric in metrics]
+    """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval, ``[6.8, 93.2]``
+    the whole of it where the mean is not in its middle."""
+    metrics, named, lines = shown_metrics(rows), _heads(rows), []
+    for row, row_label in zip(rows, labels(rows), strict=True):
+        cells = [" ".join(cell(row, metric)).strip() for metric in metrics]
         dataset = f"{row.dataset} `{row.checksum[:8]}`" if row.checksum else row.dataset
-        lines.append([*_named(row, named, dataset), *cells])
-    text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
-    text += ["", *(f"> {line}" for line in notes)] if (notes := caveats(rows)) else []
-    return "\n".join(text) + "\n"
+        lines.append([*_named(row, row_label, named, dataset), *cells])
+    return markdown([*named, *map(label, metrics)], len(named), lines, caveats(rows))
+
+
+def markdown(
+    head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """A Markdown table, its first ``left`` columns aligned left, with notes below."""
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    head = [part.replace("_", r"\_") for part in head]
+    lines = [f"| {' | '.join(c.replace('|', '/') for c in line)} |" for line in (head, rule, *rows)]
+    lines += ["", *(f"> {line}" for line in notes)] if notes else []
+    return "\n".join(lines) + "\n"
 
 
 def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What a row begins with in a document; the agent where some name of a run does not say it."""
+    """First columns of a document; the agent where some name of a run does not say it."""
     agent = ("Agent",) if any(map(_agent, rows)) else ()
-    return ("Run", *agent, "Model", "Dataset", "Episodes")
+    settings = ("Settings",) if any(labels(rows)) else ()
+    return ("Run", *agent, *settings, "Model", "Dataset", "Episodes")
 
 
-def _named(row: Row, heads: Sequence[str], dataset: str) -> list[str]:
+def _named(row: Row, label: str, heads: Sequence[str], dataset: str) -> list[str]:
     """The cells under ``_heads``."""
-    name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
+    name = f"{row.name} (uses ground truth)" if row.sees_answer else row.name
     agent = [row.agent] if "Agent" in heads else []
-    return [name, *agent, row.model, dataset, episodes(row)]
+    settings = [label] if "Settings" in heads else []
+    return [name, *agent, *settings, row.model, dataset, episodes(row)]
+
+
+def labels(rows: Sequence[Row]) -> list[str]:
+    """The settings of each row that tell it from other rows of its agent: ``shots=2``. Decoding
+    tells rows of different agents apart, too: a list of legal actions is a help."""
+    differing = []
+    for row in rows:
+        task = row.agent, row.dataset
+        alike = [other.settings for other in rows if (other.agent, other.dataset) == task]
+        keys = [k for k in row.settings if any(o.get(k) != row.settings[k] for o in alike)]
+        if len({other.settings.get(DECODING, row.settings.get(DECODING)) for other in rows}) > 1:
+            keys = list(dict.fromkeys([*(k for k in row.settings if k == DECODING), *keys]))
+        differing.append(", ".join(f"{key}={row.settings[key]}" for key in keys))
+    return differing
 
 
 def to_latex(rows: Sequence[Row]) -> str:
-    """A ``tabular`` with the rules of ``booktabs``; the best mean of a column is bold."""
-    metrics, named = metrics_of(rows), _heads(rows)
-    best = {metric.key: _best(rows, metric) for metric in metrics}
-    lines = [f"\\begin{{tabular}}{{{'l' * len(named)}{'r' * len(metrics)}}}", "\\toprule"]
-    lines += [f"{' & '.join(map(latex_text, [*named, *map(label, metrics)]))} \\\\", "\\midrule"]
-    for row in rows:
-        cells = [latex_text(text) for text in _named(row, named, row.dataset)]
+    """A ``tabular`` with the rules of ``booktabs``; bold is a mean that is significantly better
+    than that of every other run (:func:`wayword.metrics.compare.mark_best`)."""
+    metrics, named, lines = shown_metrics(rows), _heads(rows), []
+    for row, text in zip(rows, labels(rows), strict=True):
+        cells = _named(row, text, named, row.dataset)
         for metric in metrics:
-            value = row.values.get(metric.key)
-            judged = len(rows) > 1 and value is not None and not row.sees_answer
-            top = judged and value is not None and value.mean == best[metric.key]
-            cells.append(_latex_cell(*cell(row, metric), top))
+            mean, spread = cell(row, metric)
+            mean = f"**{mean}**" if metric.key in row.best else mean
+            cells.append(f"{mean} {spread}".strip())
+        lines.append(cells)
+    return latex([*named, *map(label, metrics)], len(named), lines, caveats(rows))
+
+
+def latex(
+    head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
+    """A ``tabular`` with notes as comments below. Behind the first ``left`` columns stand numbers,
+    set in math mode; one between ``**`` is bold."""
+    lines = [f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}", "\\toprule"]
+    lines += [f"{' & '.join(map(_latex_text, head))} \\\\", "\\midrule"]
+    for row in rows:
+        cells = [*map(_latex_text, row[:left]), *map(_latex_number, row[left:])]
         lines.append(f"{' & '.join(cells)} \\\\")
     lines += ["\\bottomrule", "\\end{tabular}"]
-    return "\n".join([*lines, *(f"% {line}" for line in caveats(rows))]) + "\n"
-
-
-def _latex_cell(mean: str, spread: str, best: bool) -> str:
-    own, half = latex_number(mean), latex_number(spread)
-    own = f"\\mathbf{{{own}}}" if best else own
-    return f"${own} \\pm {half}$" if half else f"${own}$" if mean != "–" else "--"
+    return "\n".join([*lines, *(f"% {line}" for line in notes)]) + "\n"
 
 
 _LATEX = {
@@ -264,24 +318,27 @@ _LATEX = {
 }
 
 
-def latex_text(text: str) -> str:
-    """Any text in LaTeX."""
+def _latex_text(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
-def latex_number(text: str) -> str:
-    """A number in LaTeX's math mode, where a bare comma would be followed by a gap."""
-    return re.sub(r"(?<=\d),(?=\d)", "{,}", text)
+def _latex_number(text: str) -> str:
+    """A number in math mode, where a bare comma would be followed by a gap."""
+    if text in ("–", ""):
+        return _latex_text(text)
+    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%"))
+    text = re.sub(r"\*\*(.+?)\*\*", r"\\mathbf{\1}", text)
+    return f"${text}$".replace("±", r"\pm")
 
 
-def _best(rows: Sequence[Row], metric: Metric) -> float | None:
-    """The best mean of those that were not shown the answer; None where no way is better."""
-    shown = [row.values[metric.key].mean for row in rows
-             if metric.key in row.values and not row.sees_answer]  # fmt: skip
-    means = [mean for mean in shown if not math.isnan(mean)]
-    if not means or metric.better is None:
-        return None
-    return max(means) if metric.better == "higher" else min(means)
+def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
+    """A line a record; a column for every key of any of them, the ``first`` also without any."""
+    out = io.StringIO()
+    keys = list(dict.fromkeys([first, *(key for record in records for key in record)]))
+    lines = csv.DictWriter(out, keys, restval="", lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(records)
+    return out.getvalue()
 
 
 def episodes(row: Row) -> str:
@@ -292,14 +349,21 @@ def episodes(row: Row) -> str:
     return f"{part}, {row.failed} failed" if row.failed else part
 
 
-def cell(row: Row, metric: Metric) -> tuple[str, str]:
-    """A mean and half its interval, as people read them; empty where there is none."""
-    value = row.values.get(metric.key)
+def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
+    """A mean and its interval as people read them: ``± 17.9``, or ``[2.5, 44.5]`` where the mean is
+    not in the middle, with so many ``fewer`` decimals; empty where there is none."""
+    # a run without failures has the same success with them as zeros
+    value = row.values.get(metric.key, row.values.get(metric.key.removesuffix(FAILED_0)))
+    if metric is COST_IN_ALL and row.totals.get("cost") is not None:
+        value = Interval(_cost(row))
     if value is None or math.isnan(value.mean):
         return ("–", "")
     digits = _digits(metric, value.mean)
-    spread = "" if math.isnan(value.half) else number(metric, value.half, digits)
-    return number(metric, value.mean, digits), spread
+    mean, half = number(metric, value.mean, digits), number(metric, value.half, digits)
+    fewer = fewer if value.half > 0.05 else 0  # both ends would round to the same
+    ends = [number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)]
+    spread = f"± {half}" if value.is_symmetric else f"[{', '.join(ends)}]"
+    return mean, "" if math.isnan(value.half) else spread
 
 
 def number(metric: Metric, value: float, digits: int | None = None) -> str:
@@ -324,9 +388,9 @@ def _digits(metric: Metric, mean: float) -> int:
 
 
 def _head(row: Row) -> dict[str, Json]:
-    keys = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
-    return {"run": row.name, **{key: getattr(row, key) for key in keys}}
+    return {"run": row.name, **{key: getattr(row, key) for key in HEAD}}
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """The value, None where it is not finite: JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

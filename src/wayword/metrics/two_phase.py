@@ -6,9 +6,10 @@ hallway, a phase 2 failure goes from there to a room without the target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
@@ -46,24 +47,27 @@ class TwoPhaseScorer:
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """The two phases as conditions."""
-        reference, state = task.reference, world.state()
-        if not isinstance(reference, TwoPhaseReference):
-            return None
-        left = state.get("phase") == 2
-        right = left and state.get("place") == reference.room
-        return Standing(right, left + right, 2)
+        phases = _phases(task, world.state())
+        return None if phases is None else Standing(phases[1], sum(phases), 2)
+
+
+def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
+    """True for each phase that is passed; None for a reference of another family."""
+    if not isinstance(task.reference, TwoPhaseReference):
+        return None
+    left = state.get("phase") == 2
+    return left, left and state.get("place") == task.reference.room
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
-    reference, state = task.reference, trajectory.state or {}
-    if not isinstance(reference, TwoPhaseReference):
+    phases = _phases(task, trajectory.state or {})
+    if phases is None:
         return {}
-    left = state.get("phase") == 2
-    right = left and state.get("place") == reference.room
-    found = {"sr": float(right), "phase_1": float(left)}
+    left, right = phases
+    scores = {"sr": float(right), "phase_1": float(left)}
     if left:
-        found["phase_2"] = float(right)
-    return {**found, **psr(trajectory)}
+        scores["phase_2"] = float(right)
+    return {**scores, **psr(trajectory)}
 
 
 scorer = TwoPhaseScorer()

@@ -1,4 +1,4 @@
-"""One model backend a file; its name is the registered name. See ``wayword.core.registry``.
+"""Model backends, one per file, whose name is the registered name. See ``wayword.core.registry``.
 
 parts/        opening by name, weights, llama.cpp inside this process, constrained answers
 middleware/   cache, budget, rate limits, retries

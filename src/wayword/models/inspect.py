@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wayword.core.errors import ModelError, UsageError
@@ -25,14 +25,14 @@ from wayword.core.model import (
     Sampling,
     Usage,
     estimated_tokens,
-    user,
 )
 from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts.decoding import (
-    checked_options,
+    as_message,
+    check_options,
     cut,
-    form_in_words,
+    describe_form,
     matched,
     picked,
 )
@@ -51,7 +51,7 @@ class InspectSettings:
     """Settings of ``inspect:``.
 
     ``base_url`` is for providers that take one. ``thinking`` is the tokens a reasoning model may
-    think beside the answer's own limit; without it, the profile's (``models/profiles.yaml``).
+    think on top of the answer's limit; without it, the profile's (``models/profiles.yaml``).
     """
 
     base_url: str = ""
@@ -67,7 +67,8 @@ class InspectModel(Model):
     """
 
     def __init__(self, name: str, settings: InspectSettings | None = None) -> None:
-        self._name, self._settings = f"inspect:{name}", settings or InspectSettings()
+        self.name: str = f"inspect:{name}"
+        self._settings = settings or InspectSettings()
         self._profile = profile_of(name)
         try:
             self._inspect = importlib.import_module("inspect_ai.model")
@@ -75,22 +76,18 @@ class InspectModel(Model):
             self._model = self._inspect.get_model(name, base_url=address)
         except ImportError as error:
             remedy = "pip install 'wayword[inspect]', and the provider's own package"
-            raise UsageError(f"{self._name}: {redacted(str(error))}; {remedy}") from None
+            raise UsageError(f"{self.name}: {redacted(str(error))}; {remedy}") from None
         except Exception as error:  # noqa: BLE001 - each provider has errors of its own
             line = " ".join(redacted(str(error)).split())
-            raise UsageError(f"{self._name}: {line[:300]}") from None
+            raise UsageError(f"{self.name}: {line[:300]}") from None
 
     Settings = InspectSettings
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def identity(self) -> str:
         """Name, address and thinking: what decides about the answers."""
         chosen = [self._settings.base_url, self._settings.thinking]
-        return " ".join([self._name, *(str(each) for each in chosen if each not in ("", None))])
+        return " ".join([self.name, *(str(each) for each in chosen if each not in ("", None))])
 
     @property
     def window(self) -> int:
@@ -100,84 +97,79 @@ class InspectModel(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         if sampling.grammar is not None:
-            raise ModelError(f"{self._name}: grammars are for local models", fatal=True)
+            raise ModelError(f"{self.name}: grammars are for local models", fatal=True)
         began = time.perf_counter()
-        said: list[tuple[str, str, str]] = []
+        samples: list[tuple[str, str, str]] = []
         usage = Usage()
         for number in range(sampling.n):
-            most = Usage(rough_tokens(prompt), sampling.max_tokens + self._thinking, estimated=True)
+            cap = Usage(rough_tokens(prompt), sampling.max_tokens + self._thinking, estimated=True)
             try:
-                async with sending(most) as request:
-                    output = await self._asked(prompt, sampling, number, most)
-                    said.append(_said(output, sampling))
-                    request.billed = _usage(output, prompt, said[-1])
+                async with sending(cap) as request:
+                    output = await self._generate(prompt, sampling, number, cap)
+                    samples.append(_sample(output, sampling))
+                    request.billed = _usage(output, prompt, samples[-1])
             except ModelError as error:
                 error.billed = (usage + error.billed) if error.billed else usage or None
                 raise
             usage += request.billed
-        thoughts = tuple(thought for _, thought, _ in said)
+        texts, thoughts, ends = zip(*samples, strict=True)
         return Completion(
-            texts=tuple(text for text, _, _ in said),
-            finish=tuple(finish for _, _, finish in said),
+            texts=texts,
+            finish=ends,
             usage=usage,
             seconds=time.perf_counter() - began,
             reasoning=thoughts if any(thoughts) else (),
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """The option that the model writes. Raises ``ModelError`` where it writes none of them."""
-        options = checked_options(options)
-        room = max(len(option) for option in options) + 32
-        answer = await self.complete(prompt, Sampling(max_tokens=room, choices=options))
-        if answer.text not in options:
-            raise ModelError(f"{self._name}: {answer.text[:40]!r} is none of the options")
+        """The option that the model writes, or what it wrote instead. Raises ``ModelError``."""
+        options = check_options(options)
+        max_tokens = max(len(option) for option in options) + 32
+        answer = await self.complete(prompt, Sampling(max_tokens=max_tokens, choices=options))
         return picked(options, answer, answer.reasoning)
-
-    async def aclose(self) -> None:
-        """Inspect keeps its own connections."""
 
     @property
     def _thinking(self) -> int:
-        asked = self._settings.thinking
-        return self._profile.thinking if asked is None else asked
+        thinking = self._settings.thinking
+        return self._profile.thinking if thinking is None else thinking
 
-    async def _asked(self, prompt: Prompt, sampling: Sampling, number: int, most: Usage) -> Any:
-        told = [user(prompt)] if isinstance(prompt, str) else list(prompt)
-        asked = told[-1].content + form_in_words(sampling)
-        told[-1] = Message(told[-1].role, asked, told[-1].images)
-        warm = self._profile.temperature
+    async def _generate(self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage) -> Any:
+        *earlier, last = [as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
+        last = replace(last, content=last.content + describe_form(sampling))
+        has_temperature = self._profile.temperature
         config = self._inspect.GenerateConfig(
             max_tokens=sampling.max_tokens + self._thinking,
-            temperature=sampling.temperature if warm else None,
-            top_p=sampling.top_p if warm and sampling.top_p != 1.0 else None,
+            temperature=sampling.temperature if has_temperature else None,
+            top_p=sampling.top_p if has_temperature and sampling.top_p != 1.0 else None,
             seed=None if sampling.seed is None else sampling.seed + number,
             max_retries=0,
         )
         try:
-            return await self._model.generate([self._message(m) for m in told], config=config)
+            messages = [self._message(m) for m in (*earlier, last)]
+            return await self._model.generate(messages, config=config)
         except Exception as error:  # noqa: BLE001 - each provider has errors of its own
             kind, line = type(error).__name__, " ".join(redacted(str(error)).split())
-            fatal = any(word in kind.lower() for word in _FATAL)
-            said = f"{self._name}: {kind}: {line[:300]}"
-            free = fatal or any(word in kind.lower() for word in _FREE)
-            billed = None if free else most  # it may have failed after the work
-            raise ModelError(said, retryable=not fatal, fatal=fatal, billed=billed) from None
+            is_fatal = any(word in kind.lower() for word in _FATAL)
+            is_free = is_fatal or any(word in kind.lower() for word in _FREE)
+            billed = None if is_free else cap  # it may have failed after the work
+            line = f"{self.name}: {kind}: {line[:300]}"
+            raise ModelError(line, retryable=not is_fatal, fatal=is_fatal, billed=billed) from None
 
     def _message(self, message: Message) -> Any:
+        module = self._inspect
         kinds = {
-            "system": self._inspect.ChatMessageSystem,
-            "user": self._inspect.ChatMessageUser,
-            "assistant": self._inspect.ChatMessageAssistant,
+            "system": module.ChatMessageSystem,
+            "user": module.ChatMessageUser,
+            "assistant": module.ChatMessageAssistant,
         }
         content: Any = message.content
         if message.images:
-            content = [self._inspect.ContentText(text=message.content)]
-            for image in message.images:
-                content.append(self._inspect.ContentImage(image=image.url))
+            pictures = [module.ContentImage(image=image.url) for image in message.images]
+            content = [module.ContentText(text=message.content), *pictures]
         return kinds[message.role](content=content)
 
 
-def _said(output: Any, sampling: Sampling) -> tuple[str, str, str]:
+def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     """Text, reasoning and why it ended: of the first choice, nothing where there is none."""
     if not output.choices:
         return "", "", str(output.error or "error")
@@ -192,16 +184,15 @@ def _said(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 
 
-def _usage(output: Any, prompt: Prompt, said: tuple[str, str, str]) -> Usage:
-    counted = output.usage
-    if counted is None or not counted.input_tokens:
-        thoughts = estimated_tokens(said[1]) if said[1] else 0
-        written = upward(estimated_tokens(said[0]) + thoughts)
+def _usage(output: Any, prompt: Prompt, sample: tuple[str, str, str]) -> Usage:
+    counts, (text, reasoning, _) = output.usage, sample
+    if counts is None or not counts.input_tokens:
+        thoughts = estimated_tokens(reasoning) if reasoning else 0
+        written = upward(estimated_tokens(text) + thoughts)
         return Usage(upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True)
-    reused = counted.input_tokens_cache_read or 0
-    fresh = counted.input_tokens + (counted.input_tokens_cache_write or 0)
-    thought = counted.reasoning_tokens or 0
-    return Usage(fresh + reused, counted.output_tokens, reused, thought)
+    cached = counts.input_tokens_cache_read or 0
+    uncached = counts.input_tokens + (counts.input_tokens_cache_write or 0)
+    return Usage(uncached + cached, counts.output_tokens, cached, counts.reasoning_tokens or 0)
 
 
 model = InspectModel

@@ -12,59 +12,41 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import sha256
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Model,
-    Prompt,
-    Sampling,
-    Usage,
-)
-from wayword.models.parts.decoding import llamacpp_form, longest, thought_apart
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.models.parts.decoding import llamacpp_form, longest, split_thought
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
-from wayword.models.parts.weights import (
-    KNOWN,
-    faster,
-    located,
-    shipped,
-    trained_window,
-    verified,
-)
+from wayword.models.parts.weights import MODELS, faster, located, shipped, trained_window, verified
 from wayword.models.servers.answers import logprobs
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSettings:
+class LocalSettings(EngineSettings):
     """Settings of ``local:``.
 
     ``slots`` prompts are worked on at once; more calls wait their turn. ``context`` is the tokens
     of each (prompt and answer together; 0: what the model was trained with). ``threads`` is one
-    by default: beside other work on the same cores, two are slower than one. ``memory`` is the
+    by default: next to other work on the same cores, two are slower than one. ``memory`` is the
     MiB kept for the prefixes of conversations that wait (reuse with more episodes than slots).
     ``requantise`` (embedded model only) reads the weights as Q8_0, made once from the published
     Q4_1 into the cache folder (145 MB): prompts are read 1.5 to 1.9 times as fast.
     """
 
-    slots: int = 4
-    context: int = 8192
-    threads: int = 1
-    memory: int = 2048
     requantise: bool = True
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.threads < 1 or self.context < 0 or self.memory < 0:
             raise UsageError(
-                "local: slots and threads are at least 1, context and memory at least 0"
+                "local: slots and threads must be at least 1, context and memory at least 0"
             )
 
 
@@ -76,7 +58,7 @@ class LocalModel(Model):
 
     Conversations go through the chat template stored in the file; raw text is continued as it is.
     Prompts that continue an earlier one evaluate their new tokens only (``Usage.reused``).
-    ``choices``, ``grammar`` and ``json_schema`` are always obeyed, save that a JSON or grammar
+    ``choices``, ``grammar`` and ``json_schema`` are always obeyed, except that a JSON or grammar
     answer may be cut at ``max_tokens`` (``finish`` says ``"length"``). Samples beyond the first
     draw seeds of their own from ``seed``; at temperature 0 all samples are the same text, written
     once.
@@ -85,9 +67,9 @@ class LocalModel(Model):
     """
 
     def __init__(self, name: str, settings: LocalSettings | None = None) -> None:
-        self._name = f"local:{name}"
+        self.name: str = f"local:{name}"
         self._settings = settings or LocalSettings()
-        self._weights = KNOWN.get(name)
+        self._weights = MODELS.get(name)
         self._path: Path = located(name)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
@@ -96,27 +78,23 @@ class LocalModel(Model):
     Settings = LocalSettings
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
     def identity(self) -> str:
         """Name and file: what decides about the answers."""
         if self._weights is not None:
-            return f"{self._name} {self._weights.sha256} q8_0={self._settings.requantise}"
-        if shipped(self._name.removeprefix("local:")) == self._path:
-            return f"{self._name} {sha256(self._path)}"  # a checkout changes the time stamp
+            return f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
+        if shipped(self.name.removeprefix("local:")) == self._path:
+            return f"{self.name} {sha256(self._path)}"  # a checkout changes the time stamp
         status = self._path.stat()
-        return f"{self._name} {status.st_size} {status.st_mtime_ns}"
+        return f"{self.name} {status.st_size} {status.st_mtime_ns}"
 
     @property
     def window(self) -> int:
         """Tokens of prompt and answer together: the setting, else what the file says that the model
         was trained with; 0 where it does not."""
-        return self._settings.context or self._trained
+        return self._settings.context or self._trained_window
 
     @cached_property
-    def _trained(self) -> int:
+    def _trained_window(self) -> int:
         return trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -147,57 +125,60 @@ class LocalModel(Model):
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ModelError as error:
-            raise ModelError(f"{self._name}: {error}") from None
+            raise ModelError(f"{self.name}: {error}") from None
 
-    def _loaded(self) -> Engine:
+    def _load_engine(self) -> Engine:
         with self._starting:
             if self._engine is None:
-                s = self._settings
-                given = EngineSettings(s.slots, self.window, s.threads, s.memory)
-                self._engine = Engine(self._file(), given)
+                settings = replace(self._settings, context=self.window)
+                self._engine = Engine(self._find_weights(), settings)
             return self._engine
 
-    def _file(self) -> Path:
+    def _find_weights(self) -> Path:
         if self._weights is None:
             return self._path
-        if self._settings.requantise:
-            return faster(self._weights, self._path)
-        verified(self._weights, self._path)
-        return self._path
+        path = verified(self._weights, self._path)  # also where the converted file exists already
+        return faster(self._weights, path) if self._settings.requantise else path
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()
-        engine = self._loaded()
-        payload = {"prompt": _as_text(engine, prompt), **_payload(sampling)}
-        distinct = sampling.n if sampling.temperature > 0 else 1
-        answers = [engine.complete(_seeded(payload, sampling.seed, i)) for i in range(distinct)]
-        answers += answers[:1] * (sampling.n - distinct)
-        written = answers[:distinct]
-        raw = isinstance(prompt, str)
-        texts = [str(answer["choices"][0]["text"]) for answer in answers]
-        said = [(text, "") if raw else thought_apart(text) for text in texts]
+        engine = self._load_engine()
+        payload = {"prompt": _prompt_text(engine, prompt), **_payload(sampling)}
+        draws = sampling.n if sampling.temperature > 0 else 1
+        replies = [engine.complete(_add_seed(payload, sampling.seed, i)) for i in range(draws)]
+        answers = [answer["choices"][0] for answer in replies]
+        answers += answers[:1] * (sampling.n - draws)
+        texts = [str(answer["text"]) for answer in answers]
+        is_raw = isinstance(prompt, str)
+        split_texts = [(text, "") if is_raw else split_thought(text) for text in texts]
+        thoughts = tuple(thought for _, thought in split_texts)
+        first = replies[0]
         return Completion(
-            texts=tuple(text for text, _ in said),
-            finish=tuple(a["choices"][0]["finish_reason"] for a in answers),
-            usage=_usage(written),
-            logprobs=logprobs(answers[0]["choices"][0]),
+            texts=tuple(text for text, _ in split_texts),
+            finish=tuple(answer["finish_reason"] for answer in answers),
+            usage=Usage(  # the prompt counts once: further samples reuse all of it
+                first["usage"]["prompt_tokens"],
+                sum(answer["usage"]["completion_tokens"] for answer in replies),
+                first["timings"]["cache_n"],
+            ),
+            logprobs=logprobs(answers[0]),
             seconds=time.perf_counter() - began,
-            reasoning=tuple(thought for _, thought in said) if any(t for _, t in said) else (),
+            reasoning=thoughts if any(thoughts) else (),
         )
 
     def _choose(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
         began = time.perf_counter()
-        engine = self._loaded()
-        logprobs, usage = rank(engine, _as_text(engine, prompt), options)
-        return Choice(options, logprobs, usage, seconds=time.perf_counter() - began)
+        engine = self._load_engine()
+        values, usage = rank(engine, _prompt_text(engine, prompt), options)
+        return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
 
-def _as_text(engine: Engine, prompt: Prompt) -> str:
+def _prompt_text(engine: Engine, prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
     if any(message.images for message in prompt):
         raise ModelError("local models take no pictures; use a model behind a server")
-    return engine.templated([{"role": m.role, "content": m.content} for m in prompt])
+    return engine.apply_template([{"role": m.role, "content": m.content} for m in prompt])
 
 
 def _payload(sampling: Sampling) -> dict[str, Json]:
@@ -214,24 +195,17 @@ def _payload(sampling: Sampling) -> dict[str, Json]:
     if sampling.logprobs:
         payload["logprobs"] = sampling.logprobs
     payload |= llamacpp_form(sampling)
-    if sampling.choices:  # whole whatever max_tokens says: the answer is exactly one of them
+    if sampling.choices:  # complete whatever max_tokens says: the answer is exactly one of them
         payload["max_tokens"] = longest(sampling.choices)
     return payload
 
 
-def _seeded(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
+def _add_seed(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
     """Further samples draw unrelated seeds, so that runs with seeds 1 and 2 share none."""
     if seed is None:
         return dict(payload)
-    own = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)
-    return {**payload, "seed": own % 2**32}
-
-
-def _usage(answers: Sequence[Mapping[str, Any]]) -> Usage:
-    """The prompt counts once; further samples reuse all of it."""
-    first = answers[0]["timings"]
-    written = sum(answer["usage"]["completion_tokens"] for answer in answers)
-    return Usage(answers[0]["usage"]["prompt_tokens"], written, first["cache_n"])
+    sample_seed = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)
+    return {**payload, "seed": sample_seed % 2**32}
 
 
 model = LocalModel

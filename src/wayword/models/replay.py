@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
 
+from wayword.core.episode import NoSettings
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.trajectory import ModelCall
 from wayword.models.middleware.cache import choice_key, completion_key
-
-_Kept = TypeVar("_Kept", Completion, Choice)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaySettings:
-    """``replay:`` has no settings."""
 
 
 class ReplayModel(Model):
@@ -31,63 +25,46 @@ class ReplayModel(Model):
     """
 
     def __init__(
-        self, name: str, settings: ReplaySettings | None = None, calls: Iterable[ModelCall] = ()
+        self, name: str, settings: NoSettings | None = None, calls: Iterable[ModelCall] = ()
     ) -> None:
-        self._name = f"replay:{name}"
-        self._answers: dict[str, list[Completion | Choice]] = {}
-        self._next: dict[str, int] = {}
+        self.name: str = f"replay:{name}"
+        self._answers: defaultdict[str, list[Completion | Choice]] = defaultdict(list)
+        self._next: Counter[str] = Counter()
         self._lock = threading.Lock()
-        for call in calls:
-            self._add(call)
-
-    Settings = ReplaySettings
-
-    @property
-    def name(self) -> str:
-        return self._name
+        for call in calls:  # one that failed has no answer to repeat
+            if isinstance(call.answer, Choice):
+                key = choice_key(call.prompt, call.answer.options)
+                self._answers[key].append(call.answer)
+            elif isinstance(call.answer, Completion):
+                key = completion_key(call.prompt, call.sampling or Sampling())
+                self._answers[key].append(call.answer)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """The recorded completion. Raises ``ModelError`` where there is none."""
-        found = self._take(completion_key(prompt, sampling), prompt)
-        if not isinstance(found, Completion):
-            raise ModelError(f"{self._name}: the recorded answer to this prompt is no completion")
-        return _free(found)
+        answer = self._next_answer(completion_key(prompt, sampling), prompt)
+        if not isinstance(answer, Completion):
+            raise ModelError(f"{self.name}: the prompt's recorded answer is not a completion")
+        return replace(answer, cost=0.0, cached=True)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """The recorded ranking. Raises ``ModelError`` where there is none."""
-        found = self._take(choice_key(prompt, options), prompt)
-        if not isinstance(found, Choice):
-            raise ModelError(f"{self._name}: the recorded answer to this prompt is no choice")
-        return _free(found)
+        answer = self._next_answer(choice_key(prompt, options), prompt)
+        if not isinstance(answer, Choice):
+            raise ModelError(f"{self.name}: the prompt's recorded answer is not a choice")
+        return replace(answer, cost=0.0, cached=True)
 
-    async def aclose(self) -> None:
-        """Nothing to release."""
-
-    def _add(self, call: ModelCall) -> None:
-        if isinstance(call.answer, Choice):
-            key = choice_key(call.prompt, call.answer.options)
-        elif isinstance(call.answer, Completion):
-            key = completion_key(call.prompt, call.sampling or Sampling())
-        else:
-            return  # a call that failed has no answer to repeat
-        self._answers.setdefault(key, []).append(call.answer)
-
-    def _take(self, key: str, prompt: Prompt) -> Completion | Choice:
+    def _next_answer(self, key: str, prompt: Prompt) -> Completion | Choice:
         answers = self._answers.get(key)
         if not answers:
             text = prompt if isinstance(prompt, str) else prompt[-1].content if prompt else ""
             raise ModelError(
-                f"{self._name}: the run never asked this, ending {text[-60:]!r}; replay it with "
+                f"{self.name}: the run never asked this, ending {text[-60:]!r}; replay it with "
                 f"the agent, settings, seed and data it was made with"
             )
         with self._lock:
-            turn = self._next.get(key, 0)
-            self._next[key] = turn + 1
-        return answers[turn % len(answers)]
-
-
-def _free(answer: _Kept) -> _Kept:
-    return replace(answer, cost=0.0, cached=True)
+            number = self._next[key]
+            self._next[key] += 1
+        return answers[number % len(answers)]
 
 
 model = ReplayModel

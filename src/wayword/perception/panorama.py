@@ -1,4 +1,4 @@
-"""Perspective views out of whole-sphere pictures: equirectangular panoramas and skyboxes.
+"""Perspective views out of full-sphere pictures: equirectangular panoramas and skyboxes.
 
 An equirectangular picture (H, W, 3) shows longitude along its columns and latitude along its rows:
 the middle column faces the panorama's own heading, the top row is the zenith. A skybox is six
@@ -38,30 +38,12 @@ def view(
 
     ``size`` is rows, columns. Raises ``UsageError`` for a field of view that no plane can show.
     """
-    longitude, latitude = _angles(_rays(heading, elevation, width, size))
+    rays = _camera_rays(float(width), (size[0], size[1])) @ _camera_axes(heading, elevation).T
+    longitude, latitude = _ray_angles(rays)
     rows, columns = panorama.shape[:2]
     x = (longitude / (2 * np.pi) + 0.5) * columns - 0.5
     y = (0.5 - latitude / np.pi) * rows - 0.5
-    return _between(panorama, x, y)
-
-
-def pixel(
-    heading: float,
-    elevation: float,
-    towards: tuple[float, float],
-    width: float,
-    size: Sequence[int],
-) -> tuple[float, float] | None:
-    """Where a direction falls in a view: (row, column), None for behind the camera.
-
-    ``towards`` is the view's own (heading, elevation). The inverse of ``direction``.
-    """
-    ray = _unit(np.radians(heading), np.radians(elevation)) @ _turned(*towards)
-    if ray[2] <= 1e-9:
-        return None
-    focal = size[1] / 2 / np.tan(np.radians(width / 2))
-    column, row = focal * ray[0] / ray[2], -focal * ray[1] / ray[2]
-    return float(row + (size[0] - 1) / 2), float(column + (size[1] - 1) / 2)
+    return _interpolate(panorama, x, y)
 
 
 def direction(
@@ -70,7 +52,7 @@ def direction(
     """The (heading, elevation) that a pixel of a view looks to; heading in (-180, 180]."""
     focal = size[1] / 2 / np.tan(np.radians(width / 2))
     ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
-    longitude, latitude = _angles((ray / np.linalg.norm(ray)) @ _turned(*towards).T)
+    longitude, latitude = _ray_angles((ray / np.linalg.norm(ray)) @ _camera_axes(*towards).T)
     return float(np.degrees(longitude)), float(np.degrees(latitude))
 
 
@@ -78,7 +60,7 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
     """The equirectangular picture (rows, 2 rows, 3) of six square faces, named as in ``FACES``.
 
     The four sides stand upright and clockwise from north, which becomes the middle column. ``up``
-    and ``down`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
+    and ``face_y`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
     that is missing or not square.
     """
     for name in FACES:
@@ -86,30 +68,26 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
             raise UsageError(f"skybox: the face {name!r} is missing or not square")
     y, x = np.mgrid[0:rows, 0 : 2 * rows]
     longitude = ((x + 0.5) / (2 * rows) - 0.5) * 2 * np.pi
-    rays = _unit(longitude, (0.5 - (y + 0.5) / rows) * np.pi)
-    made = np.empty((rows, 2 * rows, 3), np.uint8)
-    frames = {
-        **{name: (90.0 * number, 0.0) for number, name in enumerate(FACES[1:5])},
-        "up": (0.0, 90.0),
-        "down": (0.0, -90.0),
-    }
-    turned = {name: rays @ _turned(*frame) for name, frame in frames.items()}
-    depths = np.stack([turned[name][..., 2] for name in FACES])
+    rays = _direction_vectors(longitude, (0.5 - (y + 0.5) / rows) * np.pi)
+    picture = np.empty((rows, 2 * rows, 3), np.uint8)
+    frames = [(0.0, 90.0), *((90.0 * number, 0.0) for number in range(4)), (0.0, -90.0)]
+    face_rays = [rays @ _camera_axes(*frame) for frame in frames]
+    nearest = np.stack([each[..., 2] for each in face_rays]).argmax(axis=0)
     for number, name in enumerate(FACES):
-        mine = depths.argmax(axis=0) == number
-        ray, side = turned[name][mine], len(faces[name])
-        across = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
-        down = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
-        face = faces[name]
-        made[mine] = _between(face, across.clip(0, side - 1), down.clip(0, side - 1), wrap=False)
-    return made
+        is_nearest, face = nearest == number, faces[name]
+        ray, side = face_rays[number][is_nearest], len(face)
+        face_x = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
+        face_y = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
+        clipped = face_x.clip(0, side - 1), face_y.clip(0, side - 1)
+        picture[is_nearest] = _interpolate(face, *clipped, wrap=False)
+    return picture
 
 
 @lru_cache(maxsize=64)
-def _plane(width: float, size: tuple[int, int]) -> Floats:
+def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
     """The rays of a camera that faces ahead: right, up, forward (rows, columns, 3)."""
     if not 0.0 < width < 180.0:
-        raise UsageError(f"a view's width lies between 0 and 180 degrees, not {width}")
+        raise UsageError(f"a view's width must be between 0 and 180 degrees, got {width}")
     rows, columns = size
     focal = columns / 2 / np.tan(np.radians(width / 2))
     right, down = np.meshgrid(
@@ -119,48 +97,41 @@ def _plane(width: float, size: tuple[int, int]) -> Floats:
     return np.asarray(rays / np.linalg.norm(rays, axis=-1, keepdims=True))
 
 
-def _rays(heading: float, elevation: float, width: float, size: tuple[int, int]) -> Floats:
-    return np.asarray(_plane(float(width), (size[0], size[1])) @ _turned(heading, elevation).T)
-
-
-def _turned(heading: float, elevation: float) -> Floats:
+def _camera_axes(heading: float, elevation: float) -> Floats:
     """The camera's axes as columns: its right, up and forward in (east, up, north)."""
     turn, rise = np.radians(heading), np.radians(elevation)
     right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
-    forward = _unit(turn, rise)
+    forward = _direction_vectors(turn, rise)
     return np.stack([right, np.cross(forward, right), forward], axis=1)
 
 
-def _unit(longitude: Floats | float, latitude: Floats | float) -> Floats:
+def _direction_vectors(longitude: Floats | float, latitude: Floats | float) -> Floats:
     level = np.cos(latitude)
     east, north = level * np.sin(longitude), level * np.cos(longitude)
     return np.stack([east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1)
 
 
-def _angles(rays: Floats) -> tuple[Floats, Floats]:
+def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
     longitude = np.arctan2(rays[..., 0], rays[..., 2])
     return longitude, np.arcsin(rays[..., 1].clip(-1.0, 1.0))
 
 
-def _between(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
+def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
     """Pixels at fractional places, from the four around each; columns wrap round the seam."""
     rows, columns = picture.shape[:2]
     y = y.clip(0.0, rows - 1.0)
     left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
-    across, down = (x - left)[..., None], (y - top)[..., None]
+    x_share, y_share = (x - left)[..., None], (y - top)[..., None]
     below = (top + 1).clip(max=rows - 1)
-    right = left + 1
     left, right = (
-        (left % columns, right % columns)
-        if wrap
-        else (left.clip(0, columns - 1), right.clip(0, columns - 1))
+        (each % columns) if wrap else each.clip(0, columns - 1) for each in (left, left + 1)
     )
-    upper = picture[top, left] * (1 - across) + picture[top, right] * across
-    lower = picture[below, left] * (1 - across) + picture[below, right] * across
-    return np.asarray(np.rint(upper * (1 - down) + lower * down), np.uint8)
+    upper = picture[top, left] * (1 - x_share) + picture[top, right] * x_share
+    lower = picture[below, left] * (1 - x_share) + picture[below, right] * x_share
+    return np.asarray(np.rint(upper * (1 - y_share) + lower * y_share), np.uint8)
 
 
-# Layouts: which views of a place are looked at.
+# Layouts: the views that a survey takes of a place.
 #
 # Sources: NavGPT (Zhou et al. 2024), section 3.2 and Table 2; DiscussNav (Long et al. 2024),
 # section III-C; VELMA (Schumann et al. 2023), section 5.2; MatterSim's 36 views of 30°.
@@ -184,17 +155,14 @@ class ViewLayout:
         return ((heading, rise) for heading in self.headings for rise in self.elevations)
 
 
-def _around(count: int) -> tuple[float, ...]:
-    return tuple(360.0 / count * number for number in range(count))
-
-
+_EIGHT, _TWELVE = (tuple(360.0 / n * number for number in range(n)) for n in (8, 12))
 LAYOUTS: dict[str, ViewLayout] = {
     layout.name: layout
     for layout in (
-        ViewLayout("navgpt24", _around(8), (30.0, 0.0, -30.0), 45.0),
-        ViewLayout("navgpt12", _around(12), (0.0,), 60.0),
-        ViewLayout("navgpt36", _around(12), (30.0, 0.0, -30.0), 30.0),
-        ViewLayout("discussnav12", _around(12), (0.0,), 30.0),
+        ViewLayout("navgpt24", _EIGHT, (30.0, 0.0, -30.0), 45.0),
+        ViewLayout("navgpt12", _TWELVE, (0.0,), 60.0),
+        ViewLayout("navgpt36", _TWELVE, (30.0, 0.0, -30.0), 30.0),
+        ViewLayout("discussnav12", _TWELVE, (0.0,), 30.0),
         ViewLayout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
     )
 }
@@ -226,8 +194,7 @@ def read(source: Path | BinaryIO, name: str = "") -> Picture:
         raise DataError(name or str(source), "", f"is not a whole picture ({error})") from error
 
 
-kept = lru_cache(maxsize=16)(read)
-"""``read``, the last few kept open."""
+cached_read = lru_cache(maxsize=16)(read)  # ``read``, with a cache of the last few pictures
 
 
 def encode(picture: Picture, quality: int = 90) -> Image:
@@ -250,24 +217,23 @@ def listed(folder: Path) -> dict[str, Path]:
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
-    found = {
-        path.stem: path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES
-    }
-    if not found:
+    files = sorted(folder.iterdir())
+    pictures = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
+    if not pictures:
         raise UsageError(f"{folder}: holds no pictures ({', '.join(SUFFIXES)})")
-    return found
+    return pictures
 
 
 def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]) -> Image:
     """The picture with labelled boxes (label, left, top, right, bottom; pixels), as JPEG."""
     pillow = _pillow()
     drawing: Any = import_module("PIL.ImageDraw")
-    shown = pillow.fromarray(picture)
-    pen = drawing.Draw(shown)
+    canvas = pillow.fromarray(picture)
+    pen = drawing.Draw(canvas)
     for label, left, top, right, bottom in boxes:
         pen.rectangle((left, top, right, bottom), outline=(255, 80, 0), width=2)
         pen.text((left + 3, top + 2), label, fill=(255, 255, 0))
-    return encode(np.asarray(shown))
+    return encode(np.asarray(canvas))
 
 
 def _pillow() -> Any:

@@ -1,7 +1,7 @@
 """Recorded perception: NavGPT's text pack, REVERIE's boxes, and pictures of viewpoints.
 
 The pack holds, for every viewpoint, eight sentences (45° sectors, sector 0 centred on north), the
-objects within 3 m of each sector, and one sentence for the whole place. Its headings run over
+objects within 3 m of each sector, and one sentence for the full place. Its headings run over
 [-22.5°, 337.5°); they are turned into [0°, 360°) here, once.
 
 Sources: NavGPT (Zhou et al. 2024), section 3.2 and its data pack; REVERIE (Qi et al. 2020), whose
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,16 +28,15 @@ from wayword.perception import panorama
 from wayword.perception.panorama import FACES
 from wayword.worlds.indoor.graph import ViewpointGraph
 
-SECTORS = 8
-"""Directions of NavGPT's pack; packs made with other layouts have 6 or 12."""
+SECTORS = 8  # directions of NavGPT's pack; packs made with other layouts have 6 or 12
 COUNTS = (6, SECTORS, 12)
 
 Sightings = Callable[[str, str], list[list[Sighting]]]
-"""Scene and viewpoint in, the things seen in each of the sectors out."""
+"""Scene and viewpoint in, the objects seen in each of the sectors out."""
 
 
 class RecordedPerceiver(Perceiver):
-    """Captions, objects and summaries read from files, one scan at a time, when asked.
+    """Captions, objects and summaries read from files, one scan at a time, when needed.
 
     ``folder`` holds ``observations_list_summarized/`` and ``observations_summarized/`` in NavGPT's
     layout; ``sightings`` gives the objects (``pack_sightings`` or ``reverie_sightings``).
@@ -47,16 +46,16 @@ class RecordedPerceiver(Perceiver):
         self._folder, self._sightings, self.name = folder, sightings, name
         self._captions: dict[str, Mapping[str, list[str]]] = {}
         self._summaries: dict[str, Mapping[str, str]] = {}
-        self._known: dict[tuple[str, str], Percept] = {}
+        self._percepts: dict[tuple[str, str], Percept] = {}
 
     def perceive(self, scene: str, place: str) -> Percept:
         key = scene, place
-        if key not in self._known:
+        if key not in self._percepts:
             with reading(f"{self._folder}, scan {scene}"):
-                self._known[key] = self._read(scene, place)
-        return self._known[key]
+                self._percepts[key] = self._read_percept(scene, place)
+        return self._percepts[key]
 
-    def _read(self, scene: str, place: str) -> Percept:
+    def _read_percept(self, scene: str, place: str) -> Percept:
         if scene not in self._captions:
             captions = find(self._folder / "observations_list_summarized", f"{scene}.json")
             summaries = find(self._folder / "observations_summarized", f"{scene}_summarized.json")
@@ -69,49 +68,46 @@ class RecordedPerceiver(Perceiver):
             raise DataError(self._folder, where, f"is not among the {count} places recorded there")
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "has no 6, 8 or 12 recorded sentences")
-        seen, width = self._sightings(scene, place), 360.0 / len(sentences)
-        if len(seen) != len(sentences):
-            problem = f"has {len(sentences)} sentences, but {len(seen)} groups of objects"
+        object_groups, width = self._sightings(scene, place), 360.0 / len(sentences)
+        if len(object_groups) != len(sentences):
+            problem = f"has {len(sentences)} sentences, but {len(object_groups)} groups of objects"
             raise DataError(self._folder, where, problem)
-        return Percept(
-            tuple(
-                Sector(i * width, width, sentence.strip(), tuple(things))
-                for i, (sentence, things) in enumerate(zip(sentences, seen, strict=True))
-            ),
-            _sentence(self._summaries[scene].get(place, "")),
+        sectors = tuple(
+            Sector(i * width, width, sentence.strip(), tuple(objects))
+            for i, (sentence, objects) in enumerate(zip(sentences, object_groups, strict=True))
         )
-
-
-def _sentence(summary: str) -> str:
-    """The pack's summaries complete the sentence that they were asked to complete."""
-    return f"The scene from the viewpoint is a {summary.strip()}" if summary.strip() else ""
+        # The pack's summaries are the rest of the sentence that its prompt began.
+        summary = self._summaries[scene].get(place, "").strip()
+        return Percept(sectors, summary and f"The scene from the viewpoint is a {summary}")
 
 
 def pack_sightings(folder: Path) -> Sightings:
     """Objects of NavGPT's pack: ``objects_list/{scan}.json``, eight dicts a viewpoint."""
     scans: dict[str, Any] = {}
 
-    def see(scene: str, place: str) -> list[list[Sighting]]:
+    def find_objects(scene: str, place: str) -> list[list[Sighting]]:
         if scene not in scans:
             scans[scene] = read_json(find(folder / "objects_list", f"{scene}.json"))
         groups = scans[scene].get(place)
         if not isinstance(groups, list) or len(groups) not in COUNTS:
             where = f"scan {scene}, viewpoint {place!r}"
             raise DataError(folder / "objects_list", where, "has no 6, 8 or 12 groups of objects")
-        return [[_sighting(name, thing) for name, thing in group.items()] for group in groups]
+        # An object whose depth was unknown has the distance null.
+        return [
+            [
+                Sighting(name.strip(), absolute(obj["heading"] or 0.0), obj["distance"])
+                for name, obj in group.items()
+            ]
+            for group in groups
+        ]
 
-    return see
-
-
-def _sighting(name: str, thing: Mapping[str, float | None]) -> Sighting:
-    """A thing of the pack; one whose depth was not known has the distance null."""
-    return Sighting(name.strip(), absolute(thing["heading"] or 0.0), thing["distance"])
+    return find_objects
 
 
 def reverie_sightings(
-    folder: Path, graph: Callable[[str], ViewpointGraph], within: float = 3.0
+    folder: Path, graph: Callable[[str], ViewpointGraph], max_distance: float = 3.0
 ) -> Sightings:
-    """Objects of REVERIE's boxes: visible from the viewpoint, at most ``within`` metres away.
+    """Objects of REVERIE's boxes: visible from the viewpoint, at most ``max_distance`` metres away.
 
     Heading and distance follow from the object's own position (median heading error of that
     position against the boxes: 0.8°).
@@ -119,27 +115,27 @@ def reverie_sightings(
     positions: dict[str, Mapping[str, list[float]]] = {}
     boxes: dict[str, Any] = {}
 
-    def see(scene: str, place: str) -> list[list[Sighting]]:
+    def find_objects(scene: str, place: str) -> list[list[Sighting]]:
         if not positions:
             positions.update(read_json(find(folder, "objpos.json")))
         if scene not in boxes:
             boxes[scene] = read_json(find(folder / "bbox_by_scan", f"{scene}.json"))
         scan = graph(scene)
-        here = scan.positions[scan.index[place]]
-        seen: list[list[Sighting]] = [[] for _ in range(SECTORS)]
+        position = scan.positions[scan.index[place]]
+        groups: list[list[Sighting]] = [[] for _ in range(SECTORS)]
         for number, box in boxes[scene].get(place, {}).get(place, {}).items():
-            at = positions.get(scene, {}).get(number)
-            if not box["visible_pos"] or at is None:
+            object_position = positions.get(scene, {}).get(number)
+            if not box["visible_pos"] or object_position is None:
                 continue
-            x, y, z = (np.asarray(at) - here).tolist()
+            x, y, z = (np.asarray(object_position) - position).tolist()
             distance = float(np.hypot(np.hypot(x, y), z))
-            if distance <= within:
+            if distance <= max_distance:
                 heading = absolute(float(bearings(x, y)))
                 name = box["name"].replace("#", " ")
-                seen[sector(heading)].append(Sighting(name, heading, distance))
-        return seen
+                groups[sector(heading)].append(Sighting(name, heading, distance))
+        return groups
 
-    return see
+    return find_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +153,17 @@ class RecordedFiles(RecordedPerceiver):
 
     Settings: ClassVar[type[RecordedSettings]] = RecordedSettings
 
-    def __init__(self, settings: RecordedSettings, own: Perceiver | None) -> None:
+    def __init__(self, settings: RecordedSettings, custom: Perceiver | None) -> None:
         if not settings.folder:
             raise UsageError("perceiver recorded: name the folder with --set perceiver.folder=DIR")
         folder = Path(settings.folder)
         super().__init__(folder, pack_sightings(folder), f"recorded:{folder.name}")
 
 
-# A perceiver that knows the answer: words taken from a world's own ground truth.
-
-
 class SymbolicPerceiver(Perceiver):
-    """Percepts that a generator gives. ``percepts`` maps a scene to those of its places.
+    """Percepts from a world's own ground truth. ``percepts`` maps a scene to those of its places.
 
-    It is asked for a scene only when an agent stands there, and may itself be lazy.
+    It is called for a scene only when an agent stands there, and may itself be lazy.
 
     >>> from wayword.core.perceiver import Percept
     >>> seer = SymbolicPerceiver("mine", lambda scene: {"a1b2c3": Percept((), "A bare room.")})
@@ -182,7 +175,7 @@ class SymbolicPerceiver(Perceiver):
         self.name, self._percepts = name, percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """What there is around ``place``. Raises ``DataError`` where there is no such place."""
+        """The percept of ``place``. Raises ``DataError`` where there is no such place."""
         try:
             return self._percepts(scene)[place]
         except KeyError:
@@ -192,25 +185,16 @@ class SymbolicPerceiver(Perceiver):
 perceiver = RecordedFiles
 
 
-# Pictures of Matterport3D's viewpoints, from a folder of the user's.
+# Pictures of Matterport3D's viewpoints, from a folder of the user's: its terms allow shipping none.
 #
-# The pictures are under Matterport3D's terms, so none are shipped. Three forms are read, for each
-# scan and viewpoint:
-#
-#     SCAN/VIEWPOINT.jpg                              equirectangular, the middle column faces north
-#     SCAN/VIEWPOINT/00.jpg … 35.jpg                  MatterSim's 36 views, numbered as it does
-#     SCAN/[matterport_skybox_images/]VIEWPOINT_skybox{0..5}_sami.jpg      as published
-#
-# View v of the 36 looks to heading 30° x (v mod 12), at elevation -30°, 0° or 30° by v div 12. A
-# skybox stands in the frame of its camera: its face 1 looks along the camera's axis, whose heading
-# is in the connectivity file.
+# Three forms are read for each scan and viewpoint (docs/perception.md lists them): an
+# equirectangular picture with north in its middle column, MatterSim's 36 views, or the skybox as
+# published. View v of the 36 looks to heading 30° x (v mod 12), at elevation -30°, 0° or 30° by
+# v div 12. A skybox's face 1 looks along its camera's axis; the connectivity file has its heading.
 
-SIZE = 480
-"""Rows and columns of the views that agents are shown."""
-STEP = 30.0
-"""Degrees between MatterSim's views, in heading and in elevation."""
-ROWS = 512
-"""Rows of the whole-sphere picture that a skybox is turned into."""
+SIZE = 480  # rows and columns of the views that agents are shown
+STEP = 30.0  # degrees between MatterSim's views, in heading and in elevation
+ROWS = 512  # rows of the full-sphere picture that a skybox is turned into
 
 
 class ScanPictures(Perceiver):
@@ -224,7 +208,7 @@ class ScanPictures(Perceiver):
     ) -> None:
         self._words, self._folder, self._axes = words, folder, axes
         self.name = f"{words.name}+pictures"
-        self._whole = lru_cache(maxsize=8)(self._sphere)
+        self._sphere = lru_cache(maxsize=8)(self._read_sphere)
 
     def perceive(self, scene: str, place: str) -> Percept:
         return self._words.perceive(scene, place)
@@ -234,39 +218,34 @@ class ScanPictures(Perceiver):
     ) -> Image:
         """The view towards an absolute heading, as JPEG.
 
-        One of the 36 views is given whole, whatever ``width`` is: the nearest in heading and
+        One of the 36 views is given uncut, whatever ``width`` is: the nearest in heading and
         elevation. Raises ``DataError`` for a viewpoint without pictures.
         """
         views = self._folder / scene / place
-        if views.is_dir():
-            return panorama.encode(panorama.kept(self._nearest(views, heading, elevation)))
-        sphere, north = self._whole(scene, place)
-        return panorama.encode(
-            panorama.view(sphere, heading - north, elevation, width, (SIZE, SIZE))
-        )
-
-    def _nearest(self, views: Path, heading: float, elevation: float) -> Path:
-        row = min(max(round(elevation / STEP), -1), 1) + 1
-        number = 12 * row + round(heading / STEP) % 12
-        found = panorama.picture_at(views / f"{number:02d}") or panorama.picture_at(
-            views / str(number)
-        )
-        if found is None:
+        if not views.is_dir():
+            sphere, north = self._sphere(scene, place)
+            shown = panorama.view(sphere, heading - north, elevation, width, (SIZE, SIZE))
+            return panorama.encode(shown)
+        elevation_row = min(max(round(elevation / STEP), -1), 1) + 1
+        number = 12 * elevation_row + round(heading / STEP) % 12
+        at = panorama.picture_at
+        path = at(views / f"{number:02d}") or at(views / str(number))
+        if path is None:
             problem = f"has no picture {number:02d} of the 36"
             raise DataError(views, "", problem, "render all 36 views, 00 to 35")
-        return found
+        return panorama.encode(panorama.cached_read(path))
 
-    def _sphere(self, scene: str, place: str) -> tuple[Picture, float]:
-        """A whole-sphere picture, and the heading of its middle column."""
-        whole = panorama.picture_at(self._folder / scene / place)
-        if whole is not None:
-            return panorama.read(whole), 0.0
-        for inside in ("matterport_skybox_images", ""):
-            folder = self._folder / scene / inside
+    def _read_sphere(self, scene: str, place: str) -> tuple[Picture, float]:
+        """A full-sphere picture, and the heading of its middle column."""
+        single_file = panorama.picture_at(self._folder / scene / place)
+        if single_file is not None:
+            return panorama.read(single_file), 0.0
+        for subfolder in ("matterport_skybox_images", ""):
+            folder = self._folder / scene / subfolder
             faces = [panorama.picture_at(folder / f"{place}_skybox{n}_sami") for n in range(6)]
-            found = [path for path in faces if path is not None]
-            if len(found) == len(FACES):
-                read = {name: panorama.read(p) for name, p in zip(FACES, found, strict=True)}
+            paths = [path for path in faces if path is not None]
+            if len(paths) == len(FACES):
+                read = {name: panorama.read(p) for name, p in zip(FACES, paths, strict=True)}
                 return panorama.from_skybox(read, ROWS), self._axes(scene)[place]
         raise DataError(
             self._folder / scene,
@@ -282,9 +261,9 @@ def camera_headings(path: Path) -> dict[str, float]:
     ``pose`` is a row-major 4 x 4 matrix from the camera's frame (right, down, forward) to the
     scan's, so its third column is the axis.
     """
-    found = {}
+    headings = {}
     for number, record in enumerate(read_json(path)):
-        pose = read_field(path, f"record {number}", record, "pose", list)
-        heading = math.degrees(math.atan2(pose[2], pose[6]))
-        found[read_field(path, f"record {number}", record, "image_id", str)] = relative(heading, 0)
-    return found
+        read = partial(read_field, path, f"record {number}", record)
+        pose = read("pose", list)
+        headings[read("image_id", str)] = relative(math.degrees(math.atan2(pose[2], pose[6])), 0)
+    return headings

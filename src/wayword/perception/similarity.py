@@ -1,4 +1,4 @@
-"""How alike two texts are in meaning: a small sentence-embedding network, without PyTorch.
+"""Similarity of texts in meaning: a small sentence-embedding network, without PyTorch.
 
     alike = similarity()
     alike.best("remote control", ["sink", "tv", "bed"])     # 'tv'
@@ -24,29 +24,28 @@ from wayword.core.errors import UsageError, needing
 from wayword.models.parts.weights import MINILM, installed, verified
 
 Floats = NDArray[np.float32]
-LONGEST = 128
-"""Tokens of a text that are read."""
+LONGEST = 128  # tokens of a text that are read
 
 
 class TextSimilarity:
-    """Cosine similarities of sentence embeddings. Safe to share; remembers what it has embedded.
+    """Cosine similarities of sentence embeddings. Safe to share; caches its embeddings.
 
     ``network`` is the ONNX file, ``tokens`` its ``tokenizer.json``; both are read at the first
-    question, which raises ``UsageError`` where onnxruntime or tokenizers is not installed.
+    use, which raises ``UsageError`` if onnxruntime or tokenizers is not installed.
     """
 
     def __init__(self, network: Path, tokens: Path) -> None:
         self._network, self._tokens = network, tokens
         self._loading = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
-        self._known: dict[str, Floats] = {}
+        self._embeddings: dict[str, Floats] = {}
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """(N, 384) embeddings of length one, in order."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
-        for text in fresh:  # one by one: int8 results depend on what else is in a batch
-            self._known[text] = self._embedded(text)
-        return np.stack([self._known[text] for text in texts])
+        for text in texts:  # one by one: int8 results depend on what else is in a batch
+            if text not in self._embeddings:
+                self._embeddings[text] = self._compute_embedding(text)
+        return np.stack([self._embeddings[text] for text in texts])
 
     def likeness(self, text: str, others: Sequence[str]) -> Floats:
         """(N,) cosines of ``text`` with each of ``others``, from -1 to 1."""
@@ -57,33 +56,45 @@ class TextSimilarity:
         """The most alike of ``others``; the first of equals."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
-    def _embedded(self, text: str) -> Floats:
-        session, tokenizer = self._parts()
+    def _compute_embedding(self, text: str) -> Floats:
+        session, tokenizer = self._load()
         encoded = tokenizer.encode(text)
-        given = {
-            "input_ids": [encoded.ids],
-            "attention_mask": [encoded.attention_mask],
-            "token_type_ids": [encoded.type_ids],
-        }
-        wanted = {one.name for one in session.get_inputs()}
-        feed = {k: np.array(v, dtype=np.int64) for k, v in given.items() if k in wanted}
+        mask, types = encoded.attention_mask, encoded.type_ids
+        arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
+        inputs = [one.name for one in session.get_inputs()]
+        feed = {name: np.array([arrays[name]], dtype=np.int64) for name in inputs}
         states = session.run(None, feed)[0][0]
-        mask = np.array(encoded.attention_mask, dtype=np.float32)[:, None]
-        mean = (states * mask).sum(axis=0) / mask.sum()
+        weights = np.array(mask, dtype=np.float32)[:, None]
+        mean = (states * weights).sum(axis=0) / weights.sum()
         return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
 
-    def _parts(self) -> tuple[Any, Any]:
+    def _load(self) -> tuple[Any, Any]:
+        """The network's session and the tokenizer."""
         with self._loading:
-            if self._loaded is None:
-                self._loaded = _session(self._network), _tokenizer(self._tokens)
+            if self._loaded is not None:
+                return self._loaded
+            with needing("text embeddings need onnxruntime", "prior"):
+                import onnxruntime  # type: ignore[import-untyped]
+            with needing("text embeddings need tokenizers", "prior"):
+                from tokenizers import Tokenizer
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = 1  # a name is a few tokens: more threads only wait
+            options.log_severity_level = 3
+            session = onnxruntime.InferenceSession(
+                str(self._network), options, providers=["CPUExecutionProvider"]
+            )
+            tokenizer = Tokenizer.from_file(str(self._tokens))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(LONGEST)
+            self._loaded = session, tokenizer
             return self._loaded
 
 
 @lru_cache(maxsize=1)
 def similarity() -> TextSimilarity:
-    """The shipped network, one for all of a process.
+    """The shipped network, one a process.
 
-    Raises ``UsageError`` where its files are not on this machine or have the wrong checksum.
+    Raises ``UsageError`` if its files are not on this machine or have the wrong checksum.
     """
     paths = []
     for part in MINILM.parts:
@@ -96,21 +107,3 @@ def similarity() -> TextSimilarity:
         verified(part, path)
         paths.append(path)
     return TextSimilarity(*paths)
-
-
-def _session(path: Path) -> Any:
-    with needing("text embeddings need onnxruntime", "prior"):
-        import onnxruntime  # type: ignore[import-untyped]
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # a name is a few tokens: more threads only wait
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def _tokenizer(path: Path) -> Any:
-    with needing("text embeddings need tokenizers", "prior"):
-        from tokenizers import Tokenizer
-    read = Tokenizer.from_file(str(path))
-    read.no_padding()
-    read.enable_truncation(LONGEST)
-    return read

@@ -1,8 +1,7 @@
-"""A survey: every view of a layout seen by the given eyes, and nothing asked twice.
+"""A survey: every view of a layout seen by the given networks, each asked once.
 
-Answers are kept in one file by content: a panorama's bytes, how the view is cut, the network's name
-and the question. A survey that was broken off goes on where it stopped, and a second one touches no
-network.
+Answers are cached in one file by content: a panorama's bytes, how the view is cut, the network's
+name and the question. An interrupted survey resumes, and a second one calls no network.
 
 Source: NavGPT (Zhou et al. 2024), section 3.2: captions of every view; detections whose box centre
 gives the heading and whose depth there gives the distance.
@@ -21,13 +20,12 @@ from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
-SAME = 8.0
-"""Two boxes of one name this near in heading (degrees) are one thing, seen in two views."""
+SAME_DEG = 8.0  # boxes of one name this near in heading (degrees) are one object in two views
 
 
 @dataclass(frozen=True, slots=True)
-class SightedThing:
-    """A thing seen: heading (degrees from the picture's own middle), metres if depth was known."""
+class SightedObject:
+    """An object seen: heading (degrees from the picture's middle), metres if depth was known."""
 
     name: str
     heading: float
@@ -38,7 +36,7 @@ class SightedThing:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedView:
-    """One view and what was made of it; ``boxes`` are in the view's own pixels."""
+    """A view and the answers about it; ``boxes`` are in the view's own pixels."""
 
     heading: float
     elevation: float
@@ -50,11 +48,11 @@ class SurveyedView:
 
 @dataclass(slots=True)
 class Memory:
-    """Answers by content, on disk. ``asked`` counts the pictures a network really saw."""
+    """Disk cache keyed by content. ``requests`` counts the pictures shown to a network."""
 
     cache: AnswerCache | None = None
     batch: int = 16
-    asked: int = field(default=0, init=False)
+    requests: int = field(default=0, init=False)
 
     async def answers(
         self,
@@ -62,24 +60,21 @@ class Memory:
         views: Views,
         ask: Callable[[Sequence[Picture]], Awaitable[Sequence[Json]]],
     ) -> list[Json]:
-        """An answer a view: kept ones, and the rest asked in batches and kept at once.
+        """An answer a view: cached ones, and the rest asked in batches and cached at once.
 
         Only views that are asked about are cut out of their panorama.
         """
         keys = [digest([question, content]) for content in views.contents]
-        known: dict[str, Json] = {}
-        for key in keys:
-            if self.cache is not None and (found := self.cache.get(key)) is not None:
-                known[key] = found
-        missing = [number for number, key in enumerate(keys) if key not in known]
-        for some in (missing[i : i + self.batch] for i in range(0, len(missing), self.batch)):
-            given = await ask([views[number] for number in some])
-            self.asked += len(some)
-            for number, answer in zip(some, given, strict=True):
-                known[keys[number]] = answer
+        cached = {key: self.cache.get(key) if self.cache else None for key in keys}
+        missing = [number for number, key in enumerate(keys) if cached[key] is None]
+        for batch in (missing[i : i + self.batch] for i in range(0, len(missing), self.batch)):
+            given = await ask([views[number] for number in batch])
+            self.requests += len(batch)
+            for number, answer in zip(batch, given, strict=True):
+                cached[keys[number]] = answer
                 if self.cache is not None:
                     self.cache.put(keys[number], answer)
-        return [known[key] for key in keys]
+        return [cached[key] for key in keys]
 
 
 class Views:
@@ -88,26 +83,25 @@ class Views:
     def __init__(self, panorama: Picture, layout: ViewLayout) -> None:
         self._panorama, self._layout = panorama, layout
         self.towards = list(layout.views())
-        self._cut: dict[int, Picture] = {}
-        whole = hashlib.sha256(str(panorama.shape).encode() + panorama.tobytes()).hexdigest()
+        self._cut_views: dict[int, Picture] = {}
+        content = hashlib.sha256(str(panorama.shape).encode() + panorama.tobytes()).hexdigest()
         frame = f"{layout.width:g} {layout.size}"
-        self.contents = [f"{whole} {h:g} {e:g} {frame}" for h, e in self.towards]
-        """What each view shows, told by the panorama's bytes and how it is cut."""
+        self.contents = [f"{content} {h:g} {e:g} {frame}" for h, e in self.towards]
+        """The content of each view, by the panorama's bytes and how it is cut."""
 
     def __len__(self) -> int:
         return len(self.towards)
 
     def __getitem__(self, number: int) -> Picture:
-        if number not in self._cut:
-            layout = self._layout
-            towards = self.towards[number]
-            self._cut[number] = view(self._panorama, *towards, layout.width, layout.size)
-        return self._cut[number]
+        if number not in self._cut_views:
+            frame = self._layout.width, self._layout.size
+            self._cut_views[number] = view(self._panorama, *self.towards[number], *frame)
+        return self._cut_views[number]
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyor:
-    """Looks at places with a layout and the eyes it has; any of them may be missing."""
+    """Looks at places with a layout and its networks; any of them may be missing."""
 
     layout: ViewLayout
     captioner: Perceiver | None = None
@@ -121,70 +115,61 @@ class Surveyor:
         views = Views(panorama, self.layout)
         captions: list[Json] = [""] * len(views)
         tags: list[Json] = [[] for _ in views.contents]
-        found: list[Json] = [[] for _ in views.contents]
+        boxes: list[Json] = [[] for _ in views.contents]
         if (eye := self.captioner) is not None:
             captions = await self.memory.answers(f"captions {eye.name}", views, eye.captions)
         if (eye := self.detector) is not None:
             depth = self.depth.name if self.depth else ""
             question = f"boxes {eye.name} {depth}"
-            found = await self.memory.answers(question, views, partial(self._detected, eye))
+            boxes = await self.memory.answers(question, views, partial(self._detect, eye))
         if (eye := self.tagger) is not None:
             tags = await self.memory.answers(f"tags {eye.name}", views, eye.tags)
-        seen = zip(views.towards, captions, found, tags, strict=True)
-        return [
-            SurveyedView(
-                *towards, caption, tuple(Box(*row[:6]) for row in rows),
-                tuple(row[6] for row in rows), tuple(tagged),
-            )
-            for towards, caption, rows, tagged in seen
-        ]  # fmt: skip
+        surveyed = []
+        for at, caption, rows, tagged in zip(views.towards, captions, boxes, tags, strict=True):
+            detected = tuple(Box(*row[:6]) for row in rows), tuple(row[6] for row in rows)
+            surveyed.append(SurveyedView(*at, caption, *detected, tuple(tagged)))
+        return surveyed
 
-    async def _detected(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
+    async def _detect(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
         """Boxes as rows: name, score, four edges, distance at the center or None."""
         boxes = await detector.boxes(views)
         depths = await self.depth.depths(views) if self.depth else [None] * len(views)
         return [
-            [
-                [b.name, b.score, b.left, b.top, b.right, b.bottom, _distance(b, depth)]
-                for b in found
-            ]
-            for found, depth in zip(boxes, depths, strict=True)
+            [[b.name, b.score, b.left, b.top, b.right, b.bottom, _depth_at(b, depth)] for b in some]
+            for some, depth in zip(boxes, depths, strict=True)
         ]
 
 
-def things(
+def merge(
     looks: Iterable[SurveyedView], layout: ViewLayout, within: float = 3.0
-) -> list[SightedThing]:
-    """What all views found, each thing once, the surest first, and tags after what has a box.
+) -> list[SightedObject]:
+    """The objects of all views, each once, the surest first, and tags after those with a box.
 
-    A tag has the heading of its view's middle. Things known to be farther than ``within`` metres
+    A tag has the heading of its view's middle. Objects known to be farther than ``within`` metres
     are left out; those of unknown distance stay.
     """
-    found: list[SightedThing] = []
+    sights: list[SightedObject] = []
     for look in looks:
         towards = look.heading, look.elevation
         for box, distance in zip(look.boxes, look.distances, strict=True):
             heading, rise = direction(*box.centre, towards, layout.width, layout.size)
             if distance is None or distance <= within:
-                found.append(SightedThing(box.name, absolute(heading), rise, box.score, distance))
-        found += [
-            SightedThing(tag, absolute(look.heading), look.elevation, 0.0) for tag in look.tags
-        ]
-    found.sort(key=lambda thing: -thing.score)
-    kept: list[SightedThing] = []
-    for thing in found:
-        if not any(_same(thing, other) for other in kept):
-            kept.append(thing)
-    return kept
+                sights.append(SightedObject(box.name, absolute(heading), rise, box.score, distance))
+        heading = absolute(look.heading)
+        sights += [SightedObject(tag, heading, look.elevation, 0.0) for tag in look.tags]
+    unique: list[SightedObject] = []
+    for sight in sorted(sights, key=lambda each: -each.score):
+        if not any(
+            sight.name == other.name
+            and abs(relative(sight.heading, other.heading)) < SAME_DEG
+            and (abs(sight.elevation - other.elevation) < 2 * SAME_DEG or sight.score == 0.0)
+            for other in unique
+        ):
+            unique.append(sight)
+    return unique
 
 
-def _same(one: SightedThing, other: SightedThing) -> bool:
-    near = abs(relative(one.heading, other.heading)) < SAME
-    level = abs(one.elevation - other.elevation) < 2 * SAME or one.score == 0.0
-    return one.name == other.name and near and level
-
-
-def _distance(box: Box, depth: Floats | None) -> float | None:
+def _depth_at(box: Box, depth: Floats | None) -> float | None:
     """Metres at the box's centre, from a map along the camera's axis."""
     if depth is None:
         return None

@@ -1,34 +1,35 @@
-r"""From names to numbers: plans, runs, the run folder, reports.
+r"""Plans, runs, run folders and reports.
 
-    plan running active play      a plan and its parts; carrying it out; a person plays
-    record codec config index     the run folder: episodes, values and files, run.json, the index
-    remote merge                  folders in a store; shards made one
+    calling results               runs from Python; what a notebook does with a result
+    plan running active play      a plan and its parts; running, verifying; a person plays
+    record codec config index     the run folder, merging; values and files, run.json, index
+    remote                        folders in a store
     ray_engine                    the processes of a Ray cluster
     reports sweep reproduce       tables, curves, published tables
-    export replaying forecast     training data, replays and checks, cost up front
-    perceive tracking catalogue   pictures to words, trackers, the list of parts
+    export forecast               training data, cost estimates
+    perceive tracking catalogue   descriptions of pictures, trackers, registered parts
 
-The run folder holds everything a run did, in files that any tool can read:
+A run folder holds the complete record of a run, in files that any tool can read:
 
     run.json            the settings: "identity" (those that make it this run), the versions of
                         wayword, Python and the packages, the checksums of the data; "format" is
                         the version of this layout
-    episodes.jsonl.gz   a line a finished episode, in the order they ended
-    failures.jsonl.gz   a line a failure, with its reason; a resumed run plays the episode again
-    sessions.jsonl      a line a session that ended in order: its wall time, and the cost of
+    episodes.jsonl.gz   a line per finished episode, in the order they ended
+    failures.jsonl.gz   a line per failure, with its reason; a resumed run retries the episode
+    sessions.jsonl      a line per session that ended cleanly: its wall time, and the cost of
                         episodes that it did not finish
     calls.jsonl         tokens and US dollars of each billed call, reserved before it and settled
-                        after
-    .lock               the process that writes: its number, its machine
+                        afterwards
+    .lock               the writing process: its id and machine
 
-A line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``, a gzip
-member of its own. Rates in the scores are fractions of one. A trajectory holds ``start`` (each
+A line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``, a
+separate gzip member. Rates in the scores are fractions of one. A trajectory holds ``start`` (each
 actor's place), ``steps``, ``state`` (of the world, at the end), ``ended`` (``stopped``,
 ``step_limit`` or ``failed``) and ``seconds``. A step holds ``actor``, ``observation``,
 ``decision``, ``feedback``, ``pose`` (the true place afterwards), ``calls``, ``notes`` and
-``percept`` (what the agent read of its surroundings from a perceiver, where it read anything). Of
-several trials it is the last one; those before it are in ``earlier`` and look the same, with the
-``verdict`` after them and the ``closing_calls`` and ``closing_notes`` of reflections. Empty fields
+``percept`` (what the agent read from a perceiver, if anything). Of several
+trials it is the last one; the others are in ``earlier`` in the same form, with the
+``verdict`` on them and the ``closing_calls`` and ``closing_notes`` of reflections. Empty fields
 are omitted. Headings are degrees clockwise from north.
 
 With ``jq``, in the folder:
@@ -50,23 +51,24 @@ With DuckDB and pandas:
     duckdb.sql("SELECT avg(scores.sr) FROM read_json('episodes.jsonl.gz')")
     pandas.read_json("episodes.jsonl.gz", lines=True)
 
-``wayword.runs.codec`` documents how nan, bytes and arrays are written. In Python all of it comes
-back as it was:
+``wayword.runs.codec`` documents the encoding of nan, bytes and arrays. Python reads them back
+unchanged:
 
     from wayword.runs import RunFolder
     for record in RunFolder.read("runs/first").records():
         print(record.episode_id, record.scores["sr"], len(record.trajectory.steps))
 
-A run killed at any moment leaves every finished episode whole, and at worst part of a line at the
-end, which the next start drops. A power cut may also take the episodes of the last second or,
-when the run was waiting, those since its last write.
+A run killed at any moment keeps every finished episode and leaves at most a partial line at the
+end, which the next start drops. A power cut may also lose the episodes of the last second or,
+if the run was waiting, those since its last write.
 """
 
+from wayword.runs.calling import RunOptions, run, run_async
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.config import Checksums, Session, add_session, sessions
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, FailedEpisode, RecordedRun, RunFolder
-from wayword.runs.running import RunResult, run, run_async
+from wayword.runs.results import RunResult
 
 __all__ = [
     "Checksums",
@@ -75,6 +77,7 @@ __all__ = [
     "Plan",
     "RecordedRun",
     "RunFolder",
+    "RunOptions",
     "RunResult",
     "Session",
     "add_session",

@@ -12,7 +12,7 @@ import random
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from typing import Any
 from wayword.agents.person import Person
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.agent import Agent, Demonstration, Demonstrations, Toolkit
+from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
@@ -43,6 +43,7 @@ from wayword.core.trajectory import (
     Step,
     Trajectory,
 )
+from wayword.core.world import Feedback
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
@@ -50,7 +51,16 @@ from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
 from wayword.runs.codec import plain
 from wayword.runs.config import Checksums
-from wayword.runs.plan import AgentParts, Choices, Plan, identity, omitted, split_name, versions
+from wayword.runs.plan import (
+    AgentParts,
+    Choices,
+    Plan,
+    caveats,
+    identity,
+    omitted,
+    shown_split,
+    versions,
+)
 from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
 
 # Which episodes: chosen by their numbers, made only when they are played.
@@ -76,21 +86,22 @@ def choose(
 
 
 def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
-    wanted, found = set(plan.episodes), dict[str, int]()
+    """The numbers of the episodes that the plan lists."""
+    requested, numbers = set(plan.episodes), dict[str, int]()
     for number in range(len(tasks)):
-        if len(found) == len(wanted):
+        if len(numbers) == len(requested):
             break
-        if (name := task_id(tasks, number)) in wanted:
-            found[name] = number
+        if (name := task_id(tasks, number)) in requested:
+            numbers[name] = number
     for name in plan.episodes:
-        if name not in found:
+        if name not in numbers:
             ids = [task_id(tasks, number) for number in range(len(tasks))[:2000]]
             more = f" … {len(tasks):,} in all" if len(tasks) > len(ids[:6]) else ""
             hint = f"there are: {', '.join(ids[:6])}{more}"
             if near := get_close_matches(name, ids, 1, 0.8):
                 hint = f"did you mean {near[0]!r}?"
             raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
-    return [found[name] for name in dict.fromkeys(plan.episodes)]
+    return [numbers[name] for name in dict.fromkeys(plan.episodes)]
 
 
 def _named(
@@ -99,10 +110,10 @@ def _named(
     """The one episode: by its id, else by its number from 1, else the next that is not finished."""
     name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
     if name == "next":
-        left = (number for number, own in zip(chosen, ids, strict=True) if own not in finished)
-        if (number := next(left, None)) is None:
-            raise UsageError(f"all {len(ids)} episodes are finished; give another folder (--out)")
-        return number
+        for number, episode in zip(chosen, ids, strict=True):
+            if episode not in finished:
+                return number
+        raise UsageError(f"all {len(ids)} episodes are finished; give another folder (--out)")
     if name in ids:
         return chosen[ids.index(name)]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
@@ -139,22 +150,21 @@ def open_models(
     model that several processes share. Raises ``UsageError`` for a name or setting that does not
     exist.
     """
+
+    def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
+        for record in RunFolder.read(folder).records():
+            yield from record.trajectory.calls()
+
     options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
-    keys = {role: f"{name} {sorted(own.items())!r}" for role, (name, own) in choices.items()}
+    keys = {role: f"{name} {sorted(given.items())!r}" for role, (name, given) in choices.items()}
     unique = {key: choices[role] for role, key in keys.items()}
     # All are opened before any is wrapped: a wrong name must not leave another's cache open.
-    bare = {key: open_model(name, own, _recorded) for key, (name, own) in unique.items()}
+    bare = {key: open_model(name, given, recorded) for key, (name, given) in unique.items()}
     opened = {
         key: wrap(model, options, account, limiter(key) if limiter else None)
         for key, model in bare.items()
     }
     return {role: opened[key] for role, key in keys.items()}
-
-
-def _recorded(folder: str) -> Iterable[ModelCall]:
-    """The model calls of a run folder, for ``replay:RUN``."""
-    for record in RunFolder.read(folder).records():
-        yield from record.trajectory.calls()
 
 
 def setup_of(
@@ -171,7 +181,7 @@ def setup_of(
     """
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
-    told = trials > 1 and any(settings.verdict == "told" for settings in learners)
+    judged = trials > 1 and any(settings.verdict == "told" for settings in learners)
     return Setup(
         dataset,
         agent.maker(),
@@ -181,37 +191,17 @@ def setup_of(
         on_step=on_step,
         demonstrations=demonstrations(dataset),
         trials=trials,
-        judge=scoring.judge(dataset) if told else None,
+        judge=scoring.judge(dataset) if judged else None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """An episode that has ended, as the process that played it passes it to the one that writes.
-
-    ``line`` is its record, ``error`` says why it failed, ``notes`` are the kinds of its notes,
-    ``steps`` their number.
-    """
-
-    episode: str
-    line: Line
-    error: str = ""
-    notes: frozenset[str] = frozenset()
-    steps: int = 0
-
-    @staticmethod
-    def of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Played:
-        """The episode, scored. Raises ``RecordingError`` for what cannot be written."""
-        name, failed = task.episode.id, trajectory.ended == "failed"
-        record: EpisodeRecord | FailedEpisode
-        if failed:
-            record = FailedEpisode(name, trajectory.error, trajectory)
-        else:
-            (scores,) = scoring.score(dataset, [(task, trajectory)])
-            record = EpisodeRecord(name, scores, trajectory)
-        notes = frozenset(note.kind for note in trajectory.notes())
-        line = Line.of(record)
-        return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))
+def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
+    """An episode that has ended, scored. Raises ``RecordingError`` for what cannot be written."""
+    name = task.episode.id
+    if trajectory.ended == "failed":
+        return Line.of(FailedEpisode(name, trajectory.error, trajectory))
+    (scores,) = scoring.score(dataset, [(task, trajectory)])
+    return Line.of(EpisodeRecord(name, scores, trajectory))
 
 
 def config_of(
@@ -226,10 +216,10 @@ def config_of(
         "family": dataset.family.name,
         "success": dataset.family.success,
         "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
-        "split": split_name(plan, dataset),
+        "split": shown_split(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
         "left_out": omitted(dataset),
-        "caveats": list(dataset.caveats),
+        "caveats": caveats(dataset, agent),
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
         "versions": dict(versions()),
@@ -239,20 +229,17 @@ def config_of(
 
 # The progress of an active run: ``.progress.json`` in its folder, which viewers read.
 #
-#     {"process": 4711, "done": 3, "total": 20, "over": false,
+#     {"process": 4711, "done": 3, "total": 20, "over": false, "began": 1767225600.0,
+#      "before": 0, "calls": 4, "tokens": 81920, "dollars": 0.12, "max_dollars": 2.0,
 #      "episodes": [{"id": "5593_0", "step": 4, "of": 15, "actor": "agent", "action": "goto[…]",
 #                    "ok": true, "pose": {…},
 #                    "moves": [{"actor": …, "action": …, "ok": …, "pose": …}]}]}
 
 PROGRESS = ".progress.json"
-_EVERY = 0.5
-"""Seconds between two writes, at least."""
-_MOST = 64
-"""Episodes in the file."""
-_LONG = 200
-"""Characters of an action."""
-_TRAIL = 400
-"""Moves in the file: about 60 kB at each write."""
+_EVERY = 0.5  # seconds between two writes, at least
+_MOST = 64  # episodes in the file
+_LONG = 200  # characters of an action
+_TRAIL = 400  # moves in the file: about 60 kB at each write
 
 
 class Moves:
@@ -274,30 +261,33 @@ class Moves:
         self._trails.pop(episode, None)
 
     def now(self) -> list[dict[str, Any]]:
-        """The first of them, each with its latest moves."""
+        """The first episodes, each with its latest moves."""
         shown = list(islice(self._trails.items(), _MOST))
-        each = max(1, self._trail // max(1, len(shown)))
-        found = []
+        most = max(1, self._trail // max(1, len(shown)))
+        episodes = []
         for episode, trail in shown:
-            moves = [_move(step) for step in list(trail)[-each:]]
+            moves = [_move(step) for step in list(trail)[-most:]]
             place = {"id": episode, "step": self._counts[episode], "of": self._most}
-            found.append({**place, **moves[-1], "moves": moves})
-        return found
+            episodes.append({**place, **moves[-1], "moves": moves})
+        return episodes
 
 
 def _move(step: Step) -> dict[str, Any]:
-    decision = step.decision
-    said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
-    ok, pose = step.feedback.ok, plain(step.pose)
-    return {"actor": step.actor, "action": str(said)[:_LONG], "ok": ok, "pose": pose}
+    decision, ok, pose = step.decision, step.feedback.ok, plain(step.pose)
+    action = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
+    return {"actor": step.actor, "action": str(action)[:_LONG], "ok": ok, "pose": pose}
 
 
 class Reporter:
     """Keeps the file up to date, written whole. A folder that cannot be written costs the viewer
     its live view only."""
 
-    def __init__(self, run: Path, total: int, max_steps: int) -> None:
-        self._path, self._total = run / PROGRESS, total
+    def __init__(
+        self, run: Path, total: int, max_steps: int, account: Account | None = None, before: int = 0
+    ) -> None:
+        self._path, self._total, self._account = run / PROGRESS, total, account
+        self._start = {"began": time.time(), "before": before}
+        self._tokens = account.tokens if account else 0  # spent by earlier sessions
         self.moves = Moves(max_steps)
         self._elsewhere: dict[str, Any] = {}
         self._written = 0.0
@@ -313,11 +303,19 @@ class Reporter:
         if now - self._written < _EVERY and not over:
             return
         self._written = now
-        told = {"process": os.getpid(), "done": done, "total": self._total, "over": over}
+        state: dict[str, Any] = {
+            "process": os.getpid(),
+            "done": done,
+            "total": self._total,
+            "over": over,
+        }
+        if (account := self._account) is not None:
+            state |= {"calls": account.flying, "tokens": account.tokens - self._tokens}
+            state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
         episodes = {"episodes": []} if over else self._elsewhere or {"episodes": self.moves.now()}
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
-            new.write_text(json.dumps({**told, **episodes}), encoding="utf-8")
+            new.write_text(json.dumps({**state, **self._start, **episodes}), encoding="utf-8")
             os.replace(new, self._path)
 
 
@@ -371,42 +369,43 @@ class ActiveRun:
 
     def retried(self, count: int) -> None:
         """A request failed and is made again, the ``count``-th of the run."""
-        told = {"steps_so_far": self.steps, "retries_so_far": count}
-        self.on_progress(self.done, self.total, told)
+        so_far = {"steps_so_far": self.steps, "retries_so_far": count}
+        self.on_progress(self.done, self.total, so_far)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Score an episode and put it on disk."""
         try:
-            played = Played.of(self.dataset, task, trajectory)
+            line = line_of(self.dataset, task, trajectory)
         except RecordingError as error:
             raise RecordingError(f"{self.folder.path}: {error}") from error
-        self.record(played)
+        self.record(line)
 
-    def record(self, played: Played) -> None:
+    def record(self, line: Line) -> None:
         """Put an episode on disk that this or another process has played."""
         if self.reporter:
-            self.reporter.moves.ended(played.episode)
+            self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)
-        self.noted.update(played.notes)
+        self.noted.update(line.notes)
         if self.store:
             self.store.check()
-        self.folder.write(played.line)
-        scores = played.line.scores
-        if scores is None:
-            self.reasons[played.error] = played.episode
+        self.folder.write(line)
+        if line.scores is None:
+            self.reasons[line.reason] = line.episode_id
             return
         self.done += 1
-        self.finished_tokens += tokens_of(scores)
-        self.finished_dollars += scores.get("cost", 0.0)
-        self.on_progress(self.done, self.total, scores)
+        self.finished_tokens += line.billed
+        self.finished_dollars += line.scores.get("cost", 0.0)
+        self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
         """Lines for the user: renamed data, repairs, caveats, failures, counts of notes."""
-        typed, now = self.plan.on.partition(":")[0], self.plan.dataset_name
-        named = [f"the dataset {typed} is called {now} now"] if typed != now else []
-        left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(self.dataset).items())
-        gone = [f"left out of the split: {left}"] if left else []
-        gone += [f"note: {caveat}" for caveat in self.dataset.caveats]
+        notices, typed, name = list[str](), self.plan.on.partition(":")[0], self.plan.dataset_name
+        if typed != name:
+            notices.append(f"the dataset {typed} is now called {name}")
+        notices += self.folder.notices
+        if left := ", ".join(f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()):
+            notices.append(f"left out of the split: {left}")
+        notices += [f"note: {caveat}" for caveat in caveats(self.dataset, self.agent)]
         failed = [f"episode {name} failed: {reason}" for reason, name in self.reasons.items()]
         played = self.done + len(self.reasons)
         noted = [
@@ -416,7 +415,7 @@ class ActiveRun:
         ]
         if noted:
             noted[-1] += "; `wayword view` shows at which steps, and why"
-        return [*named, *self.folder.notices, *gone, *failed[:5], *noted, *self.notices]
+        return [*notices, *failed[:5], *noted, *self.notices]
 
 
 def tokens_of(scores: Mapping[str, float]) -> int:
@@ -428,11 +427,11 @@ def tokens_of(scores: Mapping[str, float]) -> int:
 #
 # No actor's part makes sense without the others', so the whole episode is played, and an example
 # shows one actor's turns of it. Bodies that walk by single steps are shown the single steps that
-# the team's errands are made of.
+# the team's skills are made of.
 
 _ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)
 _IDLE = (Action("turn_left"), Action("wait"))
-"""What a commander does while it waits; nobody else on the team does either."""
+"""A commander's actions while it waits; no one else on the team takes either."""
 
 
 def demonstrations(dataset: Dataset) -> Demonstrations:
@@ -446,76 +445,65 @@ def demonstrations(dataset: Dataset) -> Demonstrations:
         if len(task.episode.actors) == 1:
             return trained.demonstration(task)
         if task.episode.id not in played:
-            played[task.episode.id] = _played_by_team(trained, task)
+            played[task.episode.id] = _team_demonstration(trained, task)
         return played[task.episode.id]
 
     return lambda count, seed: dataset.demonstrations(count, seed, solved)
 
 
-def _played_by_team(dataset: Any, task: Task) -> Demonstration | None:
+def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
     """A task as the team solves it, by the actions that its own bodies have; None where it fails.
+    Of a commander's idle turns in a row the first alone is shown.
 
     Raises ``UsageError`` for a task without goals in a house.
     """
     # not above: this package is loaded for every run, the house and its expert for few
-    from wayword.worlds.household.expert import able_bodies
+    from wayword.worlds.household.expert import with_able_bodies
     from wayword.worlds.household.goals import HouseholdReference
 
     try:
-        played, single_steps = _played(dataset, task), False
+        played, single_steps = _play_as_team(dataset, task), False
     except UsageError:
         free = [a for a in task.episode.actors if a not in task.episode.start.get("bodies", {})]
-        able = Task(able_bodies(task.episode, free), task.reference)
-        played, single_steps = _played(dataset, able), True
+        able = Task(with_able_bodies(task.episode, free), task.reference)
+        played, single_steps = _play_as_team(dataset, able), True
     reference = task.reference
     if not isinstance(reference, HouseholdReference) or played.ended != "stopped":
         return None
     if reference.met(played.state) < reference.parts():
         return None
-    turns = tuple(_taken(played.steps, single_steps))
+    turns, idle = list[tuple[str, Action]](), dict[str, bool]()
+    for step in played.steps:
+        if isinstance(step.decision, Decision):
+            action = step.decision.action
+            waits = action in _IDLE
+            if not (waits and idle.get(step.actor)):
+                actions = _single_steps(action, step.feedback) if single_steps else [action]
+                turns += [(step.actor, each) for each in actions]
+            idle[step.actor] = waits
     first = tuple(action for actor, action in turns if actor == task.episode.actors[0])
-    return Demonstration(task.episode, first, lambda: dataset.world(task.episode), turns)
+    return Demonstration(task.episode, first, lambda: dataset.world(task.episode), tuple(turns))
 
 
-def _played(dataset: Any, task: Task) -> Trajectory:
+def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
+    """An episode of the scripted team. It asks no model, so it never waits, and an event loop may
+    be running around it."""
     team: Any = registry.load("agent", "team")
-
-    def build(toolkit: Toolkit, actor: str) -> Agent:
-        made: Agent = team(team.Settings(), toolkit)
-        return made
-
-    return _at_once(rollout(task, Setup(dataset, build, max_steps=dataset.max_steps)))
-
-
-def _at_once(work: Coroutine[Any, Any, Trajectory]) -> Trajectory:
-    """Run what never waits: scripts ask nobody. An event loop may be running around it."""
+    setup = Setup(
+        dataset, lambda toolkit, _: team(team.Settings(), toolkit), max_steps=dataset.max_steps
+    )
     try:
-        work.send(None)
+        rollout(task, setup).send(None)
     except StopIteration as end:
         played: Trajectory = end.value
         return played
     raise RuntimeError("the team waited for something")
 
 
-def _taken(steps: Sequence[Step], single_steps: bool) -> Iterator[tuple[str, Action]]:
-    """Everybody's actions in order; of a commander's idle turns in a row the first alone."""
-    idle: dict[str, bool] = {}
-    for step in steps:
-        if not isinstance(step.decision, Decision):
-            continue
-        action = step.decision.action
-        waits = action in _IDLE
-        if not (waits and idle.get(step.actor)):
-            yield from ((step.actor, each) for each in _made_of(step, action, single_steps))
-        idle[step.actor] = waits
-
-
-def _made_of(step: Step, action: Action, single_steps: bool) -> list[Action]:
-    """An errand's single steps; one that failed has none, as it changed nothing."""
-    made = step.feedback.details.get("low_level")
-    if not single_steps or action.name in ("chat", "stop"):
+def _single_steps(action: Action, feedback: Feedback) -> list[Action]:
+    """The single steps of a skill; one that failed has none, as it changed nothing."""
+    texts = feedback.details.get("low_level")
+    if action.name in ("chat", "stop") or (texts is None and feedback.ok):
         return [action]
-    if made is None:
-        return [action] if step.feedback.ok else []
-    found = [match for text in made if (match := _ACTION.fullmatch(text))]
-    return [Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in found]
+    matches = [match for text in texts or () if (match := _ACTION.fullmatch(text))]
+    return [Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in matches]

@@ -1,9 +1,9 @@
 """Finished episodes as training data: a strategy asks, and answers with what was done.
 
-Each episode is replayed in its world while a strategy plays it against a model that is told every
+Each episode is replayed in its world while a strategy plays it against a model that dictates every
 answer. So the prompts are those that the strategy would have asked, byte for byte, and an answer
 holds what a replay can know: the action and, where the recipe asks for a state, the true one.
-Thoughts and plans are left out, as nobody had them.
+Thoughts and plans are left out unless the run recorded them and ``thoughts`` is set.
 
 Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,41 +22,39 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
+from wayword.agents.person import with_answerer
 from wayword.agents.strategies.strategy import Strategy, StrategySettings, instruction
 from wayword.core import registry
-from wayword.core.action import STOP, Rejection
+from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError, needing
-from wayword.core.model import Image
-from wayword.core.perceiver import Perceiver
-from wayword.core.trajectory import Step
-from wayword.core.world import Family
+from wayword.core.game import Game
+from wayword.core.model import Completion, Image, Message
+from wayword.core.recording import DictatedModel
+from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.runs.active import demonstrations
 from wayword.runs.codec import plain
-from wayword.runs.plan import cast_of
-from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
-from wayword.runs.replaying import Told, Unfit, dataset_of, retold
+from wayword.runs.plan import cast_of, dataset_of
+from wayword.runs.record import RecordedRun, RunFolder
+from wayword.runs.running import recorded_answers
 from wayword.settings import make
 
 Format = Literal["chat", "steps"]
 OnEpisode = Callable[[int, int], None]
-"""Told after every episode: how many are done, of how many."""
-
-
-@runtime_checkable
-class HasStrategy(Protocol):
-    """An agent's class that is none itself, and talks to models as its ``strategy`` does."""
-
-    strategy: ClassVar[type[Strategy]]
+"""Called after every episode: how many are done, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What to write. ``strategy`` is the agent that would have been asked, with ``settings`` of
-    its own; ``actors`` limits the lines to these. Failures are left out unless ``everything``.
-    ``thoughts`` are kept where a run has them, as those of models do.
+    """Options of an export.
+
+    ``strategy`` is the agent that would have been asked, with ``settings`` of its own; ``actors``
+    limits the lines to these. Failures are left out unless ``everything``. ``thoughts`` are kept
+    where a run has them, as those of models do.
     """
 
     strategy: str = "act"
@@ -69,19 +68,18 @@ class Export:
     def opened(self) -> tuple[type[Strategy], StrategySettings]:
         """The strategy's class and settings. Raises ``UsageError`` for an agent that is none."""
         cls = registry.load("agent", self.strategy)
-        strategy = cls.strategy if isinstance(cls, HasStrategy) else cls
-        if not issubclass(strategy, Strategy):
+        if not issubclass(cls, Strategy):
             raise UsageError(
-                f"--as {self.strategy}: is no strategy; take act, react or react_emmem, or an "
+                f"--as {self.strategy}: is not a strategy; use act, react or react_emmem, or an "
                 "agent of your own that derives from Strategy"
             )
-        settings: StrategySettings = make(strategy.Settings, self.settings, self.strategy)
-        return strategy, settings
+        settings: StrategySettings = make(cls.Settings, self.settings, self.strategy)
+        return cls, settings
 
 
 @dataclass(slots=True)
 class Card:
-    """What an export holds, and what it left out and why."""
+    """Contents of an export, and what it left out and why."""
 
     strategy: str
     form: str
@@ -99,49 +97,59 @@ class Card:
     wayword: str = field(default_factory=lambda: version("wayword"))
 
     def omit(self, cause: str, count: int = 1) -> None:
-        """Count what is left out, and why."""
+        """Count what is left out, by its cause."""
         if count:
             self.omitted[cause] = self.omitted.get(cause, 0) + count
 
+    @property
+    def left_out(self) -> str:
+        """Counts and causes of what is left out; empty for nothing."""
+        return ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
+
     def why_empty(self) -> str:
-        """What became of the episodes, for an export without a line."""
-        left = ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
-        return f"left out: {left}" if left else "the runs have no finished episode"
+        """The reason for an export without a line."""
+        if self.left_out:
+            kept = (
+                "; --all keeps episodes without success"
+                if "without success" in self.omitted
+                else ""
+            )
+            return f"left out: {self.left_out}{kept}"
+        return "the runs have no finished episode"
 
     @property
     def line(self) -> str:
-        """One line for a person."""
-        left = ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
-        told = f"{self.lines:,} lines of {self.episodes:,} episodes ({self.decisions:,} decisions)"
-        return f"{told} from {', '.join(self.splits)}; left out: {left or 'none'}"
+        """One-line summary for users."""
+        lines = f"{self.lines:,} lines of {self.episodes:,} episodes ({self.decisions:,} decisions)"
+        return f"{lines} from {', '.join(self.splits)}; left out: {self.left_out or 'none'}"
 
     @property
     def notices(self) -> list[str]:
-        """What a person should know before training on it."""
-        found = [
-            f"{split} is no training split: do not test on it afterwards"
+        """Lines that a person should read before training on it."""
+        lines = [
+            f"{split} is not a training split: do not test on it afterwards"
             for split in self.splits
             if "train" not in split.rpartition(":")[2]
         ]
         if self.untold:
-            found.append(
-                f"answers lack {', '.join(self.untold)}, which {self.strategy} asks for: nobody "
+            lines.append(
+                f"answers lack {', '.join(self.untold)}, which {self.strategy} asks for: no one "
                 "had them, and a model learns to leave them out (--as act asks for nothing more)"
             )
         if self.unlisted:
-            found.append(f"{self.unlisted} actions were legal, but not among those listed")
+            lines.append(f"{self.unlisted} actions were legal, but not among those listed")
         if self.longer_than_context:
-            found.append(
+            lines.append(
                 f"{self.longer_than_context} conversations are longer than the strategy's context: "
                 "it would have dropped their oldest steps (see the field whole)"
             )
-        return found
+        return lines
 
 
 def export(
     runs: Sequence[Path], out: Path, what: Export, on_episode: OnEpisode | None = None
 ) -> Card:
-    """Write the episodes of run folders as JSON lines, and a card beside them.
+    """Write the episodes of run folders as JSON lines, and a card next to them.
 
     The file appears whole or not at all; ``OUT.card.json`` says what it holds. The same run folders
     give the same bytes. Raises ``UsageError`` for an agent that is no strategy or data that are not
@@ -151,23 +159,23 @@ def export(
     opened = [RunFolder.read(path) for path in runs]
     untold = [name for name in cls(settings, Toolkit()).unknown if "." in name or not what.thoughts]
     card = Card(what.strategy, what.form, asdict(settings), untold=untold)
-    total = sum(len(run.scores()) for run in opened)
-    beside = out.with_name(f".{out.name}.new")
+    total = sum(len(run.index) for run in opened)
+    new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            for done, line in enumerate(_lines(opened, what, cls, settings, card), 1):
-                file.writelines(line)
+        with new.open("w", encoding="utf-8", newline="\n") as file:
+            for done, lines in enumerate(_lines(opened, what, cls, settings, card), 1):
+                file.writelines(lines)
                 if on_episode:
                     on_episode(done, total)
-        os.replace(beside, out)
+        os.replace(new, out)
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
         out.with_name(f"{out.name}.card.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"{out}: cannot be written ({error.strerror})") from error
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
     return card
 
 
@@ -179,90 +187,172 @@ def _lines(
     card: Card,
 ) -> Iterator[list[str]]:
     """The lines of one episode after the other; no lines for one that is left out."""
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     shared = Shared()
     for run in runs:
         dataset = dataset_of(run, what.data)
-        tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
+        tasks = of_ids(dataset.tasks, set(run.index.ids()))
+        identity = run.config["identity"]
         card.runs.append(run.path.name)
-        split = str(run.config["identity"]["dataset"])
+        split = str(identity["dataset"])
         card.splits += [] if split in card.splits else [split]
         for record in run.records():
-            about = {
-                "episode": record.episode_id,
-                "split": split,
-                "family": dataset.family.name,
-                "agent": cast_of(run.config["identity"]),
-                "run": run.path.name,
-                "success": succeeded(record.scores, dataset.family),
-            }
+            task, trajectory = tasks.get(record.episode_id), record.trajectory
+            success = record.scores.get(dataset.family.success, 0.0) > 0.5
             try:
-                told = _told(record, tasks, dataset, what, cls, settings, shared)
+                if not (what.everything or success):
+                    raise Unfit("without success")
+                if task is None:
+                    raise Unfit("not in the dataset")
+                tools = {"shared": shared, "max_steps": identity.get("max_steps") or 0}
+                work = _replay(task, trajectory, dataset, cls, settings, tools, what.thoughts)
+                players = [p for p in asyncio.run(work) if p.actor in (what.actors or [p.actor])]
+                if not players:
+                    raise Unfit("without a decision")
             except Unfit as reason:
                 card.omit(str(reason))
                 yield []
                 continue
-            working = [one for one in told if not _only_stopped(record, one.actor)]
-            card.omit("an actor that only stopped", len(told) - len(working))
-            texts = [text for one in working for text in _written(one, what, card)]
-            digests = [hashlib.sha256(json.dumps(text).encode()).digest() for text in texts]
-            new = [
-                json.dumps({**text, **about}, ensure_ascii=False) + "\n"
-                for text, digest in zip(texts, digests, strict=True)
-                if digest not in seen
-            ]
-            card.omit("twice", len(texts) - len(new))
-            seen.update(digests)
+            about = {
+                "episode": record.episode_id,
+                "split": split,
+                "family": dataset.family.name,
+                "agent": cast_of(identity),
+                "run": run.path.name,
+                "success": success,
+            }
+            new = []
+            for player in players:
+                # It left at once and others did it all: nothing that one should learn from.
+                if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {STOP}:
+                    card.omit("an actor that only stopped")
+                    continue
+                card.decisions += len(player.answers)
+                card.longer_than_context += not player.complete
+                card.unlisted += player.unlisted
+                for text in player.lines(what):
+                    digest = hashlib.sha256(json.dumps(text).encode()).digest()
+                    if digest in digests:
+                        card.omit("twice")
+                    else:
+                        new.append(json.dumps({**text, **about}, ensure_ascii=False) + "\n")
+                    digests.add(digest)
             card.lines += len(new)
             card.episodes += bool(new)
             card.characters += sum(map(len, new))
             yield new
 
 
-def _told(
-    record: EpisodeRecord,
-    tasks: Mapping[str, Task],
+# A recorded episode, played again by strategies whose answers are dictated.
+
+
+class Unfit(Exception):
+    """The reason, in a few words, why an episode cannot be exported."""
+
+
+class _Player:
+    """Strategy of an actor, the model that dictates its answers, and every prompt and answer.
+
+    ``complete`` is True if the strategy's last prompt held the full episode; else its context was
+    too short, and it dropped old steps. ``unlisted`` counts actions that were legal, but not among
+    those listed: a constrained model could not have chosen them.
+    """
+
+    def __init__(
+        self, actor: str, cls: type[Strategy], settings: StrategySettings, tools: Mapping[str, Any]
+    ) -> None:
+        self.actor, self._model = actor, DictatedModel()
+        self.prompts: list[list[Message]] = []
+        self.answers: list[str] = []
+        self.users: list[str] = []
+        self.complete, self.unlisted = True, 0
+        toolkit = Toolkit(models={"main": self._model}, note=self._note, **tools)
+        self.strategy = cls(settings, toolkit)
+
+    def _note(self, kind: str, **details: Any) -> None:
+        if kind == HISTORY_DROPPED:
+            self.complete = False
+
+    async def take(self, game: Game, action: Action, thought: str = "") -> Feedback:
+        """Take an action as the strategy would have. Raises ``Unfit``."""
+        observation, space = game.observation(self.actor), game.space(self.actor)
+        if action not in space:
+            raise Unfit("not legal when replayed")
+        text = self.strategy.answer(action, observation, space, thought)
+        self._model.calls = [ModelCall("main", "", Completion((text,), ("stop",)))]
+        try:
+            decided = await self.strategy.act(observation, space)
+        except UsageError as error:
+            raise Unfit(str(error)) from None
+        if not isinstance(decided, Decision) or decided.action != action:
+            raise Unfit("parses to another action")
+        if not self._model.calls:  # else the dataset gave the step away
+            prompt = self._model.prompts[-1]
+            if isinstance(prompt, str):
+                raise Unfit("asked without messages")
+            self.prompts.append(list(prompt))
+            self.answers.append(text)
+            listed = action in list(space.listed) or action.name in space.open_verbs
+            self.unlisted += not listed
+        _, feedback = game.carry_out(self.actor, decided)
+        self.strategy.on_feedback(decided, feedback)
+        if len(self.users) < len(self.answers):
+            # the task stands before the first observation
+            first = not self.users
+            self.users.append(self.prompts[-1][-1].content if first else self.strategy.turns[-1][0])
+        return feedback
+
+    def lines(self, what: Export) -> list[dict[str, Any]]:
+        """The whole conversation, nothing dropped, as one line; or each prompt as it was asked,
+        with its answer."""
+        about = {"actor": self.actor, "strategy": what.strategy, "steps": len(self.answers)}
+        answers = [{"role": "assistant", "content": answer} for answer in self.answers]
+        prompts = [[{"role": m.role, "content": m.content} for m in p] for p in self.prompts]
+        if what.form == "chat":
+            *chat, _ = prompts[0]
+            for text, answer in zip(self.users, answers, strict=True):
+                chat += [{"role": "user", "content": text}, answer]
+            return [{"messages": chat, **about, "whole": self.complete}]
+        return [
+            {"prompt": prompt, "completion": [answer], **about, "step": number}
+            for number, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), 1)
+        ]
+
+
+async def _replay(
+    task: Task,
+    trajectory: Trajectory,
     dataset: Dataset,
-    what: Export,
     cls: type[Strategy],
     settings: StrategySettings,
-    shared: Shared,
-) -> list[Told]:
-    if not (what.everything or succeeded(record.scores, dataset.family)):
-        raise Unfit("without success")
-    task = tasks.get(record.episode_id)
-    if task is None:
-        raise Unfit("not in the dataset")
-    made = retold(task, record.trajectory, dataset, cls, settings, shared, what.thoughts)
-    chosen = [told for told in asyncio.run(made) if told.actor in (what.actors or [told.actor])]
-    if not chosen:
-        raise Unfit("without a decision")
-    return chosen
+    tools: Mapping[str, Any],
+    thoughts: bool,
+) -> list[_Player]:
+    """Each actor's prompts and answers, those who were asked nothing left out.
 
-
-def _only_stopped(record: EpisodeRecord, actor: str) -> bool:
-    """Whether an actor left at once and others did it all: nothing that one should learn from."""
-    trajectory = record.trajectory
-    return len(trajectory.start) > 1 and set(trajectory.actions(actor)) == {STOP}
-
-
-def succeeded(scores: Mapping[str, float], family: Family) -> bool:
-    """Whether an episode was solved, by its family's metric of success."""
-    return scores.get(family.success, 0.0) > 0.5
-
-
-def _written(told: Told, what: Export, card: Card) -> list[dict[str, Any]]:
-    """The lines of one actor, before what is known of the episode is added."""
-    card.decisions += len(told.answers)
-    card.longer_than_context += not told.whole
-    card.unlisted += told.unlisted
-    about = {"actor": told.actor, "strategy": what.strategy, "steps": len(told.answers)}
-    if what.form == "chat":
-        return [{"messages": told.messages(), **about, "whole": told.whole}]
-    return [
-        {"prompt": prompt, "completion": completion, **about, "step": number}
-        for number, (prompt, completion) in enumerate(told.pairs(), 1)
-    ]
+    With ``thoughts`` an answer holds the recorded thought, if any. Answers that were rejected in
+    the run changed nothing, and are left out. Raises ``Unfit`` where the world does not answer as
+    it did then, or the strategy does not take the action.
+    """
+    world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
+    game = Game(world, task.episode)
+    players = {}
+    for actor in world.actors:
+        own = {
+            "perceiver": dataset.perceiver(),
+            "rng": random.Random(f"{task.episode.id}/{actor}"),
+            "demonstrations": demonstrations(dataset),
+        }
+        players[actor] = _Player(actor, cls, settings, {**tools, **own})
+    for player in players.values():
+        await player.strategy.begin(task.episode)
+    for step in trajectory.steps:
+        if isinstance(step.decision, Decision):
+            thought = step.decision.thought if thoughts else ""
+            feedback = await players[step.actor].take(game, step.decision.action, thought)
+            if feedback.status != step.feedback.status:
+                raise Unfit("answered otherwise when replayed")
+    return [player for player in players.values() if player.prompts]
 
 
 # Finished runs as a dataset in the Hugging Face layout: tables, and a card that describes them.
@@ -278,7 +368,7 @@ TABLES = ("chat", "completion", "steps", "trajectory")
 ABOUT = {
     "chat": "an episode of one actor as messages: what it would be asked, and the answers",
     "completion": "a decision: the whole prompt, and the answer",
-    "steps": "a step as it happened: action, thought, what came of it",
+    "steps": "a step as it happened: action, thought, result",
     "trajectory": "a step with the picture of what the actor faced before it",
 }
 PICTURED = {
@@ -310,7 +400,7 @@ def publish(
     and duckdb is not there.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RecordingError(f"{out}: holds something already; give a new folder")
+        raise RecordingError(f"{out}: is not empty; give a new folder")
     duckdb = None
     if parquet:
         with needing("Parquet is written by duckdb", "parquet"):
@@ -320,7 +410,7 @@ def publish(
     export(runs, paths["completion"], replace(what, form="steps"))
     opened = [RunFolder.read(path) for path in runs]
     _write(paths["steps"], _steps(opened, what))
-    _write(paths["trajectory"], _trajectory(opened, what, out / "images"))
+    _write(paths["trajectory"], _pictured(opened, what, out / "images"))
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
         path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)
@@ -341,24 +431,24 @@ def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
     """A table as Parquet in place of JSON lines; its pictures go in as Hugging Face's library has
     them (bytes and path), and the folder of ``images`` goes."""
-    source = f"read_json({_quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
+
+    def quoted(name: Path) -> str:
+        return "'" + str(name).replace("'", "''") + "'"
+
+    source = f"read_json({quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
     table = f"SELECT * FROM {source})"
     if images is not None:
         columns = ", ".join(f"{name}: '{kind}'" for name, (kind, _) in PICTURED.items())
         table = (
-            "SELECT told.* REPLACE ({'bytes': file.content, 'path': told.image} AS image) "
-            f"FROM {source}, columns={{{columns}}}) told "
-            f"JOIN read_blob({_quoted(images / '*')}) file "
-            "ON parse_filename(file.filename) = parse_filename(told.image) ORDER BY told.image"
+            "SELECT step.* REPLACE ({'bytes': file.content, 'path': step.image} AS image) "
+            f"FROM {source}, columns={{{columns}}}) step "
+            f"JOIN read_blob({quoted(images / '*')}) file "
+            "ON parse_filename(file.filename) = parse_filename(step.image) ORDER BY step.image"
         )
-    duckdb.sql(f"COPY ({table}) TO {_quoted(path.with_suffix('.parquet'))} (FORMAT parquet)")
+    duckdb.sql(f"COPY ({table}) TO {quoted(path.with_suffix('.parquet'))} (FORMAT parquet)")
     path.unlink()
     if images is not None:
         shutil.rmtree(images)
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str) -> str:
@@ -378,7 +468,6 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
     if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
         features = ["dataset_info:\n- config_name: trajectory\n  features:"]
         features += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
-    left = ", ".join(f"{count} {cause}" for cause, count in sorted(card.omitted.items()))
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
@@ -389,7 +478,8 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         "| Table | Rows | A row is |\n| --- | ---: | --- |",
         *(f"| `{name}` | {rows[name]:,} | {ABOUT[name]} |" for name in TABLES if rows[name]),
         "",
-        f"Episodes: {card.episodes:,}, decisions: {card.decisions:,}. Left out: {left or 'none'}.",
+        f"Episodes: {card.episodes:,}, decisions: {card.decisions:,}. "
+        f"Left out: {card.left_out or 'none'}.",
         f"Prompts and answers are those of the strategy `{card.strategy}`.\n",
         "| Run | Agent | Split | Data |\n| --- | --- | --- | --- |",
         *played,
@@ -402,27 +492,36 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
 
 def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:
     for run in runs:
-        for step, about in _turns(run, what):
+        for step, about in _chosen_steps(run, what):
             yield {**about, **_row(step)}
 
 
-def _trajectory(
-    runs: Sequence[RecordedRun], what: Export, images: Path
-) -> Iterator[dict[str, Any]]:
-    """Steps with a picture, each written into the folder ``images`` first."""
+def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterator[dict[str, Any]]:
+    """Steps with the picture of what the actor had before it: its own camera's, else one from
+    where it stood. Each picture is written into the folder ``images`` first."""
     count = 0
     for run in runs:
         dataset = dataset_of(run, what.data)
         camera = dataset.perceiver()
         if camera is not None and "picture" not in camera.capabilities:
             camera = None
-        tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
-        for step, about in _turns(run, what):
-            task = tasks.get(about["episode"])
-            if task is None:
+        tasks = of_ids(dataset.tasks, set(run.index.ids()))
+        for step, about in _chosen_steps(run, what):
+            if (task := tasks.get(about["episode"])) is None:
                 continue
-            picture = _picture(step, task.episode.scene, dataset.family.place, camera)
-            if picture is None:
+            observation = step.observation
+            if not isinstance(observation, Mapping):
+                continue  # never: records hold mappings
+            content, place = observation.get("image"), observation.get(dataset.family.place)
+            if isinstance(content, bytes) and content:
+                png = content.startswith(b"\x89PNG")
+                picture = Image(content, "image/png" if png else "image/jpeg")
+            elif camera is not None and place is not None:
+                heading = float(observation.get("heading", 0.0))
+                elevation = float(observation.get("elevation", 0.0))
+                scene = task.episode.scene
+                picture = camera.picture(scene, str(place), heading, WIDTH, elevation)
+            else:
                 continue
             count += 1
             images.mkdir(exist_ok=True)
@@ -430,28 +529,15 @@ def _trajectory(
             (images / name).write_bytes(picture.data)
             row = {
                 **about,
-                "instruction": instruction(task.episode.as_told(step.actor), step.actor),
+                "instruction": instruction(task.episode.for_actor(step.actor), step.actor),
                 **_row(step),
                 "image": f"images/{name}",
             }
             yield {key: row[key] for key in PICTURED}
 
 
-def _picture(step: Step, scene: str, place: str, camera: Perceiver | None) -> Image | None:
-    """What the actor had before it: its own camera's picture, else one from where it stood."""
-    seen = step.observation
-    own = seen.get("image") if isinstance(seen, Mapping) else getattr(seen, "image", None)
-    if isinstance(own, bytes) and own:
-        return Image(own, "image/png" if own.startswith(b"\x89PNG") else "image/jpeg")
-    told = plain(seen)
-    if camera is None or place not in told:
-        return None
-    heading, elevation = float(told.get("heading", 0.0)), float(told.get("elevation", 0.0))
-    return camera.picture(scene, str(told[place]), heading, WIDTH, elevation)
-
-
-def _turns(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
-    """The steps of the episodes to be told, and where each belongs."""
+def _chosen_steps(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
+    """The steps of the episodes and actors to export, each with its episode and number."""
     success = str(run.config.get("success", "sr"))
     for record in run.records():
         solved = record.scores.get(success, 0.0) > 0.5
@@ -465,12 +551,12 @@ def _turns(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[str, Any
 
 def _row(step: Step) -> dict[str, Any]:
     decision = step.decision
-    refused = isinstance(decision, Rejection)
+    rejected = isinstance(decision, Rejection)
     return {
         "actor": step.actor,
         "action": "" if isinstance(decision, Rejection) else str(decision.action),
         "thought": decision.thought,
-        "rejected": refused,
+        "rejected": rejected,
         "rejection": decision.reason if isinstance(decision, Rejection) else "",
         "status": step.feedback.status,
         "observation": json.dumps(plain(step.observation), ensure_ascii=False),

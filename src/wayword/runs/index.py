@@ -1,15 +1,15 @@
-"""An index of a run's records, in SQLite: ids, scores, and the place of each record in its file.
+"""An index of a run's records: ids, scores, and the place of each record in its file.
 
 Tables, lists and resumed runs read it instead of the trajectories. It is derived: made from the
 records when there is none or it does not fit them, extended when they grew, and deleted without
 loss. It lies in the user's cache folder, never next to the run, whose folder may be on a network.
 
-In use it is in memory. On disk it is an image of the database and a checksum of that, read whole
-and replaced whole, so that neither a damaged file nor two processes at once can change a figure.
-It fits the records where the last one that it lists stands in the file, with the same checksum, and
-where the file, if it did not grow, was not modified either.
+On disk it is one file that begins with a checksum, read whole and replaced whole, so that neither a
+damaged file nor two processes at once can change a figure. It fits the records where the last one
+that it lists stands in the file, with the same checksum, and where the file, if it did not grow,
+was not modified either.
 
-The text index, for searches, is a database of its own that is made at the first search.
+The text index, for searches, is an SQLite database that is made at the first search.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import hashlib
 import json
 import math
 import sqlite3
+import sys
 import threading
-import weakref
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +34,24 @@ from numpy.typing import NDArray
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.files import cache_folder, keep
+from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
-from wayword.runs.codec import Member, corrupt, parsed, read_member, read_members, restore
+from wayword.runs.codec import (
+    FOOT_SIZE,
+    Member,
+    corrupt,
+    parsed,
+    read_member,
+    read_members,
+    restore,
+)
 
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
-_FORM = 2
-"""Raised whenever the tables, or what is put into them, change."""
-_TABLES = """
-CREATE TABLE episodes (number INTEGER PRIMARY KEY, id BLOB UNIQUE, at, size, foot BLOB, ended BLOB);
-CREATE TABLE failures (number INTEGER PRIMARY KEY, id BLOB, at, size, foot BLOB, reason BLOB);
-CREATE INDEX failed ON failures (id);
-CREATE TABLE metrics (number INTEGER PRIMARY KEY, key BLOB UNIQUE);
-CREATE TABLE modified (at);
-INSERT INTO modified VALUES (0);
-"""
-_METRICS = 1900
-"""Metrics of a run at most: SQLite has 2,000 columns."""
-_TOGETHER = 4096
-"""Rows that are Python objects at a time."""
+_FORM = 5  # raised whenever the file, or what is put into it, changes
+
+
+_RecordForm = tuple[str, tuple[tuple[str, bool], ...]]
+"""What most records share: how the episode ended, and its metrics, each True if a whole number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,71 +68,79 @@ class Entry:
 
 
 class Index:
-    """What a run's records hold, for runs of any size. Several threads may ask at once."""
+    """Index of a run's records. Safe to query from several threads.
+
+    Scores are stored by metric: of 100,000 episodes, a mapping each takes seconds to make."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = {name: folder / f"{name}.jsonl.gz" for name in ("episodes", "failures")}
+        self._files = {name: folder / name for name in (EPISODES, FAILURES)}
         digest = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()
-        self._cached = cache_folder() / "index" / f"{digest[:24]}-{_FORM}.sqlite"
+        self._cached = cache_folder() / "index" / f"{digest[:24]}-{_FORM}"
         self._lock = threading.RLock()
-        self._db = sqlite3.connect(":memory:", check_same_thread=False)
-        weakref.finalize(self, self._db.close)
-        self._db.create_function("holds", 2, _holds, deterministic=True)
-        self._load()
-
-    # The image in the cache folder.
-
-    def _load(self) -> None:
-        with suppress(OSError, sqlite3.Error):
-            raw = self._cached.read_bytes()
-            image = memoryview(raw)[:-4]
-            if len(raw) > 4 and zlib.crc32(image) == int.from_bytes(raw[-4:], "little"):
-                self._db.deserialize(image)
-                self._saved = self._written()
-                self._read_metrics()
-                return
         self._clear()
+        try:
+            self._load(self._cached.read_bytes())
+        except (OSError, ValueError, KeyError, TypeError):
+            self._clear()  # there is none, or it is damaged, or of another form
 
     def _clear(self) -> None:
         """Begin again with nothing."""
-        self._db.deserialize(_empty())
-        self._saved = 0
-        self._read_metrics()
+        self._ids: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._columns: dict[str, array[float]] = {}
+        """Scores of every episode by metric; NaN where it has none."""
+        self._forms: dict[_RecordForm, int] = {}
+        self._form, self._at, self._size = array("i"), array("q"), array("q")
+        """Number of the form of each record, its first byte, and its bytes."""
+        self._failures: list[tuple[str, str, int]] = []
+        """Id, reason and first byte of each failure."""
+        self._ends = dict.fromkeys(self._files, 0)  # the byte behind the last record
+        self._feet = dict.fromkeys(self._files, b"")  # the last bytes of the last record
+        self._modified = self._saved = 0
 
-    def _read_metrics(self) -> None:
-        """The metrics by key: the number of the column."""
-        rows = self._db.execute("SELECT number, key FROM metrics ORDER BY number")
-        self._metrics = {_text(key): int(number) for number, key in rows}
-        self._inserts: dict[tuple[str, ...], str] = {}
-
-    def _written(self) -> int:
-        found = self._db.execute(
-            "SELECT (SELECT count(*) FROM episodes) + (SELECT count(*) FROM failures)"
-        )
-        return int(found.fetchone()[0])
+    def _load(self, content: bytes) -> None:
+        """Take over the file in the cache folder. Raises ``ValueError`` where it is damaged."""
+        if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
+            raise ValueError("damaged")
+        start = content.index(b"\n") + 1
+        head = json.loads(content[4:start])
+        self._ids, self._ends = head["ids"], head["ends"]
+        self._numbers = {name: number for number, name in enumerate(self._ids, 1)}
+        self._forms = {(end, tuple(map(tuple, m))): n for n, (end, m) in enumerate(head["forms"])}
+        self._columns = {key: array("d") for key in head["keys"]}
+        for held in self._arrays():
+            end = start + len(self._ids) * held.itemsize
+            held.frombytes(content[start:end])
+            start = end
+        self._failures = [(name, why, at) for name, why, at in head["failures"]]
+        self._feet = {name: bytes.fromhex(foot) for name, foot in head["feet"].items()}
+        self._modified, self._saved = head["modified"], self._count()
 
     def save(self) -> None:
-        """Write the image, if there is more in it than on disk."""
+        """Write the file in the cache folder, if there is more to it than on disk."""
         with self._lock:
-            if (written := self._written()) != self._saved:
-                self._note_time()
-                image = self._db.serialize()
-                self._saved = written
-                foot = zlib.crc32(image).to_bytes(4, "little")
-                keep(self._cached, lambda file: (file.write(image), file.write(foot)))
+            if self._count() == self._saved:
+                return
+            self._saved, self._modified = self._count(), self._mtime()
+            head = {
+                "ids": self._ids,
+                "keys": [*self._columns],
+                "forms": [*self._forms],
+                "failures": self._failures,
+                "ends": self._ends,
+                "feet": {name: foot.hex() for name, foot in self._feet.items()},
+                "modified": self._modified,
+            }
+            arrays = (held.tobytes() for held in self._arrays())
+            content = b"".join([json.dumps(head).encode(), b"\n", *arrays])
+            check = zlib.crc32(content).to_bytes(4, "little")
+            keep(self._cached, lambda file: file.write(check + content))
 
-    def _note_time(self) -> None:
-        """Store when the file of episodes was modified, if the index lists all of it."""
-        with self._db:
-            self._db.execute("UPDATE modified SET at = ?", (self._modified(),))
+    def _arrays(self) -> list[array[Any]]:
+        return [self._form, self._at, self._size, *self._columns.values()]
 
-    def _modified(self) -> int:
-        """When the file of episodes was modified (nanoseconds); 0 where it is longer than what is
-        listed, or does not exist."""
-        with suppress(OSError):
-            status = self._files["episodes"].stat()
-            return status.st_mtime_ns if status.st_size == self._last("episodes")[1] else 0
-        return 0
+    def _count(self) -> int:
+        return len(self._ids) + len(self._failures)
 
     # Growing with the records.
 
@@ -142,209 +150,158 @@ class Index:
         Raises ``RecordingError`` for a record that is damaged, or holds an episode a second time.
         """
         with self._lock:
-            try:
-                ((noted,),) = self._db.execute("SELECT at FROM modified")
-                same = not noted or self._modified() in (0, noted)
-                if not (same and all(self._fits(name) for name in self._files)):
-                    self._clear()
-            except sqlite3.Error:  # an image of another form
+            unchanged = not self._modified or self._mtime() in (0, self._modified)
+            listed = {name: self._foot(name, end) for name, end in self._ends.items()}
+            if not unchanged or listed != self._feet:  # the last records are not where they were
                 self._clear()
-            before = self._written()
-            try:
-                with self._db:
-                    self._db.execute("BEGIN")
-                    for found in self._new("episodes"):
-                        self._insert(entry_of(self._files["episodes"], found), found.foot)
-                    for found in self._new("failures"):
-                        path = self._files["failures"]
-                        told = parsed(path, found.number, found.line)
-                        if not isinstance(told.get("episode"), str):
-                            raise corrupt(path, found.number, "has no field 'episode'")
-                        row = (_raw(told["episode"]), found.at, found.size, found.foot)
-                        self._db.execute(
-                            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-                            (found.number, *row, _raw(str(told.get("reason", "")))),
-                        )
-            except BaseException:
-                self._read_metrics()  # those that were added are gone with the rest
-                raise
-            if (self._written() - before) * 8 > self._saved:
+            before = self._count()
+            for member in read_members(self._files[EPISODES], self._ends[EPISODES], len(self)):
+                self._insert(entry_of(self._files[EPISODES], member), member.foot)
+            path = self._files[FAILURES]
+            for member in read_members(path, self._ends[FAILURES], len(self._failures)):
+                failure = parsed(path, member.number, member.line)
+                if not isinstance(failure.get("episode"), str):
+                    raise corrupt(path, member.number, "has no field 'episode'")
+                reason = str(failure.get("reason", ""))
+                self._failures.append((failure["episode"], reason, member.at))
+                self._ends[FAILURES] = member.at + member.size
+                self._feet[FAILURES] = member.foot
+            if (self._count() - before) * 8 > self._saved:
                 self.save()
-            elif self._written() > before:
-                self._note_time()
+            elif self._count() > before:
+                self._modified = self._mtime()
         return self
 
-    def _last(self, name: str) -> tuple[int, int, bytes]:
-        """Of the last record listed: its number, the byte behind it, its last bytes."""
-        rows = self._db.execute(
-            f"SELECT number, at + size, foot FROM {name} ORDER BY number DESC LIMIT 1"
-        )
-        return rows.fetchone() or (0, 0, b"")
+    def _mtime(self) -> int:
+        """When the file of episodes was modified (nanoseconds); 0 where it is longer than what is
+        listed, or does not exist."""
+        with suppress(OSError):
+            status = self._files[EPISODES].stat()
+            return status.st_mtime_ns if status.st_size == self._ends[EPISODES] else 0
+        return 0
 
-    def _fits(self, name: str) -> bool:
-        """True if the file has the last record listed where it is listed."""
-        _, end, foot = self._last(name)
-        if not end:
-            return True
-        try:
-            with self._files[name].open("rb") as file:
-                file.seek(end - len(foot))
-                return file.read(len(foot)) == foot
-        except OSError:
-            return False
-
-    def _new(self, name: str) -> Iterator[Member]:
-        number, end, _ = self._last(name)
-        return read_members(self._files[name], end, number)
+    def _foot(self, name: str, end: int) -> bytes:
+        """The last bytes that the file has before a record's end; empty where it has none."""
+        with suppress(OSError), self._files[name].open("rb") as file:
+            if end:
+                file.seek(end - FOOT_SIZE)
+                return file.read(FOOT_SIZE)
+        return b""
 
     def end(self, name: str) -> int:
-        """The byte behind the last record of ``episodes`` or ``failures``."""
+        """The byte behind the last record listed of one of the files."""
         with self._lock:
-            return self._last(name)[1]
+            return self._ends[name]
 
     def add(self, entry: Entry, foot: bytes) -> None:
         """List an episode whose record was appended just now."""
         with self._lock:
-            with self._db:
-                self._db.execute("BEGIN")
-                self._insert(entry, foot)
-                self._db.execute("UPDATE modified SET at = 0")
+            self._insert(entry, foot)
+            self._modified = 0
             if entry.number > 1000 and (entry.number - self._saved) * 4 > self._saved:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:
-        keys = tuple(entry.scores)
-        if keys not in self._inserts:
-            for key in keys:
-                if key not in self._metrics:
-                    self._add_metric(key)
-            names = ["number", "id", "at", "size", "foot", "ended"]
-            names += [f"m{self._metrics[key]}" for key in keys]
-            places = ",".join("?" * len(names))
-            self._inserts[keys] = f"INSERT INTO episodes ({','.join(names)}) VALUES ({places})"
-        row = (entry.number, _raw(entry.episode_id), entry.at, entry.size, foot, _raw(entry.ended))
-        try:
-            self._db.execute(self._inserts[keys], (*row, *map(_stored, entry.scores.values())))
-        except sqlite3.IntegrityError:
+        if entry.episode_id in self._numbers:
             problem = f"holds episode {entry.episode_id!r} a second time"
-            raise corrupt(self._files["episodes"], entry.number, problem) from None
-
-    def _add_metric(self, key: str) -> None:
-        """Make a column for a metric that no episode had before."""
-        number = len(self._metrics)
-        if number == _METRICS:
-            problem = f"a run has at most {_METRICS:,} metrics; score fewer in an episode"
-            raise RecordingError(f"{self._files['episodes']}: {problem}")
-        self._db.execute(f"ALTER TABLE episodes ADD COLUMN m{number}")
-        self._db.execute("INSERT INTO metrics VALUES (?, ?)", (number, _raw(key)))
-        self._metrics[key] = number
+            raise corrupt(self._files[EPISODES], entry.number, problem)
+        for key, score in entry.scores.items():
+            if abs(score) > sys.float_info.max:  # integers of a damaged file have any length
+                entry.scores[key] = math.inf if score > 0 else -math.inf
+            if key not in self._columns:
+                self._columns[key] = array("d", [math.nan]) * len(self._ids)
+        for key, column in self._columns.items():
+            column.append(entry.scores.get(key, math.nan))
+        metrics = tuple((key, isinstance(score, int)) for key, score in entry.scores.items())
+        form = self._forms.setdefault((entry.ended, metrics), len(self._forms))
+        for held, value in zip((self._form, self._at, self._size),
+                               (form, entry.at, entry.size), strict=True):  # fmt: skip
+            held.append(value)
+        self._ids.append(entry.episode_id)
+        self._numbers[entry.episode_id] = len(self._ids)
+        self._ends[EPISODES], self._feet[EPISODES] = entry.at + entry.size, foot
 
     # Questions.
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._db.execute(query, values).fetchall()
-
     def __len__(self) -> int:
-        return int(self._all("SELECT count(*) FROM episodes")[0][0])
+        return len(self._ids)
 
     def __contains__(self, episode: object) -> bool:
-        query = "SELECT 1 FROM episodes WHERE id = ?"
-        return isinstance(episode, str) and bool(self._all(query, (_raw(episode),)))
+        return episode in self._numbers
 
     @property
     def keys(self) -> list[str]:
         """Every metric that some episode has."""
-        return list(self._metrics)
+        with self._lock:
+            return list(self._columns)
 
     def ids(self) -> list[str]:
         """Every finished episode, in the order they ended."""
-        return [_text(raw) for (raw,) in self._all("SELECT id FROM episodes ORDER BY number")]
+        with self._lock:
+            return list(self._ids)
 
     def endings(self) -> list[str]:
-        """How episodes ended, each word once."""
-        query = "SELECT ended FROM episodes GROUP BY ended ORDER BY min(number)"
-        return [_text(raw) for (raw,) in self._all(query)]
+        """Distinct endings of episodes."""
+        with self._lock:
+            return list(dict.fromkeys(ended for ended, _ in self._forms))
 
     def failed(self) -> dict[str, str]:
         """Id and reason of the latest failure of each episode that was not finished since."""
-        query = (
-            "SELECT id, reason FROM failures WHERE id NOT IN (SELECT id FROM episodes) "
-            "AND number IN (SELECT max(number) FROM failures GROUP BY id) ORDER BY number"
-        )
-        return {_text(name): _text(reason) for name, reason in self._all(query)}
+        with self._lock:
+            latest: dict[str, str] = {}
+            for name, reason, _ in self._failures:
+                latest.pop(name, None)  # in the order of the latest failures
+                latest[name] = reason
+            return {name: why for name, why in latest.items() if name not in self._numbers}
 
-    def failure(self, episode: str) -> tuple[int, int, int] | None:
-        """Number, first byte and size of the latest failure of an episode."""
-        query = "SELECT number, at, size FROM failures WHERE id = ? ORDER BY number DESC LIMIT 1"
-        return next(iter(self._all(query, (_raw(episode),))), None)
+    def failure(self, episode: str) -> tuple[int, int] | None:
+        """Number and first byte of the latest failure of an episode."""
+        with self._lock:
+            places = (
+                (n, at) for n, (name, _, at) in enumerate(self._failures, 1) if name == episode
+            )
+            return max(places, default=None)
 
-    def entries(self, numbers: Sequence[int] | None = None) -> Iterator[Entry]:
+    def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
         """Finished episodes, in the order they ended; or those of these numbers, in their order."""
-        columns = [f"m{number}" for number in self._metrics.values()]
-        query = f"SELECT {','.join(['id, ended, at, size, number', *columns])} FROM episodes"
-        wanted = range(1, len(self) + 1) if numbers is None else numbers
-        for first in range(0, len(wanted), _TOGETHER):
-            part = wanted[first : first + _TOGETHER]
-            if isinstance(part, range):
-                rows = self._all(f"{query} WHERE number BETWEEN ? AND ?", (part[0], part[-1]))
-            else:
-                rows = [row for n in part for row in self._all(f"{query} WHERE number = ?", (n,))]
-            for name, ended, at, size, number, *scores in rows:
-                there = {
-                    key: float(score) if score == "nan" else score
-                    for key, score in zip(self._metrics, scores, strict=True)
-                    if score is not None
-                }
-                yield Entry(_text(name), there, _text(ended), at, size, number)
+        with self._lock:
+            forms = list(self._forms)
+            chosen = range(1, len(self) + 1) if numbers is None else numbers
+            return iter([self._entry(number, forms) for number in chosen])
+
+    def _entry(self, number: int, forms: Sequence[_RecordForm]) -> Entry:
+        at = number - 1
+        ended, metrics = forms[self._form[at]]
+        scores = {key: self._columns[key][at] for key, _ in metrics}
+        scores |= {key: int(scores[key]) for key, whole in metrics if whole}
+        return Entry(self._ids[at], scores, ended, self._at[at], self._size[at], number)
 
     def entry(self, episode: str) -> Entry | None:
-        """One finished episode."""
-        rows = self._all("SELECT number FROM episodes WHERE id = ?", (_raw(episode),))
-        return next(self.entries([number for (number,) in rows]), None)
+        """A finished episode; None where there is none."""
+        with self._lock:
+            number = self._numbers.get(episode)
+            return None if number is None else self._entry(number, list(self._forms))
 
-    def column(self, key: str) -> NDArray[np.float64]:
+    def column(self, key: str) -> Floats:
         """A metric over the episodes in the order they ended, (N,); NaN where one lacks it."""
-        if key not in self._metrics:
-            return np.full(len(self), math.nan)
-        query = f"SELECT m{self._metrics[key]} FROM episodes ORDER BY number"
-        return np.array([score for (score,) in self._all(query)], dtype=float)
+        with self._lock:
+            return (
+                np.array(self._columns[key]) if key in self._columns else np.full(len(self), np.nan)
+            )
+
+    def not_a_number(self, key: str) -> NDArray[np.bool_]:
+        """True for the episodes whose score is NaN, rather than missing, (N,)."""
+        with self._lock:
+            present = np.array([key in dict(metrics) for _, metrics in self._forms], bool)
+            missing: NDArray[np.bool_] = np.isnan(self.column(key)) & present[np.array(self._form)]
+            return missing
 
     def scores(self) -> Scores:
         """All metrics in the order of the ids, so that no figure depends on who ended first."""
-        columns = [f"m{number}" for number in self._metrics.values()]
-        ids, values = list[str](), np.empty((len(columns), len(self)))
-        query = f"SELECT {','.join(['id', *columns])} FROM episodes ORDER BY id"
         with self._lock:
-            found = self._db.execute(query)
-            while rows := found.fetchmany(_TOGETHER):
-                part = slice(len(ids), len(ids) + len(rows))
-                ids += [_text(row[0]) for row in rows]
-                values[:, part] = np.array([row[1:] for row in rows], dtype=float).T
-            holed = np.isnan(values)
-            likely = ((values == np.floor(values)) | holed).all(axis=1)
-            real = self._columns_with(
-                columns, np.asarray(likely), "typeof({0}) IN ('real', 'text')"
-            )
-            nans = None
-            if self._columns_with(columns, np.asarray(holed.any(axis=1)), "{0} IS 'nan'"):
-                places = ",".join(f"{column} IS 'nan'" for column in columns)
-                rows = self._all(f"SELECT {places} FROM episodes ORDER BY id")
-                nans = np.array(rows, dtype=bool)
-        fractions = real | {c for c, may in zip(columns, likely, strict=True) if not may}
-        whole = frozenset(k for k, n in self._metrics.items() if f"m{n}" not in fractions)
-        return Scores(ids, tuple(self._metrics), values, whole, nans)
-
-    def _columns_with(
-        self, columns: Sequence[str], among: NDArray[np.bool_], condition: str
-    ) -> set[str]:
-        """Those of some columns for which a condition holds for any episode."""
-        asked = [column for column, may in zip(columns, among, strict=True) if may]
-        if not asked:
-            return set()
-        sums = ",".join(f"total({condition.format(column)})" for column in asked)
-        (counts,) = self._all(f"SELECT {sums} FROM episodes")
-        return {column for column, count in zip(asked, counts, strict=True) if count}
+            order = sorted(range(len(self)), key=self._ids.__getitem__)
+            columns = {key: self.column(key)[order] for key in self._columns}
+            return Scores([self._ids[at] for at in order], columns)
 
     def find(
         self,
@@ -358,30 +315,26 @@ class Index:
         """The numbers of the episodes whose ids hold all the words, that ended so, and whose
         metrics are in these ranges (key, least, most, whether the most is in it), sorted by ``id``
         or a metric. ``among``: of these episodes alone."""
-        clauses, values = ["1"], list[Any]()
-        for word in words:
-            clauses.append("holds(id, ?)")
-            values.append(_raw(word))
-        if ended:
-            clauses.append("ended = ?")
-            values.append(_raw(ended))
-        for key, low, high, last in ranges:
-            column = self._order(key) or "NULL"
-            clauses.append(f"{column} >= ? AND {column} {'<=' if last else '<'} ?")
-            values += [low, high]
-        if among is not None:
-            clauses.append("id IN (SELECT CAST(value AS BLOB) FROM json_each(?))")
-            values.append(json.dumps([*among]))
-        order = self._order(sort)
-        by = f"{order} IS NULL, {order} {'DESC' if down else ''}," if order else ""
-        query = f"SELECT number FROM episodes WHERE {' AND '.join(clauses)} ORDER BY {by} number"
-        return [number for (number,) in self._all(query, values)]
-
-    def _order(self, sort: str) -> str:
-        """The column of a metric, or of the ids; empty where there is none."""
-        if sort == "id":
-            return "id"
-        return f"m{self._metrics[sort]}" if sort in self._metrics else ""
+        with self._lock:
+            matches = np.ones(len(self), bool)
+            if ended:
+                matches &= np.array([end == ended for end, _ in self._forms])[np.array(self._form)]
+            for key, low, high, last in ranges:
+                column = self.column(key)
+                matches &= (column >= low) & ((column < high) | (last & (column == high)))
+            if among is not None:
+                allowed = set(among)
+                matches &= np.array([name in allowed for name in self._ids], bool)
+            for word in words:
+                matches &= np.array([word in name.lower() for name in self._ids], bool)
+            numbers: list[int] = (np.flatnonzero(matches) + 1).tolist()
+            if sort == "id":
+                numbers.sort(key=lambda number: self._ids[number - 1], reverse=down)
+            elif sort:
+                values = self.column(sort)[matches]
+                order = np.lexsort((-values if down else values, np.isnan(values)))
+                numbers = [numbers[at] for at in order]
+            return numbers
 
     # Texts.
 
@@ -389,24 +342,23 @@ class Index:
         """The episodes in which all the words stand: in thoughts, prompts, answers or the
         instruction, as far as ``instruction`` knows it. The first search of a run reads all of its
         records. Raises ``RecordingError``."""
-        wanted = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
-        if not wanted.replace('"', ""):
+        query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
+        if not query.replace('"', ""):
             return []
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
-            return self._searched(path, wanted, instruction)
+            return self._search(path, query, instruction)
         except sqlite3.Error:  # damaged, or of another form: made again
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         try:
-            return self._searched(path, wanted, instruction)
+            return self._search(path, query, instruction)
         except (sqlite3.Error, OSError) as error:
-            raise RecordingError(
-                f"{path}: {error}; set $WAYWORD_CACHE to a folder to write"
-            ) from None
+            problem = f"{path}: {error}; set $WAYWORD_CACHE to a folder to write"
+            raise RecordingError(problem) from None
 
-    def _searched(
-        self, path: Path, wanted: str, instruction: Callable[[str], str] | None
+    def _search(
+        self, path: Path, query: str, instruction: Callable[[str], str] | None
     ) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=60)) as db:
@@ -418,30 +370,25 @@ class Index:
             with db:
                 db.execute("BEGIN IMMEDIATE")
                 number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-                if number and not self._all(
-                    "SELECT 1 FROM episodes WHERE number = ? AND foot = ?", (number, foot)
-                ):
+                entries = list(self.entries())
+                if number and (number > len(entries) or self._foot_of(entries[number - 1]) != foot):
                     raise sqlite3.DatabaseError("of other records")
-                for entry in self.entries(range((number or 0) + 1, len(self) + 1)):
-                    self._read_texts(db, entry, instruction)
-            rows = db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (wanted,)).fetchall()
-        return [entry.episode_id for entry in self.entries(sorted(row[0] for row in rows))]
+                for entry in entries[number or 0 :]:
+                    record = read_member(self._files[EPISODES], entry.number, entry.at)
+                    text = instruction(entry.episode_id) if instruction else ""
+                    columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
+                    db.execute(
+                        "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
+                        "VALUES (?, ?, ?, ?, ?)",
+                        (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
+                    )
+                    read = entry.number, self._foot_of(entry)
+                    db.execute("INSERT INTO read VALUES (?, ?)", read)
+            rows = db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (query,)).fetchall()
+        return [entries[number - 1].episode_id for (number,) in sorted(rows)]
 
-    def _read_texts(
-        self, db: sqlite3.Connection, entry: Entry, instruction: Callable[[str], str] | None
-    ) -> None:
-        path = self._files["episodes"]
-        line = read_member(path, entry.number, entry.at, entry.size)
-        told = parsed(path, entry.number, line)["trajectory"]
-        given = instruction(entry.episode_id) if instruction else ""
-        columns = (given, *map(_lines_once, texts_of(told)))
-        db.execute(
-            "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
-            "VALUES (?, ?, ?, ?, ?)",
-            (entry.number, *(text.encode(errors="replace").decode() for text in columns)),
-        )
-        foot = self._all("SELECT foot FROM episodes WHERE number = ?", (entry.number,))[0][0]
-        db.execute("INSERT INTO read VALUES (?, ?)", (entry.number, foot))
+    def _foot_of(self, entry: Entry) -> bytes:
+        return self._foot(EPISODES, entry.at + entry.size)
 
 
 def texts_of(written: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
@@ -464,70 +411,27 @@ def _lines_once(texts: Iterable[str]) -> str:
     return "\n".join(dict.fromkeys(line for text in texts for line in text.splitlines()))
 
 
-# Values.
-
-
-@cache
-def _empty() -> bytes:
-    """The image of an index of nothing."""
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(_TABLES)
-        return db.serialize()
-
-
-def _raw(text: str) -> bytes:
-    """Text as SQLite holds it: also half a surrogate pair, and in the order of code points."""
-    return text.encode(errors="surrogatepass")
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="surrogatepass")
-
-
-def _holds(name: bytes, word: bytes) -> bool:
-    return _text(word) in _text(name).lower()
-
-
-def _stored(value: float) -> float | str:
-    """A score as SQLite holds it: it has no NaN, and no whole numbers of any length."""
-    if type(value) is int and abs(value) < 2**63:
-        return value
-    try:
-        found = float(value)
-    except OverflowError:  # whole numbers of a damaged file have any length
-        return math.inf if value > 0 else -math.inf
-    return found if found == found else "nan"
-
-
 # Records.
 
-_KINDS = {"episode": str, "scores": dict, "trajectory": dict}
 
-
-def entry_of(path: Path, found: Member) -> Entry:
+def entry_of(path: Path, member: Member) -> Entry:
     """A record without its trajectory."""
-    record = record_of(path, found.number, found.line)
-    scores = scores_of(path, found.number, record["scores"])
+    record = checked(path, member.number, parsed(path, member.number, member.line))
     ended = str(record["trajectory"].get("ended", ""))
-    return Entry(record["episode"], scores, ended, found.at, found.size, found.number)
+    return Entry(record["episode"], record["scores"], ended, member.at, member.size, member.number)
 
 
-def record_of(path: Path, number: int, line: bytes) -> dict[str, Json]:
-    """The record in a line. Raises ``RecordingError`` where it is none."""
-    found = parsed(path, number, line)
-    for field, kind in _KINDS.items():
-        if not isinstance(found.get(field), kind):
+def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
+    """The record of an episode with its scores restored. Raises ``RecordingError`` where it is
+    none."""
+    for field, kind in {"episode": str, "scores": dict, "trajectory": dict}.items():
+        if not isinstance(record.get(field), kind):
             raise corrupt(path, number, f"has no field {field!r} of the right kind")
-    return found
-
-
-def scores_of(path: Path, number: int, written: Json) -> dict[str, float]:
-    """The scores of a record. Raises ``RecordingError`` where they are no numbers."""
     try:
-        scores: dict[str, float] = restore(written)
-    except (TypeError, ValueError) as error:
-        raise corrupt(path, number, f"has scores that are no numbers ({error})") from error
-    for name, score in scores.items():
-        if not isinstance(score, int | float):
-            raise corrupt(path, number, f"has scores that are no numbers ({name!r}: {score!r})")
-    return scores
+        scores = restore(record["scores"])
+        problems = [f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)]
+    except (TypeError, ValueError, AttributeError) as error:
+        problems = [str(error)]
+    if problems:
+        raise corrupt(path, number, f"has scores that are no numbers ({problems[0]})")
+    return {**record, "scores": scores}

@@ -1,4 +1,4 @@
-"""Plans, and the parts that they name: dataset, agents, models, and the identity of a run.
+"""Plans, the parts they name (dataset, agents, models), and the identity of a run.
 
 A recipe is a plan in a file: ``wayword run recipe.yaml``.
 
@@ -9,7 +9,7 @@ A recipe is a plan in a file: ``wayword run recipe.yaml``.
     limit: 50
     max_dollars: 5
 
-Keys are the names of the options of ``wayword run``, underlined; ``settings`` is the tree of
+Keys are the options of ``wayword run``, with underscores; ``settings`` is the tree of
 ``--set`` and ``actors`` those of ``--actor``. An option on the command line wins over the file.
 """
 
@@ -26,8 +26,12 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from math import inf
 from pathlib import Path
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le, Lt
 
 from wayword.core import registry, rollout
 from wayword.core.agent import Agent, Toolkit, check_family
@@ -40,92 +44,72 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.models.parts.weights import is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum
-from wayword.settings import load_yaml, make, merge
+from wayword.runs.record import RecordedRun
+from wayword.settings import check, load_yaml, make, merge
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
-ANSWERERS = ("", "terminal", "browser")
-"""Who answers when an agent asks: no one, or a person at the terminal or in the browser."""
-
-ENGINES = ("", "ray")
-"""What plays the episodes: this process, or the workers of a Ray cluster."""
-
-
-MOST_AT_ONCE = 10_000
-"""Episodes under way in a process, and processes: each takes memory before its first call."""
+Count = Annotated[int, Ge(1)]
+Amount = Annotated[float, Ge(0), Lt(inf)]
+AtOnce = Annotated[int, Ge(1), Le(10_000)]
+"""Concurrent episodes or processes; bounded as each takes memory before its first call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run: an agent, on a dataset, with a model.
+    """A run: an agent, on a dataset, with a model.
 
     ``Plan("navgpt", "r2r:val_seen", "local:smollm2", limit=30)``
 
-    ``actors`` names agents for single actors; the others are played by ``agent``. ``settings`` is
+    ``actors`` names agents for single actors; ``agent`` plays the others. ``settings`` is
     the tree of ``--set``: keys go to the agent, except for the groups ``model``, ``models``,
     ``dataset``, ``actors`` and ``perceiver``. ``episode`` plays one episode: an id, a number from
     1, or ``next`` for the first that is not finished; ``episodes`` plays those of some ids. ``ask``
-    says who answers an agent's questions: ``terminal`` or ``browser``. ``limit`` plays the first N
+    says who answers agents' questions: ``terminal`` or ``browser``. ``limit`` plays the first N
     episodes (of the order that ``shuffle``, a seed, gives); a later run with a higher limit
     continues in the same folder. ``continues`` starts from a step of a recorded episode: see
     :mod:`wayword.runs.play`. ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
-    ``rpm`` limits requests a minute. ``cache`` is a file for answers. ``engine`` is ``ray`` to play
-    in ``workers`` processes of a Ray cluster, each with ``concurrency`` episodes at once; else this
-    process plays.
+    ``rpm`` limits requests per minute. ``cache`` is a file for answers. ``engine`` is ``ray`` for
+    ``workers`` processes of a Ray cluster, each with ``concurrency`` episodes at once; by default
+    this process plays.
     """
 
     agent: str
     on: str
     model: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    limit: int | None = None
+    limit: Count | None = None
     shuffle: int | None = None
     shard: str = ""
     seed: int = 0
-    max_steps: int | None = None
-    concurrency: int = 8
+    max_steps: Count | None = None
+    concurrency: AtOnce = 8
     data: Path | None = None
     out: Path | None = None
-    max_tokens: int | None = None
-    max_dollars: float | None = None
+    max_tokens: Count | None = None
+    max_dollars: Amount | None = None
     cache: Path | None = None
-    rpm: float | None = None
+    rpm: Amount | None = None
     prices: Path | None = None
-    retries: int = 6
+    retries: Annotated[int, Ge(0)] = 6
     actors: Mapping[str, str] = field(default_factory=dict)
     episode: str = ""
-    ask: str = ""
+    ask: Literal["", "terminal", "browser"] = ""
     episodes: tuple[str, ...] = ()
     continues: str = ""
-    engine: str = ""
-    workers: int = 4
+    engine: Literal["", "ray"] = ""
+    workers: AtOnce = 4
 
     def __post_init__(self) -> None:
-        for name in ("limit", "max_steps", "concurrency", "max_tokens", "workers"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
-        for name in ("concurrency", "workers"):
-            if (value := getattr(self, name)) > MOST_AT_ONCE:
-                raise UsageError(f"{name} must be at most {MOST_AT_ONCE:,}, not {value:,}")
-        for name in ("max_dollars", "rpm", "retries"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < float("inf"):
-                raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
-        if self.engine not in ENGINES:
-            raise UsageError(f"--engine {self.engine}: there is {ENGINES[1]}, or leave it out")
+        check(self)
         if self.engine and self.continues:
-            raise UsageError("--continue plays one episode in this process; leave --engine out")
-        if self.ask not in ANSWERERS:
-            raise UsageError(
-                f"--ask {self.ask}: questions are answered by {' or '.join(ANSWERERS[1:])}"
-            )
+            raise UsageError("--continue plays one episode in this process; remove --engine")
         self.shard_of()
         if self.episodes and (self.episode or self.shard or self.limit or self.shuffle is not None):
             raise UsageError(
-                "--episodes names what is played; leave --limit, --shuffle, --shard out"
+                "--episodes selects the episodes; remove --episode, --limit, --shuffle, --shard"
             )
 
     @property
@@ -139,10 +123,10 @@ class Plan:
 
     def group(self, name: str) -> Mapping[str, Any]:
         """The settings of one reserved group."""
-        found = self.settings.get(name, {})
-        if not isinstance(found, Mapping):
-            raise UsageError(f"--set {name}={found}: write {name}.KEY=VALUE")
-        return found
+        settings = self.settings.get(name, {})
+        if not isinstance(settings, Mapping):
+            raise UsageError(f"--set {name}={settings}: write {name}.KEY=VALUE")
+        return settings
 
     def perceiver(self) -> tuple[str, Mapping[str, Any]]:
         """The perceiver that replaces the dataset's: its name or file, and its settings.
@@ -150,19 +134,19 @@ class Plan:
         ``perceiver=NAME``, or ``perceiver.name=NAME`` with settings next to it; empty for none.
         """
         given = self.settings.get("perceiver", {})
-        own = dict(given) if isinstance(given, Mapping) else {"name": given}
-        name = str(own.pop("name", ""))
-        if own and not name:
-            raise UsageError("--set perceiver.KEY=VALUE: name it too, with perceiver.name=FILE.py")
-        return name, own
+        settings = dict(given) if isinstance(given, Mapping) else {"name": given}
+        name = str(settings.pop("name", ""))
+        if settings and not name:
+            raise UsageError("--set perceiver.KEY=VALUE: also set perceiver.name=FILE.py")
+        return name, settings
 
     def agent_settings(self) -> dict[str, Any]:
-        """The settings that are the agent's own, over those that the model was trained with."""
+        """The agent's settings, over those that the model was trained with."""
         given = {key: value for key, value in self.settings.items() if key not in RESERVED}
         return {**trained_settings(self.model, self.agent), **given}
 
     def shard_of(self) -> tuple[int, int]:
-        """``"2/8"`` -> (1, 8): the second of eight. The whole is (0, 1)."""
+        """``"2/8"`` -> (1, 8): the second of eight. No shard is (0, 1)."""
         if not self.shard:
             return 0, 1
         match = re.fullmatch(r"(\d+)/(\d+)", self.shard)
@@ -174,7 +158,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class RunRecipe(Plan):
-    """The options of ``wayword run``: a plan, and what is done with it.
+    """The options of ``wayword run``: a plan and what to do with it.
 
     ``sweep`` and ``seeds`` make several runs of it, ``track`` logs to an experiment tracker.
     """
@@ -185,8 +169,8 @@ class RunRecipe(Plan):
     track: str = ""
 
     def over(self, below: RunRecipe, given: Collection[str]) -> RunRecipe:
-        """The fields named in ``given`` from here, all others from ``below``; settings are merged
-        key by key."""
+        """The fields named in ``given`` from ``self``, all others from ``below``; settings are
+        merged by key."""
         mine = {each.name: getattr(self, each.name) for each in fields(self) if each.name in given}
         mine.pop("agent", None)
         return replace(below, **{**mine, "settings": merge(below.settings, self.settings)})
@@ -194,15 +178,15 @@ class RunRecipe(Plan):
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:
     """``["follower=human"]`` -> ``{"follower": "human"}``. Raises ``UsageError``."""
-    found: dict[str, str] = {}
+    named: dict[str, str] = {}
     for pair in given:
-        key, sign, value = pair.partition("=")
-        if not (key and sign and value):
+        key, _, value = pair.partition("=")
+        if not (key and value):
             raise UsageError(f"{option} {pair}: write NAME=AGENT, for example follower=human")
-        if key in found:
-            raise UsageError(f"{option} {pair}: {key} has an agent already")
-        found[key] = value
-    return found
+        if key in named:
+            raise UsageError(f"{option} {pair}: {key} already has an agent")
+        named[key] = value
+    return named
 
 
 def read_config(path: Path | None) -> Mapping[str, Any]:
@@ -221,11 +205,12 @@ def _yaml(path: Path, name: str) -> Any:
     except OSError as error:
         raise UsageError(f"{name}: {str(error.strerror).lower()}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{name}: is not valid YAML: {' '.join(str(error).split())}") from error
+        problem = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
+        raise UsageError(f"{name}: is not valid YAML: {problem}") from error
 
 
 def is_recipe(name: str) -> bool:
-    """True if the argument AGENT is a file that holds a whole run."""
+    """True if the argument AGENT is a recipe file."""
     return name.endswith((".yaml", ".yml"))
 
 
@@ -238,23 +223,31 @@ def read_recipe(path: Path) -> RunRecipe:
     """
     tree = _yaml(path, str(path))
     if not isinstance(tree, dict) or not tree.get("agent"):
-        raise UsageError(f"{path}: names no agent; write agent: NAME, and on: DATASET")
+        raise UsageError(f"{path}: has no agent; add agent: NAME and on: DATASET")
     renamed = {"True": "on", "continue": "continues"}  # YAML 1.1 reads the key ``on`` as true
-    found = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
-    settings = found.get("settings") or {}
+    values = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
+    settings = values.get("settings") or {}
     if not isinstance(settings, dict):
         raise UsageError(f"{path}: settings must hold keys and values, like decoding: free")
-    found["settings"] = {}
-    for key, value in settings.items():
-        for part in reversed(str(key).split(".")):  # a dotted key is a tree
-            value = {part: value}
-        found["settings"] = merge(found["settings"], value)
+    values["settings"] = expand_keys(settings)
+    options = [each.name for each in fields(RunRecipe)]
+    for key in values:
+        if key not in options:
+            raise UsageError(f"{path}: unknown option {key!r}; {suggest(key, options)}")
     try:
-        recipe: RunRecipe = make(RunRecipe, found, str(path))
+        return RunRecipe(**values)
     except UsageError as error:
-        line = str(error)  # ``make`` names the file, the plan's own checks do not
-        raise UsageError(line if line.startswith(str(path)) else f"{path}: {line}") from None
-    return recipe
+        raise UsageError(f"{path}: {error}") from None
+
+
+def expand_keys(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``{"model.threads": 2}`` -> ``{"model": {"threads": 2}}``."""
+    tree: Mapping[str, Any] = {}
+    for key, value in settings.items():
+        for part in reversed(str(key).split(".")):
+            value = {part: value}
+        tree = merge(tree, value)
+    return tree
 
 
 def data_folder(named: Path | None) -> Path | None:
@@ -273,19 +266,12 @@ def data_folder(named: Path | None) -> Path | None:
 
 
 def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
-    """The run folder where ``--out`` is not given: the same plan finds the same folder again."""
+    """The run folder without ``--out``; the same plan always gets the same folder."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
     model = plan.model.rsplit("/", 1)[-1]
     cast = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
     name = "-".join(part for part in (*cast, plan.on, model, digest[:8]) if part)
     return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
-
-
-# The agents: that of the plan, and those of single actors, with their settings and models.
-#
-# >>> plan = Plan("random", "houses", actors={"agent": "oracle"})
-# >>> open_agent(plan, open_dataset(plan)).sees_answer
-# True
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,14 +288,14 @@ class AgentParts:
     actors: tuple[str, ...] = ()
 
     def playing(self) -> Iterator[AgentParts]:
-        """Every agent that plays an actor, the plan's own first."""
+        """All agents that play an actor, the plan's ``agent`` first."""
         if not self.actors or set(self.actors) - set(self.others):
             yield self
         yield from self.others.values()
 
     @property
     def sees_answer(self) -> bool:
-        """True if any of them is shown the reference."""
+        """True if any of them uses the ground truth."""
         return any(parts.cls.sees_answer for parts in self.playing())
 
     @property
@@ -323,51 +309,58 @@ class AgentParts:
         return list(dict.fromkeys(role for parts in self.playing() for role in parts.cls.roles))
 
     def maker(self) -> rollout.MakeAgent:
-        """Builds one agent an actor and episode. A model named for an actor is its main one."""
+        """Factory of an agent per actor and episode; a model named for an actor is its main one."""
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
-            parts, own = self.others.get(actor, self), toolkit.models.get(actor)
-            if own is not None:
-                toolkit = replace(toolkit, models={**toolkit.models, "main": own})
+            parts, model = self.others.get(actor, self), toolkit.models.get(actor)
+            if model is not None:
+                toolkit = replace(toolkit, models={**toolkit.models, "main": model})
             return parts.cls(parts.settings, toolkit)
 
         return build
 
     def identity(self) -> dict[str, Any]:
-        """The agents' part of a run's identity: ``actors`` only where they have agents of their
-        own. Custom prompts count by their texts."""
+        """The agents' part of a run's identity: ``actors`` only where they have separate agents.
+        Custom prompts count by their texts."""
         prompts = getattr(self.settings, "prompts", "")
         texts = sorted(Path(prompts).glob("*.txt")) if prompts else []
-        own = {
+        entry = {
             "agent": self.name,
             "settings": asdict(self.settings),
             "prompts_checksum": Checksums().combined({path.name: path for path in texts}),
-            "agent_checksum": file_checksum(self.name),
+            "agent_checksum": source_checksum("agent", self.name),
             **_named_files(asdict(self.settings), but="prompts"),
         }
         others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
-        return {**own, "actors": others} if others else own
+        return {**entry, "actors": others} if others else entry
 
 
 def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     """The agents' classes and settings. Raises ``UsageError`` where one does not fit the dataset,
     an actor does not exist, or a model is missing."""
-    settings, given = plan.agent_settings(), plan.group("actors")
-    actors = _actors(plan, dataset)
+    settings, given, models = plan.agent_settings(), plan.group("actors"), plan.group("models")
+    named = dict.fromkeys((*plan.actors, *given))
+    # The dataset's actors are read only where the plan names some.
+    actors = dataset.tasks[0].episode.actors if named or models else ()
+    if set(named) - set(actors):  # episodes may differ in who acts
+        every = (actor for task in dataset.tasks for actor in task.episode.actors)
+        actors = tuple(dict.fromkeys(every))
     others: dict[str, AgentParts] = {}
-    for actor in dict.fromkeys((*plan.actors, *given)):
-        name, own = plan.actors.get(actor, plan.agent), given.get(actor, {})
-        if not isinstance(own, Mapping):
-            raise UsageError(f"--set actors.{actor}={own}: write actors.{actor}.KEY=VALUE")
-        own = merge(settings, own) if name == plan.agent else own
-        others[actor] = _parts(plan, dataset, name, own)
+    for actor in named:
+        if actor not in actors:
+            hint = suggest(actor, list(actors))
+            raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
+        name, overrides = plan.actors.get(actor, plan.agent), given.get(actor, {})
+        if not isinstance(overrides, Mapping):
+            raise UsageError(f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE")
+        overrides = merge(settings, overrides) if name == plan.agent else overrides
+        others[actor] = _parts(plan, dataset, name, overrides)
     cast = replace(_parts(plan, dataset, plan.agent, settings), others=others, actors=actors)
-    named = plan.group("models")
     unnamed = [actor for actor in actors if actor not in others] or [""]
     for parts in cast.playing():
         played = [actor for actor, other in others.items() if other is parts] or unnamed
-        if parts.cls.needs_model and not plan.model and not set(played) <= set(named):
-            raise UsageError(f"{parts.name} asks a language model; add --model local:smollm2")
+        if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
+            raise UsageError(f"{parts.name} needs a language model; add --model local:smollm2")
     return cast
 
 
@@ -377,22 +370,6 @@ def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any])
     if is_small(plan.model) and not trained_settings(plan.model, name):
         settings = {**getattr(cls, "small_model", {}), **settings}
     return AgentParts(cls, make(cls.Settings, settings, name), name)
-
-
-def _actors(plan: Plan, dataset: Dataset) -> tuple[str, ...]:
-    """The dataset's actors, read only where the plan names some."""
-    named = [*plan.actors, *plan.group("actors")]
-    if not (named or plan.group("models")):
-        return ()
-    actors = dataset.tasks[0].episode.actors
-    if set(named) - set(actors):  # episodes may differ in who acts
-        every = (name for task in dataset.tasks for name in task.episode.actors)
-        actors = tuple(dict.fromkeys(every))
-    for name in named:
-        if name not in actors:
-            hint = suggest(name, list(actors))
-            raise UsageError(f"nobody in {plan.dataset_name} is called {name!r}; {hint}")
-    return actors
 
 
 def takes_a_person(plan: Plan) -> bool:
@@ -421,7 +398,7 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
 
     ``main`` is ``--model`` with the group ``model``; another role is ``models.ROLE=NAME``, which
     shares the main model's settings where it names the same model, or ``models.ROLE.name=NAME``
-    with settings of its own next to it. An actor's name is a role too: its agent's main model.
+    with separate settings next to it. An actor's name is a role too: its agent's main model.
     Raises ``UsageError`` for a role that no agent has.
     """
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -431,9 +408,9 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
         if role not in (*agent.roles, *agent.actors):
             hint = suggest(role, agent.roles or list(agent.actors))
             raise UsageError(f"{plan.agent} has no model role {role!r}; {hint}")
-        own = dict(given) if isinstance(given, Mapping) else {"name": given}
-        name = str(own.pop("name", plan.model))
-        chosen[role] = name, own or (plan.group("model") if name == plan.model else {})
+        options = dict(given) if isinstance(given, Mapping) else {"name": given}
+        name = str(options.pop("name", plan.model))
+        chosen[role] = name, options or (plan.group("model") if name == plan.model else {})
     return chosen
 
 
@@ -455,7 +432,7 @@ def shared_datasets() -> Iterator[None]:
 def open_dataset(plan: Plan) -> Dataset:
     """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``.
 
-    Malformed files raise ``DataError`` at worst, when it is opened and when episodes are listed.
+    Malformed files raise ``DataError`` when it is opened or when episodes are listed.
     """
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
@@ -464,70 +441,93 @@ def open_dataset(plan: Plan) -> Dataset:
     if opened is not None and key in opened:
         return opened[key]
     with reading(plan.on):
-        dataset: Dataset = _guarded(plan, _perceived(plan, cls))(split, folder, settings)
+        dataset: Dataset = _class_of(plan, cls)(split, folder, settings)
     if opened is not None:
         opened[key] = dataset
     return dataset
 
 
-def _guarded(plan: Plan, cls: Any) -> Any:
-    """The dataset's class with ``DataError`` for whatever its episodes and worlds run into."""
-    if registry.is_path(plan.dataset_name):
-        return cls  # an error in a user's own file is shown where it is
+def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
+    """The dataset of a run, with the run's own settings and data."""
+    identity = run.config["identity"]
+    settings = {"dataset": identity.get("dataset_settings") or {}}
+    dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
+    current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
+    if current != recorded:
+        raise UsageError(
+            f"{run.path}: the data differ from the run's ({current}, and the run had {recorded}); "
+            "give the run's own with --data"
+        )
+    return dataset
 
-    class Guarded(cls):  # type: ignore[misc]
+
+def _class_of(plan: Plan, cls: Any) -> Any:
+    """The dataset's class with the perceiver that the plan names, and with ``DataError`` for
+    every error in its episodes and worlds."""
+    name, given = plan.perceiver()
+    base: Any = cls
+    if name:
+        build: Any = registry.load("perceiver", name)
+        perceiver_settings = make(build.Settings, given, "perceiver")
+
+        class Perceived(cls):  # type: ignore[misc]
+            @cached_property
+            def _replacement(self) -> Perceiver:
+                perceiver: Perceiver = build(perceiver_settings, super().perceiver())
+                return perceiver
+
+            def perceiver(self) -> Perceiver:
+                return self._replacement
+
+        Perceived.__name__ = cls.__name__
+        base = Perceived
+    if registry.is_path(plan.dataset_name) or ("dataset", plan.dataset_name) in registry.CLASSES:
+        return base  # an error in a user's code keeps its traceback
+
+    class Guarded(base):  # type: ignore[misc]
         @cached_property
         def tasks(self) -> Sequence[Task]:
             with reading(plan.on):
-                found: Sequence[Task] = super().tasks
-                some = len(found) > 0
-            if not some:
+                tasks: Sequence[Task] = super().tasks
+                count = len(tasks)
+            if not count:
                 path = next(iter(self.files.values()), plan.on)
                 raise DataError(path, "", "holds no episodes", "fetch it again")
-            if not isinstance(found, DrawnTasks):
-                return found
+            if not isinstance(tasks, DrawnTasks):
+                return tasks
 
-            def drawn(number: int) -> Task:
+            def draw(number: int) -> Task:
                 with reading(plan.on):
-                    return found[number]
+                    return tasks[number]
 
-            return DrawnTasks(len(found), drawn, found.ids, found.scenes)
+            return DrawnTasks(count, draw, tasks.ids, tasks.scenes)
 
         def world(self, episode: Episode) -> World:
             with reading(plan.on):
-                made: World = super().world(episode)
-            return made
+                world: World = super().world(episode)
+            return world
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return open_dataset, (plan,)
 
     Guarded.__name__, Guarded.__qualname__ = cls.__name__, cls.__qualname__
     Guarded.__module__, Guarded.__doc__ = cls.__module__, cls.__doc__
     return Guarded
 
 
-def _perceived(plan: Plan, cls: Any) -> Any:
-    """The dataset's class; if the plan names a perceiver, a subclass that returns that one."""
-    name, given = plan.perceiver()
-    if not name:
-        return cls
-    build: Any = registry.load("perceiver", name)
-    settings = make(build.Settings, given, "perceiver")
-
-    class Perceived(cls):  # type: ignore[misc]
-        @cached_property
-        def _replacement(self) -> Perceiver:
-            made: Perceiver = build(settings, super().perceiver())
-            return made
-
-        def perceiver(self) -> Perceiver:
-            return self._replacement
-
-    Perceived.__name__ = cls.__name__
-    return Perceived
+def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
+    """Caveats of the run's figures: those of its dataset, perceiver and agents, each once."""
+    perceiver = dataset.perceiver()
+    lines = [*dataset.caveats, *(perceiver.caveats if perceiver else ())]
+    for parts in agent.playing():
+        lines += parts.cls.caveats(parts.settings, perceiver)
+    return list(dict.fromkeys(lines))
 
 
 def omitted(dataset: Dataset) -> Mapping[str, int]:
     """The number of published records that were left out, by cause."""
-    found = dataset.omissions.items()
-    return {str(cause).replace("_", " "): int(count) for cause, count in found if count}
+    counts = dataset.omissions.items()
+    return {str(cause).replace("_", " "): int(count) for cause, count in counts if count}
 
 
 def split_name(plan: Plan, dataset: Dataset) -> str:
@@ -535,35 +535,48 @@ def split_name(plan: Plan, dataset: Dataset) -> str:
     return f"{plan.dataset_name}:{plan.split or dataset.splits[0]}"
 
 
-# The identity of a run.
+def shown_split(plan: Plan, dataset: Dataset) -> str:
+    """The name of the episodes in tables: the split's, or that of the user's file in its place."""
+    split = split_name(plan, dataset)
+    return f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
+
+
+_LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
+"""A server on this machine, which may change its port."""
 
 
 def identity(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model], checksum: str
 ) -> dict[str, Any]:
-    """The settings that make a run the run it is: two runs that agree here would do the same.
+    """The settings that determine a run's behaviour: runs with equal identities would do the same.
 
-    How it is carried out (concurrency, budgets, cache, number of episodes) is left out, so that a
-    run can be continued faster, further or with more money.
+    Concurrency, budgets, cache and number of episodes are left out, so that a run can be resumed
+    with others. A perceiver that replaces the dataset's counts with its content: its file, and
+    every file and folder that its settings name.
     """
     cls: Any = type(dataset)
-    data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
-    own_file = file_checksum(plan.dataset_name)
-    named = _named_files(asdict(data_settings), but="pictures")
-    pictures = str(getattr(data_settings, "pictures", ""))
-    own: dict[str, Any] = {}
+    data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
+    optional: dict[str, Any] = {}
     if plan.ask:
-        own["ask"] = plan.ask
-    if own_file:
-        own["dataset_checksum"] = own_file
-    if named:
-        own["dataset_files"] = named["files_checksum"]
-    if pictures:
-        own["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
+        optional["ask"] = plan.ask
+    if checksum_of_file := source_checksum("dataset", plan.dataset_name):
+        optional["dataset_checksum"] = checksum_of_file
+    if named := _named_files(data_settings, but="pictures"):
+        optional["dataset_files"] = named["files_checksum"]
+    if pictures := str(data_settings.get("pictures", "")):
+        optional["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
+    name, given = plan.perceiver()
+    if name:
+        settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))
+        optional["perceiver"] = {"name": name, "settings": settings}
+        if name.endswith(".py"):
+            optional["perceiver"]["checksum"] = source_checksum("perceiver", name)
+        if named := _named_files(settings):
+            optional["perceiver"]["data_checksum"] = named["files_checksum"]
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),
-        "dataset_settings": asdict(data_settings),
+        "dataset_settings": data_settings,
         "data_checksum": checksum,
         "models": {role: model.name for role, model in models.items()},
         "model_identity": {
@@ -574,48 +587,38 @@ def identity(
         "wayword": version("wayword"),
         "shuffle": plan.shuffle,
         "shard": plan.shard,
-        **own,
-        **_perceiver_identity(plan),
+        **optional,
     }
 
 
-_LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
-"""A server on this machine, which may change its port."""
-
-
-def _perceiver_identity(plan: Plan) -> dict[str, Any]:
-    """Name, settings and content of a perceiver that replaces the dataset's own; empty for none.
-
-    The content covers the perceiver's file, and every file and folder that its settings name.
-    """
-    name, given = plan.perceiver()
-    if not name:
-        return {}
-    settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))
-    found = {"name": name, "settings": settings}
-    if name.endswith(".py"):
-        found["checksum"] = file_checksum(name)
-    if named := _named_files(settings):
-        found["data_checksum"] = named["files_checksum"]
-    return {"perceiver": found}
-
-
-def file_checksum(name: str) -> str:
-    """The checksum of a user's own part, a file or a folder; empty for shipped ones."""
+def source_checksum(kind: registry.Kind, name: str) -> str:
+    """The checksum of a custom part: a file, a folder or a class; empty for shipped ones."""
+    if cls := registry.CLASSES.get((kind, name)):
+        members = [part for base in cls.__mro__[:-1] for part in vars(base).values()]
+        codes = [part.__code__ for part in members if isinstance(part, FunctionType)]
+        # A notebook's class has no file: its bytecode and constants, without positions.
+        content = [(code.co_code, _constants(code), code.co_names) for code in codes]
+        return hashlib.sha256(repr(content).encode()).hexdigest()
     if not registry.is_path(name):
         return ""
     path = Path(name)
-    inside = sorted(path.rglob("*.py")) if path.is_dir() else []
-    own = {str(file.relative_to(path)): file for file in inside}
-    return Checksums().combined(own) if own else Checksums().of(path)
+    pattern = "*.y*ml" if registry.is_described(name) else "*.py"
+    inside = sorted(path.rglob(pattern)) if path.is_dir() else []
+    files = {str(file.relative_to(path)): file for file in inside}
+    return Checksums().combined(files) if files else Checksums().of(path)
+
+
+def _constants(code: CodeType) -> list[Any]:
+    inner = (_constants(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return [sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in inner]
 
 
 def _named_files(settings: Mapping[str, Any], but: str = "") -> dict[str, str]:
     """The checksum over every file, and every folder's files, that settings name; empty for none.
 
-    A number depends on what VELMA's ``scores_file`` or a folder of pictures holds, not on its path.
-    A folder has to be named as one, as in ``./pictures``: ``prompt=robot`` is a word. ``but`` is a
-    setting that has a checksum of its own.
+    Results depend on the content of VELMA's ``scores_file`` or a folder of pictures, not its path.
+    A folder must look like a path, as in ``./pictures``: ``prompt=robot`` is a word. ``but`` is a
+    setting that has a separate checksum.
     """
     files: dict[str, Path] = {}
     for key, value in settings.items():
@@ -634,10 +637,10 @@ def _files(top: Path) -> list[Path]:
 
 def versions() -> Mapping[str, str]:
     """Versions of Wayword, Python and the packages a result may depend on."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in ("wayword", "numpy", "scipy", "openai", "xllamacpp"):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return installed

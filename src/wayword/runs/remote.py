@@ -20,7 +20,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder
@@ -29,7 +28,7 @@ from wayword.runs.index import EPISODES, FAILURES
 
 GROWING = (EPISODES, FAILURES)
 """Files that go up in segments."""
-WHOLE = ("run.json", "calls.jsonl", "sessions.jsonl")
+SMALL = ("run.json", "calls.jsonl", "sessions.jsonl")
 """Small files that go up as they are."""
 EVERY = 10.0
 """Seconds between two uploads: what another machine may lack of a run that was killed here."""
@@ -44,10 +43,13 @@ def url_of(path: Path | str) -> str:
     >>> url_of(Path("s3://bucket/run")), url_of(Path("runs/first"))
     ('s3://bucket/run', '')
     """
-    found = _URL.fullmatch(str(path))
-    if found is None:
-        return ""
-    return f"{found[1]}://{'/' if found[1] == 'file' else ''}{found[2]}"
+    match = _URL.fullmatch(str(path))
+    return f"{match[1]}://{'/' if match[1] == 'file' else ''}{match[2]}" if match else ""
+
+
+def is_working_copy(folder: Path) -> bool:
+    """True if what is written to the folder goes to a store."""
+    return folder.parent == cache_folder() / "remote"
 
 
 def local(path: Path) -> Path:
@@ -57,7 +59,7 @@ def local(path: Path) -> Path:
         return path
     store = Store(url)
     if not store.fetch():
-        raise RecordingError(f"{url}: is no run folder: it has no run.json")
+        raise RecordingError(f"{url}: not a run folder: it has no run.json")
     return store.copy
 
 
@@ -81,14 +83,26 @@ def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
 
 
 class Store:
-    """One run folder in a store, and its working copy in the user's cache folder."""
+    """Run folder in a store, and its working copy in the user's cache folder.
+
+    Raises ``UsageError`` for a URL that no library knows.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._files, self._root = _opened(url)
+        with needing(f"{url} needs a library", "remote"):
+            import fsspec
+        try:
+            self._files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        except ImportError as error:
+            raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
+        except ValueError:
+            problem = f"no store is called {url.partition('://')[0]!r}"
+            raise UsageError(f"{url}: {problem}; there are s3, gs, az, sftp, file") from None
+        self._root = str(root).rstrip("/")
         self.copy = cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
         self._sent = dict.fromkeys(GROWING, 0)
-        self._looks: dict[str, bytes] = {}
+        self._contents: dict[str, bytes] = {}
         self._problem = ""
         self._over = threading.Event()
         self._sender = threading.Thread(target=self._send_on, name="wayword-store", daemon=True)
@@ -101,71 +115,66 @@ class Store:
         """
         try:
             config = self._files.cat_file(f"{self._root}/run.json")
+            local_config = self.copy / "run.json"
+            if local_config.exists() and local_config.read_bytes() != config:
+                self._clear_copy()
+            self.copy.mkdir(parents=True, exist_ok=True)
+            for name in GROWING:
+                self._fetch(name)
+            for name in SMALL:
+                with suppress(FileNotFoundError):
+                    content: bytes = self._files.cat_file(f"{self._root}/{name}")
+                    path = self.copy / name
+                    if not path.exists() or not path.read_bytes().startswith(content):
+                        path.write_bytes(content)
         except FileNotFoundError:
             return False
+        except RecordingError:
+            raise
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             raise self._unreachable(error) from None
-        own = self.copy / "run.json"
-        if own.exists() and own.read_bytes() != config:
-            self._forget()
-        self.copy.mkdir(parents=True, exist_ok=True)
-        for name in GROWING:
-            self._fetch(name)
-        for name in WHOLE:
-            with suppress(FileNotFoundError):
-                content: bytes = self._files.cat_file(f"{self._root}/{name}")
-                path = self.copy / name
-                if not path.exists() or not path.read_bytes().startswith(content):
-                    path.write_bytes(content)
         return True
 
+    def _clear_copy(self) -> None:
+        """Delete the run's files from the working copy, not the lock of a process that writes."""
+        for name in (*GROWING, *SMALL):
+            (self.copy / name).unlink(missing_ok=True)
+
     def _fetch(self, name: str) -> None:
-        """Complete one growing file of the working copy from its segments."""
+        """Complete one growing file of the working copy from its segments, each of which is named
+        by its first byte."""
+        listed = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            listed = self._files.ls(f"{self._root}/{name}", detail=True)
+        segments = sorted(
+            (int(Path(info["name"]).name), int(info["size"]), info["name"])
+            for info in listed
+            if Path(info["name"]).name.isdecimal()
+        )
         path, end = self.copy / name, 0
         path.touch()
         with path.open("r+b") as file:
-            own = file.seek(0, 2)
-            for start, size, key in self._segments(name):
+            length = file.seek(0, 2)
+            for start, size, key in segments:
                 if start != end:
                     problem = f"lacks the bytes {end:,} to {start:,} of {name}"
                     raise RecordingError(f"{self.url}: {problem}; restore them in the store")
                 end = start + size
                 foot = max(start, end - 64)  # records of two histories differ in their checksums
                 file.seek(foot)
-                if own < end or file.read(end - foot) != self._files.cat_file(
+                if length < end or file.read(end - foot) != self._files.cat_file(
                     key, start=foot - start, end=size
                 ):
                     file.seek(start)
                     file.write(self._files.cat_file(key))
                     file.truncate()
-                    own = end
+                    length = end
         self._sent[name] = end
-
-    def _segments(self, name: str) -> list[tuple[int, int, str]]:
-        """Each segment's first byte, size and key, in order."""
-        folder = f"{self._root}/{name}"
-        try:
-            try:
-                listed = self._files.ls(folder, detail=True, refresh=True)
-            except TypeError:  # a store without a listing to refresh
-                listed = self._files.ls(folder, detail=True)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        found = [(Path(each["name"]).name, each) for each in listed if each["type"] == "file"]
-        return sorted(
-            (int(base), int(each["size"]), each["name"]) for base, each in found if base.isdecimal()
-        )
-
-    def _forget(self) -> None:
-        for name in (*GROWING, *WHOLE):
-            (self.copy / name).unlink(missing_ok=True)
-
-    # Writing.
 
     def begin(self) -> None:
         """Bring the working copy up to date, and send from now on."""
         if not self.fetch():
-            self._forget()
+            self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
         self._sender.start()
 
@@ -201,18 +210,18 @@ class Store:
         """Send what was appended to each file as one segment; small files as they are."""
         for name in GROWING:
             path, at = self.copy / name, self._sent[name]
-            end = max((found.at + found.size for found in read_members(path, at)), default=at)
+            end = max((line.at + line.size for line in read_members(path, at)), default=at)
             if end > at:
                 with path.open("rb") as file:
                     file.seek(at)
                     self._create(f"{self._root}/{name}/{at:012d}", file.read(end - at))
                 self._sent[name] = end
-        for name in WHOLE:
+        for name in SMALL:
             path = self.copy / name
             content = path.read_bytes() if path.exists() else b""
-            if content and content != self._looks.get(name):
+            if content and content != self._contents.get(name):
                 self._files.pipe_file(f"{self._root}/{name}", content)
-                self._looks[name] = content
+                self._contents[name] = content
 
     def _create(self, key: str, content: bytes) -> None:
         """Make an object where there is none. Raises ``RecordingError`` where there is one."""
@@ -231,18 +240,3 @@ class Store:
     def _unreachable(self, error: Exception) -> RecordingError:
         problem = " ".join(str(error).split())[:200] or type(error).__name__
         return RecordingError(f"{self.url}: {problem}")
-
-
-def _opened(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises ``UsageError``."""
-    with needing(f"{url} needs a library", "remote"):
-        import fsspec
-    try:
-        files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
-    except ImportError as error:
-        raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
-    except ValueError:
-        scheme = url.partition("://")[0]
-        known = "s3, gs, az, sftp, file"
-        raise UsageError(f"{url}: no store is called {scheme!r}; there are {known}") from None
-    return files, str(root).rstrip("/")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from wayword.core import registry
+from wayword.core.dataset import Task
+from wayword.core.episode import PathReference
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading
 from wayword.core.metric import Metric
@@ -32,7 +37,7 @@ from wayword.runs.config import (
     success_of,
 )
 from wayword.runs.index import EPISODES
-from wayword.runs.plan import Plan, cast_of, open_dataset, split_name
+from wayword.runs.plan import Plan, cast_of, dataset_of, open_dataset, shown_split
 from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 
@@ -41,158 +46,258 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Text for stdout, and lines a person should see beside it."""
+    """Text for stdout, and notices for the user."""
 
     text: str
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Finished:
+    """A run's finished episodes, and the ids of those that failed."""
+
+    run: RecordedRun
+    config: Mapping[str, Any]
+    scored: Scores
+    failed: Sequence[str]
+    of: int
+    name: str
+
+
 def table(
-    runs: Sequence[Path | str],
+    runs: Sequence[Path | str] | Path | str,
     form: str = "rich",
     keys: Sequence[str] = (),
     together: bool = False,
     pool: bool = False,
+    on_damaged: Callable[[str], None] | None = None,
+    by: str = "",
+    data: Path | None = None,
+    wide: bool = False,
 ) -> str:
-    """One row a run; a table for each family of worlds, or all ``together``. ``pool`` makes one row
-    of all runs that differ in nothing but their seeds.
+    """A row per run; a table per family of worlds, or all ``together``. ``pool`` makes one row
+    of all runs that differ only in their seeds, ``by`` one per ``scene`` or reference ``length``.
 
-    Raises ``RecordingError`` for a folder that is no run.
+    A run that cannot be read is left out, and ``on_damaged`` gets a line that says why. Raises
+    ``RecordingError`` without ``on_damaged``, and if no run can be read.
     """
-    read = [RunFolder.read(path) for path in _run_folders(runs)]
-    rows = _shown(
-        [pooled(group) for group in seed_groups(read)] if pool else [_row(run) for run in read],
-        keys,
-    )
-    return _table(rows, form, together)
+    readable: list[_Finished] = []
+    errors: list[RecordingError] = []
+    for path in _run_folders([runs] if isinstance(runs, Path | str) else runs):
+        try:
+            readable.append(_finished(RunFolder.read(path)))
+        except RecordingError as error:
+            errors.append(error)
+    if errors and (on_damaged is None or not readable):
+        raise errors[0]
+    for each in errors:
+        if on_damaged:
+            on_damaged(f"left out: {each}")
+    if by:
+        readable = [part for each in readable for part in _parts(each, by, data)]
+    groups = _seed_groups(readable) if pool else [[each] for each in readable]
+    rows = [_row(group) for group in groups]
+    if form == "latex":
+        scored = [dict(_pooled_scores(group)) for group in groups]
+        rows = comparing.mark_best(rows, scored, _clusters(rows[0].family, scored))
+    if keys:
+        values = {str(number): row.values for number, row in enumerate(rows)}
+        selected = _only(values, keys, tables.metrics_of(rows)).values()
+        rows = [replace(row, values=each) for row, each in zip(rows, selected, strict=True)]
+    return _table(rows, form, together, wide)
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
-    """The same rows written in several forms, by form. Raises as ``table`` does."""
+    """The table in several forms, by form. Raises as ``table`` does."""
     rows = rows_of(runs)
     return {form: _table(rows, form) for form in forms}
 
 
-def _table(rows: Sequence[Row], form: str, together: bool = False) -> str:
-    if form in ("json", "csv"):
-        return tables.render(rows, form, _width())
-    # A column must not hold two definitions of a metric unasked, so families stand apart.
+def _table(rows: Sequence[Row], form: str, together: bool = False, wide: bool = False) -> str:
+    # Without ``together``, no column mixes two definitions of a metric: one table per family.
+    width = WIDE if wide else _width()
     families = dict.fromkeys(row.family for row in rows)
-    if together and len(families) > 1:
-        own = "SR and the like are each family's own: see docs/metrics.md.\n"
-        return tables.render(rows, form, _width()) + own
-    apart = [[row for row in rows if row.family == family] for family in families]
-    return "\n".join(tables.render(group, form, _width()) for group in apart)
+    if form in ("json", "csv") or together:
+        text = tables.render(rows, form, width)
+        note = "SR and other metrics are defined per family: see docs/metrics.md.\n"
+        return text if form in ("json", "csv") or len(families) == 1 else text + note
+    groups = [[row for row in rows if row.family == family] for family in families]
+    return "\n".join(tables.render(group, form, width) for group in groups)
 
 
 SEEDS = ("seed", "detector_seed")
-"""What pooled runs may differ in: the run's seed, and the errors of simulated detectors."""
+"""Fields in which pooled runs may differ: the run's seed and that of simulated detectors."""
 
 
-def seed_groups(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
-    """The runs in groups that differ in nothing but their seeds, in order."""
-    groups: dict[str, list[RecordedRun]] = {}
-    for run in runs:
-        identity = {k: v for k, v in run.config["identity"].items() if k not in SEEDS}
+def _seed_groups(runs: Sequence[_Finished]) -> list[list[_Finished]]:
+    """The runs in groups that differ only in their seeds, in order."""
+    groups: dict[str, list[_Finished]] = {}
+    for each in runs:
+        identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
         settings = identity.get("settings") or {}
         identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
-        groups.setdefault(json.dumps(identity, sort_keys=True, default=str), []).append(run)
+        part = each.name.removeprefix(each.run.path.name)
+        key = json.dumps([identity, part], sort_keys=True, default=str)
+        groups.setdefault(key, []).append(each)
     return list(groups.values())
 
 
+def _pooled_scores(runs: Sequence[_Finished]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Each episode's scores, their means over the runs that have it."""
+    found: dict[str, list[Mapping[str, float]]] = {}
+    for each in runs:
+        for name, scores in each.scored.pairs():
+            found.setdefault(name, []).append(scores)
+    for name, several in found.items():
+        keys = dict.fromkeys(key for scores in several for key in scores)
+        values = {key: [scores[key] for scores in several if key in scores] for key in keys}
+        yield name, {key: sum(each) / len(each) for key, each in values.items()}
+
+
+def _clusters(family: str, scored: Sequence[Mapping[str, object]]) -> dict[str, Hashable]:
+    grouping = _clustered(family)
+    names = dict.fromkeys(name for scores in scored for name in scores)
+    return {name: grouping.cluster(name) if grouping else name for name in names}
+
+
 def pooled(runs: Sequence[RecordedRun]) -> Row:
-    """One row of several seeds' runs: episodes of all, whole clusters of all runs resampled."""
-    first = _row(runs[0])
-    if len(runs) == 1:
-        return first
-    scored = [pair for run in runs for pair in _scored(run).pairs()]
-    row = summarize(
-        f"{first.agent} ({len(runs)} seeds)",
-        [scores for _, scores in scored],
-        family=first.family,
-        of=first.of,
-        failed=sum(_row(run).failed for run in runs),
-        clusters=_clusters([name for name, _ in scored], first.family),
-    )
-    return replace(
-        row,
-        agent=first.agent,
-        model=first.model,
-        dataset=first.dataset,
-        checksum=first.checksum,
-        sees_answer=first.sees_answer,
-        clustered=first.clustered,
-        runs=len(runs),
-        success=first.success,
-        caveats=tuple(dict.fromkeys([*first.caveats, *marks([one for _, one in scored])])),
-    )
+    """Row of several seeds' runs: episodes of all runs, resampled by cluster."""
+    return _row([_finished(run) for run in runs])
 
 
 def rows_of(runs: Sequence[Path]) -> list[Row]:
-    """The table's rows, one a run folder, in the order given."""
-    return [_row(RunFolder.read(path)) for path in runs]
+    """The table's rows, one per run folder, in the given order."""
+    return [pooled([RunFolder.read(path)]) for path in runs]
+
+
+LENGTHS = 6
+"""Different lengths of references from which on ``--by length`` makes four ranges of them."""
+
+
+def _parts(whole: _Finished, by: str, data: Path | None) -> list[_Finished]:
+    """A run's episodes by scene or by the length of their reference. Raises ``UsageError``."""
+    dataset = dataset_of(whole.run, data)
+    if by == "scene":
+        labels = {task.episode.id: task.episode.scene for task in dataset.tasks}
+    elif by == "length":
+        labels = _length_labels(dataset.tasks, whole.config["identity"]["dataset"])
+    else:
+        raise UsageError(f"--by {by}: choose scene or length")
+    counts, parts = Counter(labels.values()), []
+    for label in dict.fromkeys(labels.values()):
+        chosen = [pair for pair in whole.scored.pairs() if labels.get(pair[0]) == label]
+        failed = [name for name in whole.failed if labels.get(name) == label]
+        if chosen:
+            ids, rows = zip(*chosen, strict=True)
+            name = f"{whole.name}, {label}"
+            parts.append(_Finished(whole.run, whole.config, Scores.of(rows, ids), failed,
+                                   counts[label], name))  # fmt: skip
+    return sorted(parts, key=lambda part: [
+        int(text) if text.isdecimal() else text for text in re.split(r"(\d+)", part.name)
+    ])  # fmt: skip
+
+
+def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
+    lengths: dict[str, float] = {}
+    for task in tasks:
+        reference, metres = task.reference, getattr(task.reference, "shortest", None)
+        if isinstance(reference, PathReference):
+            lengths[task.episode.id] = len(reference.path) - 1
+        elif metres is not None:
+            lengths[task.episode.id] = round(metres)
+    if not lengths:
+        raise UsageError(f"--by length: episodes of {dataset} have no reference path")
+    values = sorted(lengths.values())
+    edges = sorted(set(values))
+    if len(edges) > LENGTHS:
+        edges = sorted({values[len(values) * part // 4] for part in range(4)})
+    labels = {}
+    for name, value in lengths.items():
+        low = max(edge for edge in edges if edge <= value)
+        high = min((edge for edge in edges if edge > low), default=values[-1] + 1) - 1
+        labels[name] = f"length {low:g}" if high <= low else f"length {low:g} to {high:g}"
+    return labels
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two runs, paired by episode, and what of their identities differs."""
+    """Two runs, paired by episode, and the names of what differs in their identities."""
 
-    found: comparing.Comparison
+    comparison: comparing.Comparison
     differ: tuple[str, ...]
 
 
 def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
-    """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
-    one, two = RunFolder.read(first), RunFolder.read(second)
-    family = one.config["family"]
-    if two.config["family"] != family:
-        raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
-    left, right = dict(_scored(one).pairs()), dict(_scored(two).pairs())
-    for path, finished in ((first, left), (second, right)):
+    """Two runs, paired by episode. Raises ``UsageError`` if they share no episode."""
+    one, two = ([_finished(RunFolder.read(path))] for path in (first, second))
+    return _compared(one, two, keys, (str(first), str(second)))
+
+
+def _compared(
+    first: Sequence[_Finished], second: Sequence[_Finished], keys: Sequence[str],
+    names: tuple[str, str],
+) -> Compared:  # fmt: skip
+    one, two = first[0].config, second[0].config
+    if one["family"] != two["family"]:
+        raise UsageError(
+            f"{names[0]} is {one['family']} and {names[1]} is {two['family']}; "
+            "compare runs on the same dataset"
+        )
+    left, right = dict(_pooled_scores(first)), dict(_pooled_scores(second))
+    for name, finished in zip(names, (left, right), strict=True):
         if not finished:
-            raise UsageError(f"{path} has no finished episode yet: there is nothing to compare")
-    clusters = dict(zip(left, _clusters(list(left), family), strict=True))
-    differ = _differences(one.config["identity"], two.config["identity"])
-    own, metrics = _clustered(family), metrics_of(one.config)
-    known = (*metrics, *accounting.METRICS)
-    found = comparing.compare(
-        str(first), _only(left, keys, known), str(second), _only(right, keys, known),
-        family=family, metrics=metrics, clusters=clusters,
-        unit=own.clustered if own else "",
+            raise UsageError(f"{name} has no finished episodes to compare")
+    grouping, metrics = _clustered(one["family"]), metrics_of(one)
+    columns = (*metrics, *accounting.METRICS)
+    comparison = comparing.compare(
+        names[0], _only(left, keys, columns), names[1], _only(right, keys, columns),
+        family=one["family"], metrics=metrics, clusters=_clusters(one["family"], [left]),
+        unit=grouping.clustered if grouping else "",
     )  # fmt: skip
-    return Compared(found, tuple(differ))
+    identities = one["identity"], two["identity"]
+    fields = dict.fromkeys(key for identity in identities for key in identity)
+    differ = [key for key in fields if identities[0].get(key) != identities[1].get(key)]
+    return Compared(comparison, tuple(differ))
 
 
-def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
-    """Two runs, paired by episode, as text. Raises ``UsageError`` where they share none."""
-    both = compared(first, second, keys)
-    text = comparing.render(both.found, form, _width())
-    differ = f"the runs differ in: {', '.join(both.differ)}"
-    return Written(text, (differ,) if both.differ else ())
-
-
-def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
-    """What the two runs do not share, by its name in run.json."""
-    keys = dict.fromkeys((*one, *two))
-    return [key for key in keys if one.get(key) != two.get(key)]
+def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> Written:
+    """The first run with each of the others, paired by episode, as text; the runs of a folder that
+    differ only in their seeds are one. Raises ``UsageError`` if two share no episode."""
+    groups: list[tuple[str, list[_Finished]]] = []
+    for path in runs:
+        within = _seed_groups([_finished(RunFolder.read(p)) for p in _run_folders([path])])
+        alone = len(within) == 1
+        groups += [(str(path if alone else each[0].run.path), each) for each in within]
+    if len(groups) < 2:
+        raise UsageError(f"compare takes at least two runs, got {len(groups)}; name another one")
+    (name, first), *others = groups
+    found = [_compared(first, each, keys, (name, other)) for other, each in others]
+    several = comparing.corrected([each.comparison for each in found])
+    notices = [
+        f"the runs differ in: {', '.join(each.differ)}" if len(found) == 1 else
+        f"{other} differs in: {', '.join(each.differ)}"
+        for each, (other, _) in zip(found, others, strict=True) if each.differ
+    ]  # fmt: skip
+    return Written(comparing.render(several, form, _width()), tuple(notices))
 
 
 def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Written:
-    """Predictions made elsewhere, by our metrics. Raises ``DataError`` for a malformed file."""
+    """Score predictions of another system. Raises ``DataError`` for a malformed file."""
     dataset = open_dataset(plan)
-    found = predictions.read(file, dataset)
-    scores = found.score(dataset)
-    names = [task.episode.id for task, _ in found.pairs]
+    predicted = predictions.read(file, dataset)
+    scores = predicted.score(dataset)
+    names = [task.episode.id for task, _ in predicted.pairs]
     notices = []
-    if found.missing:
-        notices.append(f"{found.missing} of {found.of} episodes have no prediction")
-    if illegal := sum(found.illegal_moves):
+    if predicted.missing:
+        notices.append(f"{predicted.missing} of {predicted.of} episodes have no prediction")
+    if illegal := sum(predicted.illegal_moves):
         notices.append(f"{illegal} moves are not possible in the world; see illegal_moves")
     if per_episode:
-        lines = [
-            json.dumps({"episode": name, **_finite(one)})
-            for name, one in zip(names, scores, strict=True)
-        ]
+        lines = []
+        for name, one in zip(names, scores, strict=True):
+            # JSON has no infinity: the error of an unreachable goal is null
+            finite = {key: value if abs(value) < math.inf else None for key, value in one.items()}
+            lines.append(json.dumps({"episode": name, **finite}))
         return Written("\n".join(lines), tuple(notices))
     row = summarize(
         file.name,
@@ -200,144 +305,153 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
         family=dataset.family.name,
         metrics=scorer(dataset.family).metrics,
         success=dataset.family.success,
-        of=found.of,
-        dataset=split_name(plan, dataset),
+        of=predicted.of,
+        dataset=shown_split(plan, dataset),
         checksum=Checksums().combined(dataset.files),
-        clusters=by_path([task for task, _ in found.pairs]),
+        clusters=by_path([task for task, _ in predicted.pairs]),
     )
     return Written(tables.render([row], form, _width()), tuple(notices))
 
 
 def _run_folders(given: Sequence[Path | str]) -> list[Path]:
-    """The run folders named, and those inside a folder that is none itself."""
-    found: list[Path] = []
+    """The run folders named; a folder that is not a run is expanded to the runs in it."""
+    folders: list[Path] = []
     for path in map(Path, given):
         if url_of(path) or is_run(path) or not path.is_dir():
-            found.append(path)
+            folders.append(path)
             continue
         inside = sorted(p.parent for p in path.glob(f"*/{NAME}"))
         if not inside:
             for folder in (path, *sorted(path.glob("*/"))):
                 refuse_earlier(folder)
-            raise RecordingError(f"{path}: is no run folder and holds none")
-        found += inside
-    return found
-
-
-def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """The rows with those metrics alone; a key must be known to one of them."""
-    if not keys:
-        return list(rows)
-    values = {str(number): row.values for number, row in enumerate(rows)}
-    kept = _only(values, keys, tables.metrics_of(rows))
-    return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
+            raise RecordingError(f"{path}: not a run folder, and contains none")
+        folders += inside
+    return folders
 
 
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
 def _scored(run: RecordedRun) -> Scores:
-    """The run's scores in the order of the episodes' ids, so that a table does not depend on which
-    episode ended first. Raises ``RecordingError`` for a score that no episode can have."""
-    known = (*metrics_of(run.config), *accounting.METRICS)
-    kinds = {metric.key: metric.kind for metric in known}
-    scored = run.index.scores()
-    for number, key in enumerate(scored.keys):
-        values, kind = scored.columns[number], kinds.get(key, "")
+    """The run's scores in the order of episode ids, so that tables do not depend on which episode
+    ended first. Raises ``RecordingError`` for an impossible score."""
+    metrics = (*metrics_of(run.config), *accounting.METRICS)
+    kinds = {metric.key: metric.kind for metric in metrics}
+    index = run.index
+    for key in index.keys:
+        kind, values = kinds.get(key, ""), index.column(key)
+        # means of floats may exceed the bounds of a rate by rounding errors
         low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
         high = 1.0 + 1e-9 if kind == "rate" else math.inf
-        wrong = (values < low) | (values > high)
-        if scored.nans is not None:
-            wrong |= scored.nans[:, number]
+        wrong = (values < low) | (values > high) | index.not_a_number(key)
         if wrong.any():
             at = int(wrong.argmax())
             raise RecordingError(
-                f"{run.path / EPISODES}: episode {scored.ids[at]!r}: {key!r} cannot be "
-                f"{float(values[at])!r}; `wayword verify` names all episodes whose scores are wrong"
+                f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
+                f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
             )
-    return scored
+    return index.scores()
 
 
-def _row(run: RecordedRun) -> Row:
+def _finished(run: RecordedRun) -> _Finished:
     with reading(str(run.path / NAME), "give another folder"):
-        return _summed(run)
+        config, scored = run.config, _scored(run)
+        failed = {failure.episode_id for failure in run.failures()}.difference(scored.ids)
+        of = int(config.get("episodes_in_split", len(scored)))
+        if len(scored) > of:
+            raise RecordingError(
+                f"{run.path / EPISODES}: has {len(scored):,} episodes of a split of {of:,}; "
+                "give the folder of one run"
+            )
+        return _Finished(run, config, scored, sorted(failed), of, run.path.name)
 
 
-def _summed(run: RecordedRun) -> Row:
-    config, scored = run.config, _scored(run)
-    identity, family = config["identity"], config["family"]
-    failed = {failure.episode_id for failure in run.failures()}
-    failed = failed.difference(scored.ids) if failed else failed
-    if len(scored) > config["episodes_in_split"]:
-        raise RecordingError(
-            f"{run.path / EPISODES}: holds {len(scored):,} episodes of a split of "
-            f"{config['episodes_in_split']:,}; give the folder of one run"
+def _row(runs: Sequence[_Finished]) -> Row:
+    """The row of a run, or of several seeds' runs pooled: their episodes together."""
+    first = runs[0]
+    with reading(str(first.run.path / NAME), "give another folder"):
+        config, identity, family = first.config, first.config["identity"], first.config["family"]
+        grouping, agent = _clustered(family), cast_of(identity)
+        names = [name for each in runs for name in each.scored.ids]
+        failed = [name for each in runs for name in each.failed]
+        scored = first.scored
+        if len(runs) > 1:
+            scored = Scores.of([row for each in runs for _, row in each.scored.pairs()], names)
+        owners = [grouping.cluster(n) if grouping else n for n in (*names, *failed)]
+        # Wall time is unknown if a killed session finished some of the episodes.
+        ended = [session for each in runs for session in sessions(each.run.path)]
+        complete = ended and sum(session.finished for session in ended) >= len(scored)
+        row = summarize(
+            first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
+            scored,
+            family=family,
+            metrics=metrics_of(config),
+            success=success_of(config),
+            of=first.of,
+            failed=len(failed),
+            clusters=owners if grouping or len(runs) > 1 else None,
+            wall_seconds=sum(s.seconds for s in ended) if complete and len(runs) == 1 else None,
+            agent=agent,
+            model=identity["models"].get("main", ""),
+            dataset=config.get("split") or identity["dataset"],
+            checksum=identity["data_checksum"],
+            sees_answer=bool(config.get("sees_answer")),
+            clustered=grouping.clustered if grouping else "",
+            caveats=(*caveats_of(config), *marks(scored)),
+            runs=len(runs),
+            settings=_settings(identity, pooled=len(runs) > 1),
         )
-    own = _clustered(family)
-    row = summarize(
-        run.path.name,
-        scored,
-        family=family,
-        metrics=metrics_of(config),
-        success=success_of(config),
-        of=config["episodes_in_split"],
-        failed=len(failed),
-        agent=cast_of(identity),
-        model=identity["models"].get("main", ""),
-        dataset=identity["dataset"],
-        checksum=identity["data_checksum"],
-        clusters=_clusters(scored.ids, family) if own else None,
-        wall_seconds=_wall(run, len(scored)),
-    )
-    # What was billed in all, where that is more than the finished episodes took.
-    finished, dollars = row.totals.get("cost") or 0.0, billed(run.path)[1]
-    return replace(
-        row,
-        totals={**row.totals, **({"billed": dollars} if dollars > finished + 0.0001 else {})},
-        sees_answer=bool(config.get("sees_answer")),
-        clustered=own.clustered if own else "",
-        caveats=(*caveats_of(config), *marks(scored)),
-    )
+        # The total billed, if it exceeds the cost of the finished episodes.
+        finished = row.totals.get("cost") or 0.0
+        dollars = sum(billed(each.run.path)[1] for each in runs)
+        # 0.0001: sums of rounded costs differ slightly
+        more = {"billed": dollars} if dollars > finished + 0.0001 else {}
+        return replace(row, totals={**row.totals, **more})
 
 
-def _wall(run: RecordedRun, finished: int) -> float | None:
-    """Wall time over all sessions; unknown where a killed one finished some of the episodes."""
-    told = list(sessions(run.path))
-    whole = told and sum(session.finished for session in told) >= finished
-    return sum(session.seconds for session in told) if whole else None
-
-
-def _clusters(episode_ids: Iterable[str], family: str) -> Iterable[Hashable]:
-    """Each episode's cluster, as the family's scorer has it; the episode itself elsewhere."""
-    own = _clustered(family)
-    return map(own.cluster, episode_ids) if own else episode_ids
+def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
+    """The settings in which runs of one agent may differ, as ``--set`` names them."""
+    actors = identity.get("actors") or {}
+    groups = {
+        "": identity.get("settings") or {},
+        **{f"actors.{name}.": parts.get("settings") or {} for name, parts in actors.items()},
+        "dataset.": identity.get("dataset_settings") or {},
+    }
+    settings = {
+        prefix + key: value for prefix, tree in groups.items() for key, value in tree.items()
+    }
+    settings |= {key: identity[key] for key in ("seed", "max_steps", "shuffle", "shard")
+                 if identity.get(key) not in (None, "")}  # fmt: skip
+    return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 
 
 def _clustered(family: str) -> Clustered | None:
-    """The scorer of a family in the tree, where its episodes come in clusters."""
-    own = scorer(family) if family in registry.names("family") else None
-    return own if isinstance(own, Clustered) else None
+    """The scorer of a registered family if its episodes come in clusters."""
+    family_scorer = scorer(family) if family in registry.names("family") else None
+    return family_scorer if isinstance(family_scorer, Clustered) else None
 
 
 def _only(
     scores: Mapping[str, Mapping[str, T]], keys: Sequence[str], metrics: Sequence[Metric]
 ) -> dict[str, dict[str, T]]:
-    """Those metrics alone, each named by its key or as tables head its column."""
-    known = list(dict.fromkeys(key for one in scores.values() for key in one))
+    """Only these metrics, each named by its key or column head; all if none is named."""
+    available = list(dict.fromkeys(key for one in scores.values() for key in one))
     heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
-    named = [key if key in known else heads.get(key.lower(), key) for key in keys]
-    for key, own in zip(keys, named, strict=True):
-        if own not in known:
-            raise UsageError(f"no metric is called {key!r} here; {suggest(key, known)}")
-    wanted: Callable[[str], bool] = set(named).__contains__ if keys else lambda key: True
-    return {name: {k: v for k, v in one.items() if wanted(k)} for name, one in scores.items()}
+    chosen = {key if key in available else heads.get(key.lower(), key): key for key in keys}
+    for key, given in chosen.items():
+        if key not in available:
+            raise UsageError(f"no metric {given!r} in these runs; {suggest(given, available)}")
+    return {
+        name: {key: value for key, value in one.items() if not keys or key in chosen}
+        for name, one in scores.items()
+    }
 
 
-def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:
-    """JSON knows no infinity: an unreachable goal's error is null."""
-    return {key: value if abs(value) < float("inf") else None for key, value in scores.items()}
+WIDE = 10_000
+"""Columns of a terminal table that hides none."""
 
 
 def _width() -> int:
-    """Columns of the terminal, or 100 where the output goes elsewhere."""
-    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
+    """``$COLUMNS``, else the columns of the terminal, or 100 if stdout is not one."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size((100, 40)).columns if known else 100

@@ -1,4 +1,4 @@
-"""Carry a plan out: parts, run folder, episodes, scores.
+"""Carry a plan out: parts, run folder, episodes, scores; and verify what was recorded.
 
 from wayword.runs import Plan, run
 
@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,15 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.person import PERSON, Person, Terminal, answered_by
-from wayword.core import registry
+from wayword.agents.person import PERSON, Person, Terminal, with_answerer, with_person
+from wayword.core.action import Decision
 from wayword.core.agent import Shared
-from wayword.core.errors import UsageError
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.errors import UsageError, WaywordError
+from wayword.core.game import Game
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import Step
+from wayword.core.trajectory import Step, Trajectory
+from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.active import (
@@ -41,10 +44,21 @@ from wayword.runs.active import (
     setup_of,
     unfinished,
 )
+from wayword.runs.codec import plain
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.plan import AgentParts, Plan, model_choices, open_agent, open_dataset, run_folder
-from wayword.runs.record import RunFolder, is_run
+from wayword.runs.plan import (
+    AgentParts,
+    Plan,
+    dataset_of,
+    model_choices,
+    open_agent,
+    open_dataset,
+    run_folder,
+)
+from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
+from wayword.runs.results import RunResult
 from wayword.settings import merge
+from wayword.worlds.household.observation import Answerer
 
 # Continue a recorded episode from one of its steps, by any agent or person, as a new run:
 #
@@ -91,25 +105,23 @@ class Continuation:
         """Raises ``UsageError`` for an episode or a step that does not exist."""
         place = Place.read(text)
         run = RunFolder.read(place.run)
-        entry = run.index.entry(place.episode)
-        if entry is None:
+        if place.episode not in run.index:
             raise UsageError(f"--continue: {place.run} has no finished episode {place.episode!r}")
-        (record,) = run.pick([entry])
-        steps = record.trajectory.steps
+        steps = run.record(place.episode).trajectory.steps
         if place.step > len(steps) + 1:
             raise UsageError(
                 f"--continue: {place.episode} has {len(steps)} steps; there is no step "
-                f"{place.step} to go on from"
+                f"{place.step} to continue from"
             )
         return cls(place, run.config["identity"], tuple(steps[: place.step - 1]))
 
     def plan(self, plan: Plan) -> Plan:
         """The plan on the recorded run's episode, data and seed."""
-        own = {"dataset": dict(self.identity.get("dataset_settings") or {})}
+        recorded = {"dataset": dict(self.identity.get("dataset_settings") or {})}
         return replace(
             plan,
             on=str(self.identity["dataset"]),
-            settings=merge(plan.settings, own),
+            settings=merge(plan.settings, recorded),
             episodes=(self.place.episode,),
             episode="",
             limit=None,
@@ -123,16 +135,15 @@ class Continuation:
         """The steps to replay, by their episode's id. An actor whose agent took its steps itself,
         with the same settings, gets the recorded answers."""
 
-        def who(identity: Mapping[str, Any]) -> str:
+        def agent_of(identity: Mapping[str, Any]) -> str:
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
             return json.dumps([identity.get(key) for key in keys], sort_keys=True, default=str)
 
-        own, others = self.identity, self.identity.get("actors") or {}
-        same = [
-            actor
-            for actor in actors
-            if who(others.get(actor, own)) == who(agent.others.get(actor, agent).identity())
-        ]
+        same = set()
+        for actor in actors:
+            then = (self.identity.get("actors") or {}).get(actor, self.identity)
+            if agent_of(then) == agent_of(agent.others.get(actor, agent).identity()):
+                same.add(actor)
         return {self.place.episode: Continued(self.steps, frozenset(same))}
 
     def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +154,7 @@ class Continuation:
             for step in self.steps
         ]
         before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
-        own = {"episode": place.episode, "step": place.step, "before": before}
+        continues = {"episode": place.episode, "step": place.step, "before": before}
         caveat = f"continues {place.run.name}: episode {place.episode} from the start"
         if place.step > 1:
             caveat = (
@@ -152,7 +163,7 @@ class Continuation:
             )
         return {
             **config,
-            "identity": {**config["identity"], "continues": own},
+            "identity": {**config["identity"], "continues": continues},
             "caveats": [*config["caveats"], caveat],
         }
 
@@ -172,19 +183,6 @@ def add_earlier(account: Account, run: RunFolder) -> Spending:
     return spending
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """The outcome of a run: its folder, how it ended, and notices for the user."""
-
-    path: Path
-    outcome: Outcome
-    resumed: int
-    notices: Sequence[str] = ()
-
-    def _repr_html_(self) -> str:
-        return registry.displayed(self)
-
-
 def run(
     plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
@@ -202,8 +200,10 @@ async def run_async(
     Every finished episode is on disk at once; after a crash the same plan resumes.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
-    going_on = Continuation.open(plan.continues) if plan.continues else None
-    plan = going_on.plan(plan) if going_on else plan
+    if not isinstance(plan, Plan):
+        raise UsageError(f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}")
+    continued = Continuation.open(plan.continues) if plan.continues else None
+    plan = continued.plan(plan) if continued else plan
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
     account = Account(plan.max_tokens, plan.max_dollars)
@@ -213,26 +213,28 @@ async def run_async(
             await model.prepare()
         player = (person or Terminal()) if agent.needs_person or plan.ask else None
         config = config_of(plan, dataset, agent, models)
-        config = going_on.marked(config) if going_on else config
+        config = continued.marked(config) if continued else config
         if plan.episodes:
             choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
         out = plan.out or run_folder(plan, config["identity"])
         with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
             chosen = choose(plan, dataset.tasks, folder)
-            tell = on_progress or (lambda done, total, scores: None)
-            active = ActiveRun(plan, dataset, agent, folder, len(chosen), tell, player, store=store)
+            notify = on_progress or (lambda done, total, scores: None)
+            active = ActiveRun(
+                plan, dataset, agent, folder, len(chosen), notify, player, store=store
+            )
             account.on_retried = active.retried
-            if going_on:
+            if continued:
                 actors = dataset.tasks[chosen[0]].episode.actors
-                active.continued = going_on.before(agent, actors)
+                active.continued = continued.before(agent, actors)
             todo = unfinished(dataset.tasks, chosen, folder)
             active.done = resumed = len(chosen) - len(todo)
             active.on_progress(resumed, len(chosen), {})
             outcome = await _play(active, todo, models, account) if todo else Outcome()
             if outcome.exhausted and account.used >= 1.0:  # by calls made since the refusal
                 outcome = replace(outcome, exhausted=account.spent())
-            told = [*active.all_notices(), *_lessons(models), *_spent(account, outcome)]
-            return RunResult(out if store else path, outcome, resumed, told)
+            notices = [*active.all_notices(), *_bill(models, account, outcome)]
+            return RunResult(out if store else path, outcome, resumed, notices, plan.data)
     finally:
         for model in models.values():
             await model.aclose()
@@ -245,8 +247,8 @@ async def _play(
     spending = add_earlier(account, active.folder)
     done, tokens, dollars = active.done, account.tokens, account.dollars
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    account.turns = plan.max_steps or active.dataset.max_steps
-    active.reporter = Reporter(path, active.total, account.turns)
+    account.estimate.limit = plan.max_steps or active.dataset.max_steps
+    active.reporter = Reporter(path, active.total, account.estimate.limit, account, active.done)
 
     def stepped(episode: str, step: Step) -> None:
         account.stepped()
@@ -259,9 +261,9 @@ async def _play(
             return await ray_engine.play(active, todo, account)
         setup = replace(
             setup_of(plan, active.dataset, active.agent, models, stepped),
-            dataset=answered_by(active.dataset, person) if person else active.dataset,
+            dataset=with_person(active.dataset, person) if person else active.dataset,
             shared=Shared({PERSON: person} if person else {}),
-            purse=account,
+            gate=account,
             continued=active.continued,
         )
         tasks = (active.dataset.tasks[number] for number in todo)
@@ -281,28 +283,107 @@ async def _play(
             add_session(path, session)
 
 
-def _lessons(models: Mapping[str, Model]) -> list[str]:
-    """Lines on what servers refused, and the models' warnings."""
-    learnt = dict.fromkeys(line for model in models.values() for line in model.lessons)
-    warnings = dict.fromkeys(line for model in models.values() for line in model.warnings)
-    return [*(f"refused by the server and left out: {line}" for line in learnt), *warnings]
-
-
-def _spent(account: Account, outcome: Outcome) -> list[str]:
-    """Lines on the bill."""
-    told = []
+def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:
+    """Notices: fields that servers refused, the models' warnings, requests repeated, the bill."""
+    refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
+    notices = [f"refused by the server and left out: {line}" for line in refused]
+    notices += dict.fromkeys(line for model in models.values() for line in model.warnings)
     if account.retries:
         again = counted(account.retries, "request was", "requests were")
-        told.append(f"{again} made again after a failure")
+        notices.append(f"{again} retried after a failure")
     if outcome.exhausted and account.calls:
         late = counted(account.late, "call was", "calls were")
-        told.append(
-            f"spent in all: {account.tokens:,} tokens, ${account.dollars:.4f}; "
+        notices.append(
+            f"spent in total: {account.tokens:,} tokens, ${account.dollars:.4f}; "
             f"{late} under way when the budget was reached"
         )
-    return told
+    return notices
 
 
 def counted(number: int, one: str, many: str) -> str:
     """``1 request was``, ``2 requests were``."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+# Play every recorded action again, and compute every score again: ``wayword verify RUN``.
+#
+# A figure that was changed, by a damaged disk or by hand, is found even where its record is whole:
+# the world answers the recorded actions, and the metrics follow from that. What only a model knows
+# (its answers, their tokens and cost) is taken as recorded.
+
+
+def recorded_answers(trajectory: Trajectory) -> Answerer | None:
+    """An answerer that gives the answers of then, in order; None where no one was asked.
+
+    Where someone answers, agents know that they can ask: an episode in which no one did is
+    replayed as it was.
+    """
+    answers = [
+        step.feedback.details.get("answer") if step.feedback.ok else None
+        for step in trajectory.steps
+        if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
+    ]
+    given = iter(answers)
+    return (lambda actor, question: next(given, None)) if answers else None
+
+
+def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, str]]:
+    """Each finished episode's id, and the first difference from its replay; empty where there is
+    none.
+
+    Raises ``RecordingError`` for a damaged record, ``UsageError`` where the data are not the run's.
+    """
+    dataset = dataset_of(run, data)
+    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    for record in run.records():
+        task = tasks.get(record.episode_id)
+        if task is None:
+            yield record.episode_id, "is not in the dataset"
+            continue
+        try:
+            yield record.episode_id, _difference(dataset, task, record)
+        except WaywordError as error:
+            yield record.episode_id, f"cannot be played again: {error}"
+
+
+def _difference(dataset: Dataset, task: Task, record: EpisodeRecord) -> str:
+    if record.trajectory.episode_id != record.episode_id:
+        return f"holds the trajectory of episode {record.trajectory.episode_id!r}"
+    trials = record.trajectory.trials()
+    for number, trial in enumerate(trials, 1):
+        if difference := _replayed(dataset, task, trial):
+            return difference if len(trials) == 1 else f"trial {number}: {difference}"
+    (scores,) = scoring.score(dataset, [(task, record.trajectory)])
+    return _first(scores, record.scores, "score")
+
+
+def _replayed(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
+    """The first difference between a trajectory and what its actions lead to."""
+    world = with_answerer(dataset.world(task.episode), recorded_answers(recorded))
+    if unknown := {step.actor for step in recorded.steps} - set(world.actors):
+        return f"there is no actor {min(unknown)!r}"
+    game = Game(world, task.episode)
+    if difference := _first(game.trajectory.start, recorded.start, "start of"):
+        return difference
+    for number, step in enumerate(recorded.steps, 1):
+        now = game.act(step.actor, step.decision)
+        for part in ("observation", "decision", "feedback", "pose"):
+            if plain(getattr(now, part)) != plain(getattr(step, part)):
+                return f"step {number}: the {part} differs"
+    ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
+    if ended != recorded.ended:
+        return f"ends as {ended}, and is recorded as {recorded.ended}"
+    return _first(world.state(), recorded.state, "final state of")
+
+
+def _first(now: Mapping[str, Any], recorded: Mapping[str, Any], what: str) -> str:
+    """The first entry that differs."""
+    ours, theirs = plain(now), plain(recorded)
+    for key in {**ours, **theirs}:
+        if ours.get(key) != theirs.get(key):
+            new, old = (
+                text if len(text := repr(each.get(key))) <= 60 else f"{text[:57]}..."
+                for each in (ours, theirs)
+            )
+            return f"{what} {key!r} is {new}, recorded {old}"
+    return ""

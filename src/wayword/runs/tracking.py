@@ -2,7 +2,7 @@
 
 ``--track trackio:PROJECT``, ``wandb:PROJECT`` (or ``ENTITY/PROJECT``), ``mlflow:EXPERIMENT``. Where
 figures go (a server, a folder, offline) is the tracker's own setting, such as ``WANDB_MODE`` or
-``MLFLOW_TRACKING_URI``. A tracker that fails never ends a run: it is told of once and left alone.
+``MLFLOW_TRACKING_URI``. A tracker that fails never ends a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
@@ -23,87 +23,60 @@ from wayword.runs.plan import Plan
 
 EXTRAS = {"trackio": "trackio", "wandb": "wandb", "mlflow": "mlflow"}
 """Kind of tracker -> the extra that installs it."""
-_LONGEST = 250
-"""Characters of a parameter, MLflow's own limit."""
+_LONGEST = 250  # characters of a parameter, MLflow's own limit
 
 
-class Tracker(Protocol):
-    """Takes figures; ``step`` counts finished episodes, or steps of training."""
+class Tracker:
+    """Trackio, Weights & Biases or MLflow; ``step`` counts finished episodes or training steps.
 
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Keep these figures."""
-        ...
-
-    def close(self) -> None:
-        """Everything is told."""
-        ...
-
-
-class _Runs:
-    """Trackio and Weights & Biases: the same ``init``, ``log`` and ``finish``."""
-
-    def __init__(self, library: Any, project: str, name: str, config: Mapping[str, Json]) -> None:
-        owner, _, own = project.rpartition("/")
-        where = {"entity": owner} if owner else {}
-        self._library = library
-        library.init(project=own, name=name, config=dict(config), **where)
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        self._library.log(dict(values), step=step)
-
-    def close(self) -> None:
-        self._library.finish()
-
-
-class _Mlflow:
-    def __init__(self, library: Any, project: str, name: str, config: Mapping[str, Json]) -> None:
-        self._library = library
-        library.set_experiment(project)
-        library.start_run(run_name=name)
-        library.log_params({key: str(value)[:_LONGEST] for key, value in config.items()})
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        # MLflow takes no other signs in names of figures
-        named = {key.replace(":", "/").replace("%", ""): value for key, value in values.items()}
-        self._library.log_metrics(named, step=step)
-
-    def close(self) -> None:
-        self._library.end_run()
-
-
-class SafeTracker:
-    """A tracker that cannot do harm: its errors are told of once, as a line, and end it.
-
-    Figures that are not finite are left out. Use as a context manager.
+    Its first error becomes a notice and ends tracking, not the run. Figures that are not finite are
+    left out. Use as a context manager.
     """
 
-    def __init__(self, tracker: Tracker, spec: str, tell: Callable[[str], None]) -> None:
-        self._tracker: Tracker | None = tracker
-        self._spec, self._tell = spec, tell
+    def __init__(
+        self, spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
+    ) -> None:
+        kind, _, project = spec.partition(":")
+        self._library: Any = import_module(kind)
+        self._mlflow, self._spec, self._notify = kind == "mlflow", spec, notify
+        if self._mlflow:
+            self._library.set_experiment(project)
+            self._library.start_run(run_name=name)
+            self._library.log_params({k: str(value)[:_LONGEST] for k, value in config.items()})
+        else:
+            owner, _, project_name = project.rpartition("/")
+            entity = {"entity": owner} if owner else {}
+            self._library.init(project=project_name, name=name, config=dict(config), **entity)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
+        """Log these figures."""
         finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
-        self._try(lambda tracker: tracker.log(finite, step))
+        if self._mlflow:  # the only special characters it allows in names
+            finite = {key.replace(":", "/").replace("%", ""): v for key, v in finite.items()}
+            self._try("log_metrics", finite, step=step)
+        else:
+            self._try("log", finite, step=step)
 
     def close(self) -> None:
-        self._try(lambda tracker: tracker.close())
-        self._tracker = None
+        """End the tracker's run."""
+        self._try("end_run" if self._mlflow else "finish")
+        self._library = None
 
-    def __enter__(self) -> SafeTracker:
+    def __enter__(self) -> Tracker:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _try(self, act: Callable[[Tracker], None]) -> None:
-        if self._tracker is None:
+    def _try(self, method: str, *values: object, **options: object) -> None:
+        if self._library is None:
             return
         try:
-            act(self._tracker)
-        except Exception as error:  # noqa: BLE001 - whatever a tracker raises, the run goes on
-            self._tracker = None
+            getattr(self._library, method)(*values, **options)
+        except Exception as error:  # noqa: BLE001 - a run continues without its tracker
+            self._library = None
             line = redacted(f"--track {self._spec}: {type(error).__name__}: {error}")
-            self._tell(f"{line}; the run goes on without it")
+            self._notify(f"{line}; the run continues without it")
 
 
 class Means:
@@ -113,7 +86,7 @@ class Means:
         self._tracker, self._sums, self._counts = tracker, dict[str, float](), dict[str, int]()
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
-        """An episode has ended; anything else that a run reports is left out."""
+        """Log a finished episode; other reports of a run are ignored."""
         if not scores or "steps_so_far" in scores:
             return
         for key, value in scores.items():
@@ -126,23 +99,20 @@ class Means:
 
 
 def open_tracker(
-    spec: str, name: str, config: Mapping[str, Json], tell: Callable[[str], None]
-) -> SafeTracker:
-    """The tracker that ``KIND:PROJECT`` names, with a run of that name begun.
+    spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
+) -> Tracker:
+    """The tracker of ``KIND:PROJECT``, with a new run of that name.
 
-    ``config`` says what is run; secrets that this process knows are taken out. Raises
-    ``UsageError`` for an unknown kind, a missing project or library, and one that does not begin.
+    ``config`` describes the run; secrets of this process are removed. Raises
+    ``UsageError`` for an unknown kind, a missing project or library, and one that does not start.
     """
     kind, _, project = spec.partition(":")
     if kind not in EXTRAS or not project:
         hint = suggest(kind, list(EXTRAS)) if kind not in EXTRAS else "name a project"
         raise UsageError(f"--track {spec}: write KIND:PROJECT, as in trackio:houses; {hint}")
-    clean = {key: redacted(value) if isinstance(value, str) else value
-             for key, value in config.items()}  # fmt: skip
+    clean = {k: redacted(value) if isinstance(value, str) else value for k, value in config.items()}
     try:
-        library = import_module(kind)
-        build = _Mlflow if kind == "mlflow" else _Runs
-        return SafeTracker(build(library, project, name, clean), spec, tell)
+        return Tracker(spec, name, clean, notify)
     except ImportError:
         remedy = f"pip install 'wayword[{EXTRAS[kind]}]'"
         raise UsageError(f"--track {spec}: {kind} is not installed: {remedy}") from None
@@ -153,9 +123,9 @@ def open_tracker(
 
 @contextmanager
 def tracked(
-    spec: str, plan: Plan, progress: OnProgress | None, tell: Callable[[str], None]
+    spec: str, plan: Plan, progress: OnProgress | None, notify: Callable[[str], None]
 ) -> Iterator[OnProgress | None]:
-    """A run's progress, told to the tracker of ``spec`` too; unchanged where that is empty."""
+    """A progress callback that also logs to the tracker of ``spec``; unchanged if that is empty."""
     if not spec:
         yield progress
         return
@@ -168,7 +138,7 @@ def tracked(
         "settings": json.dumps(plan.settings, default=str),
     }
     named = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
-    with open_tracker(spec, plan.out.name if plan.out else named, config, tell) as tracker:
+    with open_tracker(spec, plan.out.name if plan.out else named, config, notify) as tracker:
         means = Means(tracker)
 
         def both(done: int, total: int, scores: Mapping[str, float]) -> None:

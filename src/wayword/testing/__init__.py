@@ -1,4 +1,4 @@
-"""What datasets, worlds, agents, models and robots must hold to, as functions for your tests.
+"""Contracts of datasets, worlds, agents, models and robots, as functions for your tests.
 
     from wayword.testing import check_agent, check_base, check_dataset, check_model, check_world
 

@@ -39,11 +39,11 @@ class Noise(Model):
     name = "noise"
 
     def __init__(self) -> None:
-        self._asked = 0
+        self._calls = 0
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        self._asked += 1
-        texts = [NOISE[(self._asked + i) % len(NOISE)] for i in range(sampling.n)]
+        self._calls += 1
+        texts = [NOISE[(self._calls + i) % len(NOISE)] for i in range(sampling.n)]
         return Completion(tuple(texts), ("stop",) * sampling.n)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -51,17 +51,17 @@ class Noise(Model):
 
 
 class Typist(Person):
-    """Somebody at the keyboard who types noise, and a legal action now and then."""
+    """A person at the keyboard who types noise, and a legal action now and then."""
 
     def __init__(self) -> None:
-        self._asked = 0
+        self._calls = 0
 
     def tell(self, text: str, style: Style = "") -> None:
-        """Nobody reads it."""
+        """Ignored."""
 
     def ask(self, question: str) -> str:
-        self._asked += 1
-        return "1" if self._asked % 4 == 0 else NOISE[self._asked % len(NOISE)]
+        self._calls += 1
+        return "1" if self._calls % 4 == 0 else NOISE[self._calls % len(NOISE)]
 
 
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
@@ -83,10 +83,14 @@ def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None
     assert noisy.ended != "failed", f"noise from a model ended the episode: {noisy.error}"
     for step in (step for trial in noisy.trials() for step in trial.steps):
         kind = type(step.decision).__name__
-        assert isinstance(step.decision, Decision | Rejection), f"{kind} is no decision"
+        assert isinstance(step.decision, Decision | Rejection), (
+            f"{kind} is not a Decision or Rejection"
+        )
         if isinstance(step.decision, Rejection):
-            assert step.decision.reason, "a rejection says why"
-            assert len(step.decision.said) <= 2000, "a rejected answer is kept in short form"
+            assert step.decision.reason, "a rejection states a reason"
+            assert len(step.decision.said) <= 2000, (
+                "a recorded rejected answer is at most 2000 characters long"
+            )
 
 
 def _play(
@@ -121,14 +125,14 @@ def check_dataset(dataset: Dataset, most: int = 200) -> None:
         assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
         assert reference.episode_id == episode.id, f"{episode.id}: its reference is another's"
         assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"
-        assert episode.actors, f"{episode.id}: nobody acts"
+        assert episode.actors, f"{episode.id}: no actor"
         json.dumps([dict(episode.start), dict(episode.extra)])
         for field in fields(episode):
             value = getattr(episode, field.name)
             assert not isinstance(value, Reference), f"{episode.id}: {field.name} holds the answer"
         keys = {*episode.start, *episode.extra}
         leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
-        assert not leaked, f"{episode.id}: the episode itself tells {sorted(leaked)}"
+        assert not leaked, f"{episode.id}: the episode leaks {sorted(leaked)}"
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is named for checksums but is not there"
 
@@ -164,9 +168,9 @@ async def check_model(model: Model) -> None:
 def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0) -> None:
     """Twins stay twins, looking changes nothing, and only what is on the menu can be done."""
     for task in dataset.tasks[:episodes]:
-        _twins_agree(dataset, task.episode, steps, random.Random(seed))
-        _refuses_what_is_off_the_menu(_started(dataset, task.episode))
-        _stops(_started(dataset, task.episode))
+        _check_twins(dataset, task.episode, steps, random.Random(seed))
+        _check_off_menu(_started(dataset, task.episode))
+        _check_stop(_started(dataset, task.episode))
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
@@ -175,18 +179,22 @@ def _started(dataset: Dataset, episode: Episode) -> World:
     return world
 
 
-def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Random) -> None:
+def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Random) -> None:
     one, two = _started(dataset, episode), _started(dataset, episode)
     assert one.actors == two.actors, f"{episode.id}: twin worlds have the same actors"
     for _ in range(steps):
         for actor in one.actors:
             if one.done(actor):
                 continue
-            seen, space = one.observe(actor), one.action_space(actor)
-            assert isinstance(seen, Observation), "an observation is a core.world.Observation"
-            assert is_dataclass(seen), "an observation is a dataclass"
-            assert seen == one.observe(actor), "observing changes nothing"
-            assert seen == two.observe(actor), "the same actions lead to the same observation"
+            observation, space = one.observe(actor), one.action_space(actor)
+            assert isinstance(observation, Observation), (
+                "an observation is a core.world.Observation"
+            )
+            assert is_dataclass(observation), "an observation is a dataclass"
+            assert observation == one.observe(actor), "observing changes nothing"
+            assert observation == two.observe(actor), (
+                "the same actions lead to the same observation"
+            )
             choices = [action for action in space.listed if action != STOP]
             assert list(space.listed) == list(two.action_space(actor).listed), "menus agree"
             if not choices:
@@ -194,23 +202,23 @@ def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             action = choices[rng.randrange(len(choices))]
             assert action in space, f"{action} is listed, so it is on the menu"
             assert one.step(actor, action) == two.step(actor, action), f"{action}: same feedback"
-            _is_place(one.pose(actor))
+            _check_pose(one.pose(actor))
             assert one.pose(actor) == two.pose(actor), "and to the same place"
     json.dumps(dict(one.state()))
     assert one.state() == two.state(), "and to the same final state"
     one.reset(episode)
     fresh = _started(dataset, episode)
-    assert one.state() == fresh.state(), "reset starts the episode anew"
+    assert one.state() == fresh.state(), "reset restarts the episode"
 
 
-def _is_place(where: Mapping[str, object]) -> None:
+def _check_pose(where: Mapping[str, object]) -> None:
     json.dumps(dict(where))
     heading = where.get("heading")
     if isinstance(heading, int | float):
-        assert 0 <= heading < 360, f"headings lie in [0, 360), not {heading}"
+        assert 0 <= heading < 360, f"headings must be in [0, 360), got {heading}"
 
 
-def _refuses_what_is_off_the_menu(world: World) -> None:
+def _check_off_menu(world: World) -> None:
     actor = world.actors[0]
     before = dict(world.state())
     for action in (Action("goto", ("no such place",)), Action("fly"), Action("stop", ("a", "b"))):
@@ -224,11 +232,11 @@ def _refuses_what_is_off_the_menu(world: World) -> None:
             raise AssertionError(f"{action} is not on the menu, yet the world carried it out")
 
 
-def _stops(world: World) -> None:
+def _check_stop(world: World) -> None:
     for actor in world.actors:
         space = world.action_space(actor)
         ending = STOP if STOP in space else Action("stop", ("nothing",))
         assert ending in space, "every actor can stop at any time"
-        assert not world.done(actor), "nobody has stopped at the start"
+        assert not world.done(actor), "no actor has stopped at the start"
         world.step(actor, ending)
         assert world.done(actor), "who stops is done"

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayword.core.episode import Episode
 from wayword.core.geometry import relative, unit
-from wayword.worlds.objectnav.base import Base, Moved
+from wayword.worlds.objectnav.base import Base, MotionResult
 from wayword.worlds.objectnav.observation import View, clear_ahead
 
 STATUSES = ("ok", "blocked", "refused", "lost")
@@ -22,7 +22,7 @@ SAME_PLACE = (0.1, 5.0)
 
 
 def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
-    """A base turns right by positive degrees, goes where it is sent, and tells where it is; left
+    """A base turns right by positive degrees, goes where it is sent, and reports its pose; left
     and right of its depth images are where they should be, as far as the surroundings show it.
 
     This moves the robot: it turns by ``degrees`` and back, and goes ``metres`` straight on where
@@ -31,21 +31,21 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
     assert isinstance(base, Base), "a base has start, capture, rotate, go_to, pose, report, stop"
     base.start(Episode("check", "Find the mug.", "robot", {}))
     try:
-        before = _looks(base)
-        _turns(base, degrees)
-        _is_not_mirrored(before, _looks(base), degrees)
-        _turns(base, -degrees)
-        view = _looks(base)
+        before = _check_view(base)
+        _check_turn(base, degrees)
+        _check_not_mirrored(before, _check_view(base), degrees)
+        _check_turn(base, -degrees)
+        view = _check_view(base)
         if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
-            _goes(base, metres)
+            _check_drive(base, metres)
         assert "metres" in json.loads(json.dumps(dict(base.report()))), "report() has 'metres'"
     finally:
         base.stop()
 
 
-def _looks(base: Base) -> View:
+def _check_view(base: Base) -> View:
     view, pose = base.capture(), _pose(base)
-    assert isinstance(view, View), f"capture() returns a View, not {type(view).__name__}"
+    assert isinstance(view, View), f"capture() must return a View, got {type(view).__name__}"
     off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
     turned = abs(relative(view.heading, pose["heading"]))
     assert off <= SAME_PLACE[0], f"capture() and pose() agree; they are {off:.2f} m apart"
@@ -63,29 +63,35 @@ def _pose(base: Base) -> dict[str, float]:
     for name in ("x", "y", "heading"):
         value = pose.get(name)
         finite = isinstance(value, int | float) and math.isfinite(value)
-        assert finite, f"pose() has a number {name!r}, not {value!r}"
-    assert 0 <= pose["heading"] < 360, f"headings lie in [0, 360), not {pose['heading']}"
+        assert finite, f"pose() must have a finite number {name!r}, got {value!r}"
+    assert 0 <= pose["heading"] < 360, f"headings must be in [0, 360), got {pose['heading']}"
     json.dumps(pose)
     return pose
 
 
-def _done(moved: Moved, what: str) -> None:
-    assert isinstance(moved, Moved), f"{what} returns a Moved, not {type(moved).__name__}"
-    assert moved.status in STATUSES, f"{what}: no status {moved.status!r}; there are: {STATUSES}"
-    assert moved.status == "ok", f"{what} was {moved.status} ({moved.reason}); give it more room"
+def _check_moved(moved: MotionResult, what: str) -> None:
+    assert isinstance(moved, MotionResult), (
+        f"{what} returns a MotionResult, not {type(moved).__name__}"
+    )
+    assert moved.status in STATUSES, (
+        f"{what}: unknown status {moved.status!r}; must be one of {STATUSES}"
+    )
+    assert moved.status == "ok", (
+        f"{what} was {moved.status} ({moved.reason}); test where the robot has more room"
+    )
 
 
-def _turns(base: Base, degrees: float) -> None:
+def _check_turn(base: Base, degrees: float) -> None:
     what, before = f"rotate({degrees:g})", _pose(base)["heading"]
-    _done(base.rotate(degrees), what)
+    _check_moved(base.rotate(degrees), what)
     turned = relative(_pose(base)["heading"], before)
     assert abs(relative(turned, degrees)) <= TURNED, (
         f"{what}: the heading, clockwise from north, changes by as much, not by {turned:.0f}"
     )
 
 
-def _is_not_mirrored(before: View, after: View, degrees: float) -> None:
-    """What lay to the right before a turn to the right lies ahead after it."""
+def _check_not_mirrored(before: View, after: View, degrees: float) -> None:
+    """Check that objects to the right lie ahead after a turn to the right."""
     shifted, mirrored = (_misfit(before, after, turn) for turn in (degrees, -degrees))
     wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
     assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
@@ -97,19 +103,19 @@ def _misfit(before: View, after: View, degrees: float) -> float | None:
     reach = min(before.depth.reach, after.depth.reach)
     one, two = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
     across = np.array(before.depth.bearings)
-    wanted = np.array(after.depth.bearings) + degrees
-    there = (wanted >= across.min()) & (wanted <= across.max())
-    if there.sum() < 3:
+    expected = np.array(after.depth.bearings) + degrees
+    in_view = (expected >= across.min()) & (expected <= across.max())
+    if in_view.sum() < 3:
         return None
-    return float(np.median(np.abs(np.interp(wanted[there], across, one) - two[there])))
+    return float(np.median(np.abs(np.interp(expected[in_view], across, one) - two[in_view])))
 
 
-def _goes(base: Base, metres: float) -> None:
-    here = _pose(base)
-    east, north = unit(here["heading"])
-    x, y = here["x"] + metres * east, here["y"] + metres * north
+def _check_drive(base: Base, metres: float) -> None:
+    start = _pose(base)
+    east, north = unit(start["heading"])
+    x, y = start["x"] + metres * east, start["y"] + metres * north
     what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
-    _done(base.go_to(x, y), what)
-    there = _pose(base)
-    off = math.dist((x, y), (there["x"], there["y"]))
+    _check_moved(base.go_to(x, y), what)
+    end = _pose(base)
+    off = math.dist((x, y), (end["x"], end["y"]))
     assert off <= ARRIVED, f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"

@@ -19,11 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from wayword.core import registry
+from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import DataError, UsageError, needing
-from wayword.core.model import Model
 from wayword.models.parts.opening import open_model
 from wayword.models.parts.weights import located
-from wayword.training.examples import Example, ExampleMaker, Method, Source, read, refuse_test, save
+from wayword.training.examples import Example, ExampleMaker, Method, read, refuse_test, save
 
 Report = Callable[[str], None]
 Track = Callable[[Mapping[str, float], int], None]
@@ -31,13 +32,13 @@ Track = Callable[[Mapping[str, float], int], None]
 IGNORED = -100
 """Label of a token that is not learned, as torch's cross entropy has it."""
 
-TRAINED_WITH: Mapping[str, Mapping[str, Any]] = {"velma": {"shots": 0}, "act": {"layout": "walk"}}
+TRAINED_WITH: Mapping[str, Mapping[str, Any]] = {"velma": {"shots": 0}}
 """Settings of an agent without which its prompt is no single growing text, or would be long."""
 
 
 @dataclass(frozen=True, slots=True)
 class FineTuning:
-    """Everything that decides about a fine-tuning run.
+    """Settings of a fine-tuning run.
 
     ``base``: a Hugging Face name or folder, a GGUF file, or a name that ``local:`` knows. ``walks``
     names a model (``hf:FOLDER``, ``local:NAME`` …) that walks itself and is corrected by ``method``
@@ -134,25 +135,33 @@ def _ids(words: Tokenizer, text: str) -> list[int]:
 
 def examples(plan: FineTuning, data: Path | None, report: Report = print) -> list[Example]:
     """Played walks of every split, labelled; gold walks that do not arrive are left out."""
+    return asyncio.run(_played(plan, data, report))
+
+
+async def _played(plan: FineTuning, data: Path | None, report: Report) -> list[Example]:
     student = open_model(plan.walks) if plan.walks else None
-    return asyncio.run(_played(plan, data, student, report))
-
-
-async def _played(
-    plan: FineTuning, data: Path | None, student: Model | None, report: Report
-) -> list[Example]:
     settings = {**TRAINED_WITH.get(plan.agent, {}), **plan.settings}
     played: list[Example] = []
     for on in plan.on:
-        dataset, tasks = Source(on, limit=plan.limit, area=_area(on)).opened(data)
+        dataset, tasks = _open(on, data)
+        tasks = tasks[: plan.limit or None]
         player = ExampleMaker(plan.agent, settings, on, dataset)
         walks = [await player.example(task, student, plan.method) for task in tasks]
-        arrived = sum(walk.success for walk in walks)
-        report(f"{on}: {len(walks)} walks, {arrived} arrive")
-        played += walks if student else [walk for walk in walks if walk.success]
+        arrived = [walk for walk in walks if walk.success]
+        report(f"{on}: {len(walks)} walks, {len(arrived)} arrive")
+        played += walks if student else arrived
     if student is not None:
         await student.aclose()
     return played
+
+
+def _open(on: str, data: Path | None) -> tuple[Dataset, Sequence[Task]]:
+    """A dataset and its tasks to learn from."""
+    name, _, split = on.partition(":")
+    cls = registry.load("dataset", name)
+    dataset = cls(split, data, cls.Settings())
+    area = _area(on)
+    return dataset, dataset.in_area(area) if area else dataset.tasks
 
 
 def finetune(
@@ -174,12 +183,15 @@ def finetune(
 
         from datasets import Dataset as Rows
     folder.mkdir(parents=True, exist_ok=True)
-    _same_plan(plan, folder)
+    path, text = folder / "training.json", json.dumps(asdict(plan), indent=2, default=list)
+    if path.is_file() and json.loads(path.read_text()) != json.loads(text):
+        raise UsageError(f"{folder}: holds a training run with other settings; name another folder")
+    path.write_text(text + "\n")
     walks = folder / "examples.jsonl"
     if not walks.is_file():
         save(walks, examples(plan, data, report))
-    network, tokenizer = _opened(plan.base)
-    rows = _rows(read(walks), tokenizer, plan.length, report)
+    network, tokenizer = _open_base(plan.base)
+    rows = _tokenize(read(walks), tokenizer, plan.length, report)
     adapters = None
     if plan.rank:
         shape = {"r": plan.rank, "lora_alpha": plan.alpha, "lora_dropout": plan.dropout}
@@ -216,14 +228,7 @@ def finetune(
     return folder / "model"
 
 
-def _same_plan(plan: FineTuning, folder: Path) -> None:
-    path, text = folder / "training.json", json.dumps(asdict(plan), indent=2, default=list)
-    if path.is_file() and json.loads(path.read_text()) != json.loads(text):
-        raise UsageError(f"{folder}: holds a training run with other settings; name another folder")
-    path.write_text(text + "\n")
-
-
-def _opened(base: str) -> tuple[Any, Any]:
+def _open_base(base: str) -> tuple[Any, Any]:
     """Network and tokenizer of a Hugging Face name or folder, or of a GGUF file."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -239,12 +244,13 @@ def _opened(base: str) -> tuple[Any, Any]:
     return network, tokenizer
 
 
-def _rows(
+def _tokenize(
     walks: Sequence[Example], tokenizer: Any, length: int, report: Report
 ) -> list[dict[str, list[int]]]:
-    words, end = tokenizer.backend_tokenizer, tokenizer.eos_token_id
-    encoded = [encode(walk, words) for walk in walks]
-    rows = [one.row(end) for one in encoded if one.labels and len(one.ids) < length]
+    encoded = [encode(walk, tokenizer.backend_tokenizer) for walk in walks]
+    rows = [
+        one.row(tokenizer.eos_token_id) for one in encoded if one.labels and len(one.ids) < length
+    ]
     if dropped := len(encoded) - len(rows):
         report(f"{dropped} walks left out: longer than {length} tokens, or without a decision")
     if not rows:

@@ -1,18 +1,21 @@
-"""Any world in words: what an actor sees and knows of itself, what came of it, what is legal.
+"""Any world in words: what an actor perceives and knows of itself, results, legal actions.
 
     >>> from wayword.core.action import STOP, Action, ActionSpace
     >>> actions(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), STOP), ("chat",)))
     'goto[a or b], stop, chat[...]'
 
-An observation carries its family, and the family has a verbalizer: ``verbalize/indoor.py`` and the
-modules beside it. A family without one is described field by field and its feedback by its status,
-so that every agent that speaks through here can play it at once.
+An observation carries its family, and the family has a verbalizer (``verbalize/indoor.py`` and so
+on). A family without one is described field by field, its feedback by status, so that every agent
+that uses this module can play it at once.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from wayword.core.action import Action, ActionSpace
@@ -25,7 +28,7 @@ COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "
 
 @dataclass(frozen=True, slots=True)
 class SelfState:
-    """What an actor can know of itself.
+    """State that an actor can know of itself.
 
     ``place`` is what the place is called, empty where it has no name. ``heading`` is absolute
     (degrees clockwise from north), None where it is not known. ``holding`` names what is in the
@@ -41,13 +44,13 @@ class SelfState:
 class Verbalizer:
     """A family in words. ``name`` is also that of its rules and its list of actions.
 
-    ``own``: what the actor knows of itself, as values and as a sentence. ``around``: what it
-    perceives, with the help of the dataset's perceiver where there is one. ``feedback``: what came
-    of an action of its. ``briefing``: what fills the slots of its rules and list of actions.
+    ``self_state``: what the actor knows of itself, as values and as a sentence. ``around``: what it
+    perceives, with the help of the dataset's perceiver where there is one. ``feedback``: the result
+    of its action. ``briefing``: what fills the slots of its rules and list of actions.
     """
 
     name: str
-    own: Callable[[Any], tuple[SelfState, str]]
+    self_state: Callable[[Any], tuple[SelfState, str]]
     around: Callable[[Any, Perceiver | None], str]
     feedback: Callable[[Feedback], str]
     briefing: Callable[[ActionSpace], Mapping[str, str]] = lambda space: {}
@@ -56,28 +59,37 @@ class Verbalizer:
 def verbalizer(observation: Observation) -> Verbalizer:
     """The verbalizer of the family that an observation is of; ``PLAIN`` where there is none."""
     family = observation.family
-    found = None if family is None else family.part("verbalizer")
-    return found if isinstance(found, Verbalizer) else PLAIN
+    registered = None if family is None else family.part("verbalizer")
+    return registered if isinstance(registered, Verbalizer) else PLAIN
 
 
-def feedback(told: Feedback, speaker: Verbalizer) -> str:
-    """What came of a decision, in a sentence; empty where there is nothing to tell."""
-    if told.status == "rejected":
-        return f"That was no action: {told.details.get('reason', 'it could not be read')}."
-    return speaker.feedback(told)
+def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
+    """The result of a decision in a sentence; empty where there is nothing to say."""
+    if result.status == "rejected":
+        return f"That was no action: {result.details.get('reason', 'it could not be read')}."
+    return verbalizer.feedback(result)
+
+
+@cache
+def sentences(family: str) -> Mapping[str, str]:
+    """A family's part of ``sentences.toml``: status, or ``status.verb`` -> sentence."""
+    text = files("wayword.verbalize").joinpath("sentences.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)[family])
 
 
 def actions(legal: ActionSpace) -> str:
-    """The legal actions, those that differ only in their last argument told together."""
+    """The legal actions; those that differ only in their last argument are grouped."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for action in legal.listed:
-        last = groups.setdefault((action.name, action.arguments[:-1]), [])
-        last += action.arguments[-1:]
-    closed = [
-        str(Action(name, (*first, " or ".join(last)) if last else first))
-        for (name, first), last in groups.items()
+        last_arguments = groups.setdefault((action.name, action.arguments[:-1]), [])
+        last_arguments += action.arguments[-1:]
+    listed = [
+        str(
+            Action(name, (*arguments, " or ".join(last_arguments)) if last_arguments else arguments)
+        )
+        for (name, arguments), last_arguments in groups.items()
     ]
-    return ", ".join([*closed, *(f"{verb}[...]" for verb in legal.open_verbs)])
+    return ", ".join([*listed, *(f"{verb}[...]" for verb in legal.open_verbs)])
 
 
 def compass(heading: float) -> str:
@@ -85,19 +97,22 @@ def compass(heading: float) -> str:
     return f"{heading:g}° ({COMPASS[sector(heading)]})"
 
 
-def _plain_own(seen: Observation) -> tuple[SelfState, str]:
-    heading = getattr(seen, "heading", None)
+def _plain_state(observation: Observation) -> tuple[SelfState, str]:
+    heading = getattr(observation, "heading", None)
     return SelfState("", float(heading) if isinstance(heading, int | float) else None), ""
 
 
-def _plain_around(seen: Observation, perceiver: Perceiver | None) -> str:
-    return "\n".join(f"{field.name}: {getattr(seen, field.name)}" for field in fields(seen))
+def _plain_feedback(result: Feedback) -> str:
+    details = "".join(f", {key}: {value}" for key, value in result.details.items())
+    return f"Result: {result.status}{details}."
 
 
-def _plain_feedback(told: Feedback) -> str:
-    details = "".join(f", {key}: {value}" for key, value in told.details.items())
-    return f"Result: {told.status}{details}."
-
-
-PLAIN = Verbalizer("other", _plain_own, _plain_around, _plain_feedback)
+PLAIN = Verbalizer(
+    "other",
+    _plain_state,
+    lambda observation, _: "\n".join(
+        f"{field.name}: {getattr(observation, field.name)}" for field in fields(observation)
+    ),
+    _plain_feedback,
+)
 """For families that have no verbalizer of their own."""

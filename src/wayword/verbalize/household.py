@@ -1,210 +1,84 @@
-"""Houses in words: what an actor sees, and what came of its last action.
+"""Houses in words: observations, and results of actions.
 
-Templates only: ``SENTENCES`` for what came of an action, ``STATES`` for what shows on a thing (the
-word for a closed drawer), ``describe`` for a whole observation.
+Templates only: ``sentences.toml`` for results, ``STATES`` for what shows on an object (the word
+for a closed drawer), ``describe`` for a whole observation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
-from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
-from wayword.worlds.household.observation import (
-    HeldObject,
-    HouseholdObservation,
-    SeenDoor,
-    SeenObject,
-)
+from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer, sentences
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.route import HAND_REACH
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
-
-SENTENCES: dict[str, str] = {
-    "ok.move_ahead": "You moved ahead {distance:g} m.",
-    "ok.turn_left": "You turned left.",
-    "ok.turn_right": "You turned right.",
-    "ok.pan_left": "You turned a little to the left.",
-    "ok.pan_right": "You turned a little to the right.",
-    "ok.wait": "You waited.",
-    "ok.sidestep_left": "You stepped {distance:g} m to the left.",
-    "ok.sidestep_right": "You stepped {distance:g} m to the right.",
-    "ok.pick_up": "You picked up {object}.",
-    "ok.drop": "You dropped {object}.",
-    "ok.put": "You put {object} {preposition} {receptacle}.",
-    "ok.open": "You opened {object}.",
-    "ok.open_receptacle": "You opened {object}. In it: {contents}.",
-    "ok.close": "You closed {object}.",
-    "ok.toggle_on": "You switched on {object}.",
-    "ok.toggle_off": "You switched off {object}.",
-    "ok.slice": "You sliced {object} with {tool}.",
-    "ok.stop": "You stopped.",
-    "ok.stop_answer": "You stopped and answered: {answer}",
-    "ok.goto": "You went to {place}.",
-    "ok.heat": "You heated {object} with {tool}.",
-    "ok.cool": "You cooled {object} with {tool}.",
-    "ok.clean": "You cleaned {object} with {tool}.",
-    "ok.go_explore": "You explored the {room}. There you saw: {seen}. Of these, closed: {closed}.",
-    "ok.go_check": "You checked {receptacle}. {Preposition} it: {contents}.",
-    "ok.go_grab": "You went to {object} and picked it up.",
-    "ok.go_put": "You went to {receptacle} and put {object} {preposition} it.",
-    "ok.chat": "You told {to}.",
-    "ok.ask": "You were answered: {answer}",
-    "blocked": "The way is blocked by {by}.",
-    "blocked.close": "{object} cannot close: the doorway is taken by {by}.",
-    "no_such_object": "You know of no {object}.",
-    "no_such_room": "There is no room called {room}.",
-    "not_visible": "You do not see {object} here.",
-    "closed": "{receptacle} is closed.",
-    "too_far": "{object} is too far away: {distance:g} m, and you reach {reach:g} m.",
-    "hands_full": "Your hands are full: you hold {holding}.",
-    "hands_empty": "Your hands are empty.",
-    "not_holding": "You do not hold {object}.",
-    "already_held": "You hold {object} already.",
-    "not_pickupable": "{object} cannot be picked up.",
-    "not_receptacle": "{receptacle} cannot hold things.",
-    "full": "{receptacle} is full.",
-    "does_not_fit": "{object} does not go there: {receptacle} takes only these: {takes}.",
-    "inside_itself": "{object} cannot go into itself.",
-    "not_openable": "{object} cannot be opened or closed.",
-    "already_open": "{object} is open already.",
-    "already_closed": "{object} is closed already.",
-    "running": "{object} cannot be opened while it is on.",
-    "not_toggleable": "{object} cannot be switched on or off.",
-    "already_on": "{object} is on already.",
-    "already_off": "{object} is off already.",
-    "must_be_closed": "{object} must be closed before it can be switched on.",
-    "not_sliceable": "{object} cannot be sliced.",
-    "already_sliced": "{object} is sliced already.",
-    "wrong_tool.slice": "You hold nothing that cuts {object}.",
-    "wrong_tool": "{tool} does not do that to {object}.",
-    "no_switch": "You have not seen what switches {tool} on: find it first.",
-    "no_path": "There is no way to {place}: something is in the way.",
-    "no_path.doors": "There is no way to {place}. Closed on the way: {doors}.",
-    "nobody_listens": "There is nobody to hear you.",
-    "nobody_answers": "Nobody answers.",
-    "rejected": "That was no action: {reason}",
-}
-"""Status, or ``status.verb`` where a verb has its own, -> sentence."""
-
-
-STATES: dict[str, str] = {
+STATES = {
     state: state
     for state in (
-        "open", "closed", "on", "off", "sliced", "cooked", "boiled", "dirty", "filled", "coffee",
-        "hot", "cold",
+        *("open", "closed", "on", "off", "sliced", "cooked", "boiled", "dirty", "filled"),
+        *("coffee", "hot", "cold"),
     )
-}  # fmt: skip
-"""State that shows (``Things.states``, or of a door) -> its word: ``drawer_1 (closed, 1.2 m)``."""
+}
+"""Visible state (``Entities.states``, or of a door) -> its word: ``drawer_1 (closed, 1.2 m)``."""
 
 
 def describe(view: HouseholdObservation) -> str:
-    """An observation in words: where, holding, what is where, what was said; a line each."""
-    return f"{_standing(view)}\n{_seen(view)}"
+    """An observation in words: place, hands, objects in view, messages; a line each."""
+    return f"{_self_state_text(view)}\n{_view_text(view)}"
 
 
-def _standing(view: HouseholdObservation) -> str:
-    here = f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."
-    return f"{here}\nYou hold {listed([_held(h) for h in view.holding])}."
+def _self_state_text(view: HouseholdObservation) -> str:
+    holding = []
+    for item in view.holding:
+        notes = [STATES[state] for state in item.attributes]
+        notes += [f"with {join_names(item.contents)}"] if item.contents else []
+        holding.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
+    place = f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
+    return f"{place}\nYou hold {join_names(holding)}."
 
 
-def _seen(view: HouseholdObservation) -> str:
-    found: dict[str, list[str]] = {"left": [], "middle": [], "right": []}
+def spot_words(spot: tuple[float, float]) -> str:
+    """A spot on furniture, given in metres east and north of the middle.
+
+    >>> spot_words((-0.8, 0.2)), spot_words((0.0, 0.04))
+    ('0.8 m west and 0.2 m north of the middle', 'in the middle')
+    """
+    sides = ("east" if spot[0] > 0 else "west", "north" if spot[1] > 0 else "south")
+    parts = [f"{abs(d):.1f} m {side}" for d, side in zip(spot, sides, strict=True)]
+    parts = [part for part in parts if not part.startswith("0.0")]
+    return f"{' and '.join(parts)} of the middle" if parts else "in the middle"
+
+
+def _view_text(view: HouseholdObservation) -> str:
+    by_side: dict[str, list[str]] = {side: [] for side in SIDES}
     for door in view.doors:
-        found[door.direction].append(_door(door, view.room))
+        state = STATES["open" if door.open else "closed"]
+        beyond = " and ".join(definite_room(room) for room in door.rooms if room != view.room)
+        to = f"to {beyond}, " if beyond else ""
+        by_side[door.direction].append(f"{door.name} ({state}, {to}{door.distance:.1f} m)")
     for other in view.others:
-        carries = f"holds {listed(other.holding)}, " if other.holding else ""
-        found[other.direction].append(f"{other.name} ({carries}{other.distance:.1f} m)")
-    for thing in view.objects:
-        found[thing.direction].append(_object(thing))
-    seen = [f"{SIDES[side]}: {', '.join(names)}." for side, names in found.items() if names]
-    lines = seen or ["You see nothing."]
+        carried = f"holds {join_names(other.holding)}, " if other.holding else ""
+        by_side[other.direction].append(f"{other.name} ({carried}{other.distance:.1f} m)")
+    for seen in view.objects:
+        notes = "".join(f"{STATES[state]}, " for state in seen.attributes)
+        where = f"{seen.preposition} {seen.container}, " if seen.container else ""
+        where += f"{spot_words(seen.spot)}, " if seen.container and seen.spot else ""
+        by_side[seen.direction].append(f"{seen.name} ({notes}{where}{seen.distance:.1f} m)")
+    sides = [f"{SIDES[side]}: {', '.join(labels)}." for side, labels in by_side.items() if labels]
+    lines = sides or ["You see nothing."]
     lines += [f"{message.sender} says: {message.text}" for message in view.messages]
     return "\n".join(lines)
 
 
-def feedback(told: Feedback) -> str:
-    """What came of an action, in a sentence. A status without one reads as itself."""
-    details = told.details
-    template = _template(told.status, details)
-    if template is None:
-        return told.status
-    words: dict[str, Any] = {
-        key: listed(value) if isinstance(value, (list, tuple)) else value
-        for key, value in details.items()
-    }
-    if UNSEEN_DOOR in (doors := details.get("doors", ())):
-        known = ["a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors]
-        words["doors"] = listed(known)
-    if "room" in words:
-        words["room"] = spoken(words["room"])
-    words["Preposition"] = str(details.get("preposition", "in")).capitalize()
-    return template.format_map(words)
-
-
-HANDS = frozenset(("pick_up", "put", "go_grab", "go_put"))
-"""Verbs of a body that can hold something."""
-
-
-def briefing(space: ActionSpace) -> dict[str, str]:
-    """What a body is able to see, reach and hold, in words that fill the rules and the list of
-    actions: ``view``, ``touch``, ``names``, ``step``, ``aside``, ``rooms``."""
-    known = space if isinstance(space, HouseholdActions) else None
-    body = known.body if known else Body()
-    angle = f"{body.view_angle:.0f}"
-    return {
-        "view": (
-            f"Your view is {angle}° wide, centered on the way you face, and "
-            f"{body.view_distance:g} m deep"
-        ),
-        "touch": _touch(body),
-        "names": NAMED if known and known.fixed_names else AS_SEEN,
-        "step": f"{body.step:g} m",
-        "aside": f"turn by {body.pan_degrees:g} degrees" if body.pan_degrees else "step aside",
-        "aside_by": "" if body.pan_degrees else f" by {body.step:g} m, facing the same way,",
-        "rooms": ", ".join(known.rooms) if known else "as you see them named",
-    }
-
-
-NAMED = "Everything has a fixed name, such as mug_1, the same for everybody; use it exactly."
-AS_SEEN = (
-    "Names such as mug_1 are given in the order in which things are first seen; use them exactly."
-)
-
-
-def _touch(body: Body) -> str:
-    floats = " Walls and furniture do not stop you." if body.radius == 0 else ""
-    if HANDS.isdisjoint(body.actions):
-        return f"You have no hands: you look and move only.{floats}"
-    one = body.inventory_capacity == 1
-    things = "one thing" if one else f"{body.inventory_capacity} things"
-    return (
-        f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
-        f"away, and hold {things} at a time, with what is in {'it' if one else 'them'}.{floats}"
-    )
-
-
-def facing(heading: float) -> str:
-    """``north`` for 0, ``30°`` for what lies between the eight main directions."""
-    return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
-
-
-def spoken(room: str) -> str:
-    """A room's name as it is said."""
-    return room.replace("_", " ")
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a, b and c``; ``nothing`` for none."""
-    if not names:
-        return "nothing"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _template(status: str, details: Mapping[str, Any]) -> str | None:
+def feedback(result: Feedback) -> str:
+    """The result of an action in a sentence. A status without one reads as itself."""
+    status, details, templates = result.status, result.details, sentences("household")
     verb = str(details.get("action", ""))
     if status == "ok":
         if verb in ("pan_left", "pan_right") and "distance" in details:
@@ -215,32 +89,113 @@ def _template(status: str, details: Mapping[str, Any]) -> str | None:
             verb = "stop_answer"
     elif status == "no_path" and details.get("doors"):
         verb = "doors"
-    return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status)
+    slots: dict[str, Any] = {
+        key: join_names(value) if isinstance(value, (list, tuple)) else value
+        for key, value in details.items()
+        if key not in ("spot", "places")
+    }
+    if places := details.get("places"):
+        where = {name: f"{name} ({' '.join(place)})" for name, place in places.items()}
+        slots["seen"] = join_names([where.get(name, name) for name in details["seen"]])
+    if UNSEEN_DOOR in (doors := details.get("doors", ())):
+        named = ["a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors]
+        slots["doors"] = join_names(named)
+    if "room" in slots:
+        slots["room"] = spoken_room(slots["room"])
+        slots["the_room"] = definite_room(slots["room"])
+    slots["Preposition"] = str(details.get("preposition", "in")).capitalize()
+    if spot := details.get("spot"):  # as the actor wrote it, or where it is
+        slots["spot"] = spot if isinstance(spot, str) else spot_words(spot)
+        verb = f"{verb}_spot"
+    template = templates.get(f"{status}.{verb}") or templates.get(status)
+    return template.format_map(slots) if template else status
 
 
-def _object(thing: SeenObject) -> str:
-    notes = "".join([f"{STATES[state]}, " for state in thing.attributes])
-    where = f"{thing.preposition} {thing.container}, " if thing.container else ""
-    return f"{thing.name} ({notes}{where}{thing.distance:.1f} m)"
+def briefing(space: ActionSpace) -> dict[str, str]:
+    """Slots of the rules and the list of actions: what a body can see, reach and hold (``view``,
+    ``touch``, ``doors``, ``names``, ``step``, ``aside``, ``aside_by``, ``rooms``; for LangSuitE's
+    own prompts ``view_steps``, ``side_degrees``, ``capacity``)."""
+    household = space if isinstance(space, HouseholdActions) else None
+    body = household.body if household else Body()
+    name_rule = "Names such as mug_1 are given in the order in which things are first seen"
+    if household and household.fixed_names:
+        name_rule = (
+            "Everything has a fixed name, such as mug_1, the same for everybody; use it exactly."
+        )
+    elif household and household.shared_names:
+        name_rule += " by any of you, and are the same for all of you; use them exactly."
+    else:
+        name_rule += "; use them exactly."
+    capacity = body.inventory_capacity
+    object_count, pronoun = ("one thing", "it") if capacity == 1 else (f"{capacity} things", "them")
+    touch_rule = (
+        f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
+        f"away, and hold {object_count} at a time, with what is in {pronoun}."
+    )
+    if household and household.has_spots:
+        touch_rule += (
+            f" put and go_put lay a thing {HAND_REACH:g} m past the edge nearest to you, straight "
+            "ahead, or at the spot that you add: put[mug_1, desk_1, 0.8 m west and 0.2 m north]; "
+            "go_put walks to where you reach it. Spots on furniture, which brackets and the task "
+            "tell, are meters from the middle of the furniture."
+        )
+    if {"pick_up", "put", "go_grab", "go_put"}.isdisjoint(body.actions):
+        touch_rule = "You have no hands: you look and move only."
+    door_rule = (
+        "A closed door bars the way, also to actions that find their way by themselves: open it "
+        "first; a closed container hides what is in it until you open it."
+    )
+    if body.radius == 0:
+        door_rule = (
+            "Walls, furniture and closed doors do not stop you; a closed container hides what is "
+            "in it until it is opened."
+        )
+    return {
+        "view": (
+            f"Your view is {body.view_angle:.0f}° wide, centered on the way you face, and "
+            f"{body.view_distance:g} m deep"
+        ),
+        "touch": touch_rule,
+        "doors": door_rule,
+        "names": name_rule,
+        "step": f"{body.step:g} m",
+        "aside": f"turn by {body.pan_degrees:g} degrees" if body.pan_degrees else "step aside",
+        "aside_by": "" if body.pan_degrees else f" by {body.step:g} m, facing the same way,",
+        "rooms": ", ".join(household.rooms) if household else "as you see them named",
+        "view_steps": f"{body.view_distance / body.step:.0f}",
+        "side_degrees": f"{body.view_angle / 2:g}",
+        "capacity": str(capacity),
+    }
 
 
-def _door(door: SeenDoor, room: str) -> str:
-    state = STATES["open" if door.open else "closed"]
-    beyond = [spoken(other) for other in door.rooms if other != room]
-    to = f"to the {' and the '.join(beyond)}, " if beyond else ""
-    return f"{door.name} ({state}, {to}{door.distance:.1f} m)"
+def facing_words(heading: float) -> str:
+    """``north`` for 0, ``30°`` between the eight main directions."""
+    return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
 
 
-def _held(thing: HeldObject) -> str:
-    notes = [STATES[state] for state in thing.attributes]
-    if thing.contents:
-        notes.append(f"with {listed(thing.contents)}")
-    return f"{thing.name} ({', '.join(notes)})" if notes else thing.name
+def spoken_room(room: str) -> str:
+    """A room's name as it is said."""
+    return room.replace("_", " ")
 
 
-def _own(seen: HouseholdObservation) -> tuple[SelfState, str]:
-    own = SelfState(spoken(seen.room), seen.heading, tuple(held.name for held in seen.holding))
-    return own, _standing(seen)
+def definite_room(room: str) -> str:
+    """``the living room``; ``bedroom 2``, which has a number, as it is."""
+    words = spoken_room(room)
+    return words if words[-1:].isdigit() else f"the {words}"
 
 
-verbalizer = Verbalizer("household", _own, lambda seen, _: _seen(seen), feedback, briefing)
+def join_names(names: Sequence[str]) -> str:
+    """``a, b and c``; ``nothing`` for none."""
+    if not names:
+        return "nothing"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
+    state = SelfState(
+        spoken_room(view.room), view.heading, tuple(held.name for held in view.holding)
+    )
+    return state, _self_state_text(view)
+
+
+verbalizer = Verbalizer("household", _state, lambda view, _: _view_text(view), feedback, briefing)

@@ -24,9 +24,7 @@ VIEWS = (-90, -45, 0, 45, 90)
 """The five views of a step, degrees relative to the heading, right positive."""
 
 DIRECTIONS = ("on your left", "slightly left", "ahead", "slightly right", "on your right")
-"""What the five views are called."""
-
-Flow = Literal["with", "against"]
+"""Names of the five views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,68 +39,71 @@ class Sentences:
 
 
 def observation(
-    ways: int,
+    exits: int,
     changed: bool,
     landmarks: Sequence[tuple[str, int]] = (),
-    flow: Flow | None = None,
+    flow: Literal["with", "against"] | None = None,
     sentences: Sentences = Sentences(),
 ) -> list[str]:
-    """The lines of one step, none where there is nothing to tell.
+    """The lines of one step, none where nothing is new.
 
         >>> observation(3, True, [("a park", 0)])
         ['There is a 3-way intersection.', 'You see a park on your left.']
 
-    ``ways`` is the number of ways out and ``changed`` whether the panorama is a new one. A junction
-    has at least three ways, the one that was come by among them; a street that goes on has two.
-    ``landmarks`` holds names and the number of the view (0 to 4, see ``VIEWS``) they are told in.
+    ``exits`` is the number of exits, the one taken to get here included: a junction has at least
+    three. ``changed``: the panorama is a new one. ``landmarks``: names, and the number of the view
+    (0 to 4, see ``VIEWS``) they are in.
     """
     flows = {"with": sentences.flow_with, "against": sentences.flow_against}
     lines = [flows[flow]] if flow else []
-    if ways > 2 and changed:
-        lines.append(sentences.junction.replace("{ways}", str(ways)))
+    if exits > 2 and changed:
+        lines.append(sentences.junction.replace("{ways}", str(exits)))
     for name, view in landmarks:
         line = sentences.landmark.replace("{direction}", DIRECTIONS[view])
         lines.append(line.replace("{landmark}", name))
     return lines
 
 
-def cue(number: int) -> str:
-    """What the next action is written behind: ``9.``"""
+def action_number(number: int) -> str:
+    """The number that the next action is written behind: ``9.``"""
     return f"{number}."
 
 
 def action(number: int, word: str) -> str:
     """A numbered action: ``9. forward``"""
-    return f"{cue(number)} {word}"
+    return f"{action_number(number)} {word}"
 
 
-IN_VIEW = 112.5
-"""Degrees off the heading up to which a street landmark is told: the outermost view and half."""
+MAX_BEARING = 112.5
+"""Degrees off the heading up to which a landmark is described: the outermost view and half."""
 
 
-def _own(seen: StreetObservation) -> tuple[SelfState, str]:
-    return SelfState("", float(seen.heading)), f"You face {compass(seen.heading)}."
+def _state(view: StreetObservation) -> tuple[SelfState, str]:
+    return SelfState("", float(view.heading)), f"You face {compass(view.heading)}."
 
 
-def _around(seen: StreetObservation, perceiver: Perceiver | None) -> str:
+def _around(view: StreetObservation, perceiver: Perceiver | None) -> str:
     landmarks: list[tuple[str, int]] = []
-    sectors = perceiver.perceive(seen.scene, seen.panorama).sectors if perceiver else ()
-    for sighting in (one for part in sectors for one in part.sightings):
-        off = relative(sighting.heading, seen.heading)
-        if abs(off) <= IN_VIEW:  # which of the five views it is in
-            view = min(len(VIEWS) - 1, max(0, round((off + 90) / 45)))
-            landmarks.append((sighting.name, view))
+    for sector in perceiver.perceive(view.scene, view.panorama).sectors if perceiver else ():
+        for sighting in sector.sightings:
+            bearing = relative(sighting.heading, view.heading)
+            if abs(bearing) <= MAX_BEARING:  # which of the five views it is in
+                number = min(len(VIEWS) - 1, max(0, round((bearing + 90) / 45)))
+                landmarks.append((sighting.name, number))
     landmarks.sort(key=lambda one: one[1])
-    lines = observation(seen.exits, seen.changed, landmarks)
-    if seen.exits <= 1:
+    lines = observation(view.exits, view.changed, landmarks)
+    if view.exits <= 1:
         lines.insert(0, "The street ends here.")
-    elif seen.exits > 2 and not seen.changed:
+    elif view.exits > 2 and not view.changed:
         lines.insert(0, "You are still at the intersection.")
-    return "\n".join(lines or ["The street goes on."])
+    lines = lines or ["The street goes on."]
+    if perceiver is None and view.step == 0:
+        lines.append("Landmarks are not reported here: find your way by junctions and directions.")
+    return "\n".join(lines)
 
 
-def _feedback(told: Feedback) -> str:
-    executed = str(told.details.get("executed", "")).replace("_", " ")
+def _feedback(result: Feedback) -> str:
+    executed = str(result.details.get("executed", "")).replace("_", " ")
     sentences = {
         "no_turn": "There is no way to turn into here, so you went forward.",
         "dead_end": "The street ends here, so you stopped.",
@@ -110,7 +111,7 @@ def _feedback(told: Feedback) -> str:
         "stop": "You stopped.",
         "turn around": "You turned around.",
     }
-    return sentences.get(told.status) or sentences.get(executed) or f"You turned {executed}."
+    return sentences.get(result.status) or sentences.get(executed) or f"You turned {executed}."
 
 
-verbalizer = Verbalizer("street", _own, _around, _feedback)
+verbalizer = Verbalizer("street", _state, _around, _feedback)

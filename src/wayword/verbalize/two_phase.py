@@ -11,23 +11,23 @@ from wayword.verbalize.generic import SelfState, Verbalizer
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 
-def around(seen: TwoPhaseObservation) -> str:
-    """What there is to go to."""
-    if not seen.objects:
+def around(view: TwoPhaseObservation) -> str:
+    """The objects one can go to."""
+    if not view.objects:
         return "There is nowhere left to go."
-    return f"You can go to one of these, once: {', '.join(seen.objects)}."
+    return f"You can go to one of these, once: {', '.join(view.objects)}."
 
 
-def feedback(told: Feedback) -> str:
-    """What came of an action."""
-    if "room" not in told.details:
+def feedback(result: Feedback) -> str:
+    """The result of an action."""
+    if "room" not in result.details:
         return "You stopped."
-    return f"You went to the {told.details['thing']}."
+    return f"You went to the {result.details['thing']}."
 
 
-def _own(seen: TwoPhaseObservation) -> tuple[SelfState, str]:
-    beyond = " The rooms around it lie before you." if seen.phase == 2 else ""
-    return SelfState(seen.place), f"You are in the {seen.place}.{beyond}"
+def _state(view: TwoPhaseObservation) -> tuple[SelfState, str]:
+    beyond = " The rooms around it lie before you." if view.phase == 2 else ""
+    return SelfState(view.place), f"You are in the {view.place}.{beyond}"
 
 
-verbalizer = Verbalizer("other", _own, lambda seen, _: around(seen), feedback)
+verbalizer = Verbalizer("other", _state, lambda view, _: around(view), feedback)

@@ -4,11 +4,12 @@
 
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
-    library content app     run folders, their pages and runs that go on, the server (wayword view)
-    index episode compare   a page each; words, steps, figures and maps are parts of them
-    letters course          short names of places; where each step of an episode led
-    causes play             why episodes failed, a person who plays
-    pages                   the same pages as files that need no server
+    library data            run folders and how each stands; the dataset behind one
+    document                an episode, computed once: course, causes, conditions, clauses
+    index episode compare   a page each; steps and figures are parts of them, maps a folder
+    content app             pages made when asked for, and the server (wayword view)
+    pages                   the same as files, in a notebook, as a Rerun recording
+    play                    a person who plays
 
 Every text from models, datasets and ids is shown as text, never taken for markup.
 """

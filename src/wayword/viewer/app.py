@@ -9,18 +9,21 @@ Plain pages over HTTP, with server-sent events for live changes. Addresses:
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
     /play                        games of a person: see wayword.viewer.play
+    /live-run                    leads to the run under way, once there is one
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import html
 import ipaddress
 import json
+import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
 from shlex import quote as quoted
 from threading import Thread
@@ -46,30 +49,29 @@ from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.loopback import BadRequest, is_loopback, read_object
 from wayword.runs.plan import Plan
-from wayword.viewer import play as pages
-from wayword.viewer.content import Content, address
-from wayword.viewer.library import Wish, slug
-from wayword.viewer.markup import page, tag
+from wayword.viewer import play
+from wayword.viewer.content import Content
+from wayword.viewer.library import Wish
+from wayword.viewer.markup import page
 from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
-_EVERY = 0.5
-"""Seconds between two looks at a run that goes on."""
+_EVERY = 0.5  # seconds between two looks at a live run
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Response]
 
 
 def application(
     content: Content, host: str = HOST, token: str = "", games: Games | None = None
 ) -> Guard:
     """The ASGI application, behind its guard."""
-    site = _Site(content)
-    play = _PlayRoutes(content, games or Games(content.library.add))
+    site = _Site(content, games or Games(content.library.add))
     routes = [
         Route("/", site.home),
         Route("/live", site.live_home),
+        Route("/live-run", site.live_run),
         Route("/compare", site.compare),
-        Route("/compare/texts", site.compared_texts),
+        Route("/compare/flips", site.flips),
         Route("/run/{run}/", site.part("run")),
         Route("/run/{run}/metrics", site.part("metrics")),
         Route("/run/{run}/causes", site.part("causes")),
@@ -80,15 +82,15 @@ def application(
         Route("/run/{run}/moves", site.part("moves", "id")),
         Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
         Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),
-        Route("/run/{run}/continue", play.commands),
-        Route("/play", play.form),
-        Route("/play", play.begin, methods=["POST"]),
-        Route("/play/{game}/", play.lobby),
-        Route("/play/{game}/seat", play.seat),
-        Route("/play/{game}/watch", play.seat),
-        Route("/play/{game}/board", play.board),
-        Route("/play/{game}/live", play.live),
-        Route("/play/{game}/{verb}", play.post, methods=["POST"]),
+        Route("/run/{run}/continue", site.commands),
+        Route("/play", site.form),
+        Route("/play", site.begin, methods=["POST"]),
+        Route("/play/{game}/", site.lobby),
+        Route("/play/{game}/seat", site.seat),
+        Route("/play/{game}/watch", site.watch),
+        Route("/play/{game}/board", site.board),
+        Route("/play/{game}/live", site.live_game),
+        Route("/play/{game}/{verb}", site.post, methods=["POST"]),
     ]
     app = Starlette(
         routes=routes, exception_handlers={WaywordError: _unknown, 404: _unknown, 500: _broken}
@@ -97,76 +99,100 @@ def application(
 
 
 class _Site:
-    """What answers to each address. Pages are made on threads, so that none waits for another."""
-
-    def __init__(self, content: Content) -> None:
-        self._content = content
-
-    async def home(self, request: Request) -> Response:
-        only = self._content.library.only
-        if only and "all" not in request.query_params:
-            return RedirectResponse(f"run/{self._content.library.found()[0].slug}/")
-        return HTMLResponse(await run_in_threadpool(self._content.home))
-
-    def part(self, name: str, *keys: str, kind: type[Response] = HTMLResponse) -> Endpoint:
-        """A page of a run, or a part of one; ``keys`` are read from the query."""
-        make = getattr(self._content, name)
-
-        async def answer(request: Request) -> Response:
-            asked = [request.query_params.get(key, "") for key in keys]
-            return kind(await run_in_threadpool(make, request.path_params["run"], *asked))
-
-        return answer
-
-    async def rows(self, request: Request) -> Response:
-        query = request.query_params
-        wish = Wish(query, query.getlist("range"))
-        return JSONResponse(
-            await run_in_threadpool(self._content.rows, request.path_params["run"], wish)
-        )
-
-    async def compare(self, request: Request) -> Response:
-        runs = request.query_params.getlist("run")
-        episode = request.query_params.get("id")
-        if len(runs) < 2:
-            return RedirectResponse("./?all=1")
-        return HTMLResponse(await run_in_threadpool(self._content.compare, runs, episode))
-
-    async def compared_texts(self, request: Request) -> Response:
-        runs = request.query_params.getlist("run")
-        return JSONResponse(await run_in_threadpool(self._content.compared_texts, runs))
-
-    async def live(self, request: Request) -> Response:
-        run = request.path_params["run"]
-        return _events(request, lambda: self._content.going(run))
-
-    async def live_home(self, request: Request) -> Response:
-        return _events(request, self._content.going_home, 2.0)
-
-
-class _PlayRoutes:
-    """What answers to the addresses of games."""
+    """Handlers of all addresses. Starlette runs what is not async on threads, so that no page
+    waits for another."""
 
     def __init__(self, content: Content, games: Games) -> None:
         self._content, self._games = content, games
 
+    def home(self, request: Request) -> Response:
+        only = self._content.library.only
+        if only and "all" not in request.query_params:
+            return RedirectResponse(f"run/{self._content.library.runs()[0].slug}/")
+        return _html(self._content.home())
+
+    def live_run(self, request: Request) -> Response:
+        """The page of the run under way; until there is one, a page that asks again."""
+        if run := self._content.live_run():
+            return RedirectResponse(f"run/{run}/")
+        answer = _notice("Starting", "The run opens here once its first episode is under way.", 200)
+        answer.headers["refresh"] = "1"
+        return answer
+
+    def part(self, name: str, *keys: str, kind: type[Response] | None = None) -> Endpoint:
+        """A page of a run, or a part of one; ``keys`` are read from the query."""
+        make = getattr(self._content, name)
+
+        def answer(request: Request) -> Response:
+            values = [request.query_params.get(key, "") for key in keys]
+            try:
+                return (kind or _html)(make(request.path_params["run"], *values))
+            except WaywordError as error:
+                if kind is None:
+                    raise
+                return PlainTextResponse(str(error), 404 if isinstance(error, UsageError) else 422)
+
+        return answer
+
+    def rows(self, request: Request) -> Response:
+        query = request.query_params
+        wish = Wish(query, query.getlist("range"))
+        return JSONResponse(self._content.rows(request.path_params["run"], wish))
+
+    def compare(self, request: Request) -> Response:
+        runs, episode = request.query_params.getlist("run"), request.query_params.get("id")
+        if len(runs) < 2:
+            return RedirectResponse("./?all=1")
+        return _html(self._content.compare(runs, episode))
+
+    def flips(self, request: Request) -> Response:
+        return _html(self._content.flips(request.query_params.getlist("run")))
+
+    def live(self, request: Request) -> Response:
+        run = request.path_params["run"]
+        return _events(request, lambda: self._content.live_state(run))
+
+    def live_home(self, request: Request) -> Response:
+        return _events(request, self._content.live_home, 2.0)
+
+    # Games.
+
     def _table(self, request: Request) -> PlayTable:
         return self._games.table(request.path_params["game"])
 
-    async def form(self, request: Request) -> Response:
-        return HTMLResponse(pages.begin_page(dict(request.query_params)))
+    def form(self, request: Request) -> Response:
+        return _html(play.begin_page(dict(request.query_params)))
 
     async def begin(self, request: Request) -> Response:
         """Begin a game. Only parts that are installed can be named, never a file."""
-        said = {name: str(value) for name, value in (await _said(request)).items()}
+        given = {name: str(value) for name, value in (await _body(request)).items()}
         try:
-            table = await run_in_threadpool(self._begin, said)
+            table = await run_in_threadpool(self._begin, given)
         except WaywordError as error:
             return JSONResponse({"problem": str(error)})
         return JSONResponse({"href": f"/play/{table.name}/"})
 
-    async def commands(self, request: Request) -> Response:
-        """How a recorded episode is continued from a step, by a model or by a person."""
+    def _begin(self, given: Mapping[str, str]) -> PlayTable:
+        library, data = self._content.library, self._content.data
+        if "run" in given:
+            run, episode, step = (given.get(key, "") for key in ("run", "id", "step"))
+            out, at = (
+                library.new_folder("from", run, episode, step),
+                self._place(run, episode, step),
+            )
+            plan = Plan("human", "", data=data, out=out, continues=at)
+            return self._games.begin(plan, others="human")
+        on = ":".join(part for part in (given.get("on", ""), given.get("split", "")) if part)
+        actor, others = given.get("as", ""), given.get("with", "")
+        _installed("dataset", on.partition(":")[0])
+        if others:
+            _installed("agent", others)
+        out = library.new_folder("play", on, actor, others)
+        plan = Plan("human", on, data=data, episode=given.get("episode", ""), out=out)
+        return self._games.begin(plan, actor, others or "human")
+
+    def commands(self, request: Request) -> Response:
+        """Commands that continue an episode from a step, with a model or a person."""
         query = request.query_params
         at = self._place(request.path_params["run"], query.get("id", ""), query.get("step", ""))
         lines = ["wayword run AGENT --model MODEL", "wayword play"]
@@ -176,90 +202,67 @@ class _PlayRoutes:
         """``RUN:EPISODE:STEP``. Raises ``UsageError`` for what is not there."""
         rows = self._content.library.rows(run)
         if episode not in rows or not (step.isdecimal() and len(step) < 7):
-            raise UsageError(f"there is no step {step!r} of episode {episode!r}")
+            raise UsageError(f"no step {step!r} of episode {episode!r}")
         return f"{rows.run.path}:{episode}:{step}"
 
-    def _begin(self, asked: Mapping[str, str]) -> PlayTable:
-        if "run" in asked:
-            run, episode, step = (str(asked.get(key, "")) for key in ("run", "id", "step"))
-            at = self._place(run, episode, step)
-            out = self._content.library.new_folder("from", run, episode, step)
-            plan = Plan("human", "", data=self._content.data, out=out, continues=at)
-            return self._games.begin(plan, others="human")
-        on = ":".join(part for part in (asked.get("on", ""), asked.get("split", "")) if part)
-        others = asked.get("with", "")
-        _installed("dataset", on.partition(":")[0])
-        if others:
-            _installed("agent", others)
-        plan = Plan(
-            "human", on, data=self._content.data, episode=asked.get("episode", ""),
-            out=self._content.library.new_folder("play", on, asked.get("as", ""), others),
-        )  # fmt: skip
-        return self._games.begin(plan, asked.get("as", ""), others or "human")
-
-    async def lobby(self, request: Request) -> Response:
+    def lobby(self, request: Request) -> Response:
         table = self._table(request)
         if len(table.humans) == 1 and table.state != "failed":
             return RedirectResponse(f"seat?as={quote(table.humans[0], safe='')}")
-        return HTMLResponse(pages.lobby_page(table))
+        return _html(play.lobby_page(table))
 
-    async def seat(self, request: Request) -> Response:
-        watching = request.url.path.endswith("/watch")
-        actor = "" if watching else request.query_params.get("as", "")
-        table = self._table(request)
-        if not watching and actor not in table.humans:
-            raise UsageError(f"nobody plays {actor!r} here")
-        return HTMLResponse(pages.seat_page(table, actor))
+    def watch(self, request: Request) -> Response:
+        return _html(play.seat_page(self._table(request), ""))
 
-    async def board(self, request: Request) -> Response:
+    def seat(self, request: Request) -> Response:
+        table, actor = self._table(request), request.query_params.get("as", "")
+        if actor not in table.humans:
+            raise UsageError(f"no person plays {actor!r} in this game")
+        return _html(play.seat_page(table, actor))
+
+    def board(self, request: Request) -> Response:
         table, actor = self._table(request), request.query_params.get("as", "")
         if actor and actor not in table.humans:
-            raise UsageError(f"nobody plays {actor!r} here")
-        return HTMLResponse(
-            await run_in_threadpool(lambda: pages.board(table, actor, self._link(table)))
-        )
+            raise UsageError(f"no person plays {actor!r} in this game")
+        ending = play.GameEnd()
+        if table.result is not None and table.game is not None and table.game.episode:
+            self._content.library.add(table.result.path)
+            seat = table.seat(actor or next(iter(table.humans), ""))
+            ending = self._content.ending(table.result.path, table.game.episode, seat.letters)
+        return _html(play.board(table, actor, ending))
 
-    def _link(self, table: PlayTable) -> str:
-        """Where the recorded episode is, once there is one."""
-        if table.result is None or table.game is None or not table.game.episode:
-            return ""
-        self._content.library.add(table.result.path)
-        name = self._content.library.name_of(table.result.path)
-        return f"/run/{slug(name)}/{address(table.game.episode)}" if name else ""
-
-    async def live(self, request: Request) -> Response:
+    def live_game(self, request: Request) -> Response:
         table = self._table(request)
-
-        def look() -> Any:
-            return {"version": table.version, "state": table.state, "ended": table.ended}
-
-        return _events(request, look, 0.2)
+        return _events(
+            request,
+            lambda: {"version": table.version, "state": table.state, "ended": table.ended},
+            0.2,
+        )
 
     async def post(self, request: Request) -> Response:
         """Words of a person: an action, an answer, or that they leave."""
-        table, said = self._table(request), await _said(request)
-        verb, words = request.path_params["verb"], str(said.get("words", ""))[:_MOST_WORDS]
-        number = said.get("number")
-        number = number if isinstance(number, int) else 0
-        actor = str(said.get("as", ""))
+        table, given = self._table(request), await _body(request)
+        verb, words = request.path_params["verb"], str(given.get("words", ""))[:_MOST_WORDS]
+        number, actor = given.get("number"), str(given.get("as", ""))
+        number, problem = number if isinstance(number, int) else 0, ""
         if verb == "say" and actor in table.humans:
-            problem = table.seat(actor).put(number, words)
+            problem, question = table.seat(actor).check(words)
+            if question and not given.get("sure"):
+                return JSONResponse({"problem": "", "question": question})
+            problem = problem or table.seat(actor).put(number, words)
             if not problem:
                 await run_in_threadpool(table.seat(actor).settled, 1.5)
         elif verb == "answer":
             problem = table.answer(number, words)
         elif verb == "leave":
-            problem = ""
             table.leave()
         else:
-            raise UsageError(f"nobody can {verb} here")
+            raise UsageError(f"unknown request {verb!r}")
         return JSONResponse({"problem": problem})
 
 
-_MOST = 64 * 1024
-"""Bytes of a request's body; a turn of a game takes a few."""
-_MOST_WORDS = 2000
-"""Characters of what a person says at once."""
+_MOST = 64 * 1024  # bytes of a request's body; a turn of a game takes a few
+_MOST_WORDS = 2000  # characters of what a person says at once
 
 
 def _installed(kind: registry.Kind, name: str) -> None:
@@ -268,19 +271,19 @@ def _installed(kind: registry.Kind, name: str) -> None:
         raise UsageError(f"no {kind} is called {name!r}; the list: wayword list {kind}s")
 
 
-async def _said(request: Request) -> dict[str, str | int]:
+async def _body(request: Request) -> dict[str, str | int]:
     """The body: an object of texts and numbers. Raises ``BadRequest``."""
-    found = await read_object(request.stream(), _MOST)
-    if not found or not all(isinstance(value, str | int) for value in found.values()):
-        raise BadRequest("the request must be a JSON object of texts and whole numbers")
-    return found
+    body = await read_object(request.stream(), _MOST)
+    if not body or not all(isinstance(value, str | int) for value in body.values()):
+        raise BadRequest("the request must be a JSON object of strings and integers")
+    return body
 
 
 def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
-    """What ``look`` sees, whenever it is something new. Each browser has its own turn: one that
-    reads slowly is told of the latest state only, and one that has gone is forgotten."""
+    """Stream of what ``look`` returns, on each change. Each browser has its own stream: one that
+    reads slowly gets the latest state only, and one that has gone is forgotten."""
 
-    async def told() -> AsyncIterator[str]:
+    async def events() -> AsyncIterator[str]:
         last = ""
         yield "retry: 2000\n\n"
         while not await request.is_disconnected():
@@ -290,29 +293,38 @@ def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) ->
                 yield f"data: {now}\n\n"
             await asyncio.sleep(every)
 
-    return StreamingResponse(told(), media_type="text/event-stream")
+    return StreamingResponse(events(), media_type="text/event-stream")
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
     """Something that is not there, or that cannot be read."""
     if isinstance(error, BadRequest):
         return PlainTextResponse(str(error), error.status)
-    code = 404 if isinstance(error, UsageError) or not isinstance(error, WaywordError) else 422
-    reason = str(error) if isinstance(error, WaywordError) else "there is no such page"
-    return HTMLResponse(_notice("Not found" if code == 404 else "Cannot be shown", reason), code)
+    expected = isinstance(error, WaywordError)
+    reason = str(error) if expected else "no such page"
+    if expected and not isinstance(error, UsageError):
+        return _notice("Cannot be shown", reason, 422)
+    return _notice("Not found", reason, 404)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    reason = f"{type(error).__name__}: the viewer could not make this page"
-    return HTMLResponse(_notice("Something went wrong", reason), 500)
+    reason = f"{type(error).__name__}: the viewer could not render this page"
+    return _notice("Something went wrong", reason, 500)
 
 
-def _notice(title: str, reason: str) -> str:
-    body = tag(
-        "main", tag("h1", title), tag("p", reason, class_="why"),
-        tag("p", tag("a", "all runs", href="/")),
-    )  # fmt: skip
-    return page(f"{title} · Wayword", body, "home", served=True)
+def _notice(title: str, reason: str, code: int) -> Response:
+    return _html(page("notice_page.html", "home", served=True, heading=title, reason=reason), code)
+
+
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+
+def _html(text: str, code: int = 200) -> HTMLResponse:
+    """A page, or a part of one, with its own policy as a header, too."""
+    policy = _POLICY.search(text[:2000])
+    allowed = html.unescape(policy[1]) if policy else "default-src 'none'"
+    headers = {"content-security-policy": f"{allowed}; frame-ancestors 'none'"}
+    return HTMLResponse(text, code, headers)
 
 
 class Server:
@@ -390,6 +402,13 @@ def _bound(host: str, port: int) -> socket.socket:
 
 COOKIE = "wayword_token"
 _SAFE = frozenset({"GET", "HEAD"})
+_HARDENED = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 
 
 def token_for(host: str, given: str) -> str:
@@ -417,35 +436,32 @@ class Guard:
 
         async def hardened(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"x-frame-options", b"DENY"),
-                    (b"referrer-policy", b"no-referrer"),
-                    (b"cache-control", b"no-store"),
-                    (b"cross-origin-resource-policy", b"same-origin"),
-                ]
+                message["headers"] = [*message["headers"], *_HARDENED]
             await send(message)
 
         await self._app(scope, receive, hardened)
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        """Why a request is not answered, or None. The address with the token leads to a cookie."""
-        host = headers.get("host", "")
-        if not self._known(_name(host)):
-            return PlainTextResponse("this server answers to its own name alone", 403)
-        origin = headers.get("origin")
-        if origin is not None and _netloc(origin) != host:
-            return PlainTextResponse("requests of other pages are refused", 403)
+        """A refusal of the request, or None. The address with the token leads to a cookie."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+        if not self._accepts(name.strip("[]"), name):
+            return PlainTextResponse("this server only answers requests to its own host name", 403)
+        try:
+            same_origin = origin is None or urlsplit(origin).netloc == host
+        except ValueError:
+            same_origin = False
+        if not same_origin:
+            return PlainTextResponse("requests from other origins are refused", 403)
         if scope["method"] not in _SAFE and origin is None:
-            return PlainTextResponse("a request that changes something must say its origin", 403)
+            return PlainTextResponse("a request that changes state needs an Origin header", 403)
         return self._without_token(scope, headers) if self._token else None
 
-    def _known(self, name: str) -> bool:
-        if name in self._names or is_loopback(name.strip("[]")):
+    def _accepts(self, address: str, name: str) -> bool:
+        if name in self._names or is_loopback(address):
             return True
         try:  # off loopback people write addresses; those cannot be pointed elsewhere
-            ipaddress.ip_address(name.strip("[]"))
+            ipaddress.ip_address(address)
         except ValueError:
             return False
         return bool(self._token)
@@ -456,28 +472,11 @@ class Guard:
             answer = RedirectResponse(scope["path"], 303)
             answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
             return answer
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            kept = None
-        if kept is not None and self._right(kept.value):
-            return None
+        with suppress(CookieError):
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            if cookie is not None and self._right(cookie.value):
+                return None
         return PlainTextResponse("open the address with the token that was printed", 401)
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
-
-
-def _netloc(origin: str) -> str:
-    """Host and port of an origin; empty for one that cannot be read."""
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""
-
-
-def _name(host: str) -> str:
-    """The host without its port; an IPv6 address keeps its brackets."""
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]

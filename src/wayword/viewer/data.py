@@ -1,4 +1,8 @@
-"""What the pages show of an episode: its line in the table, and what the dataset adds."""
+"""The dataset behind a run, where it can be opened: instructions, gold paths, worlds, maps.
+
+A run folder may come from another person, so only datasets that are part of this installation are
+opened, never a file that the folder names; and only when the data are the run's own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.person import answered
+from wayword.agents.person import with_answerer
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
@@ -18,26 +22,18 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
 from wayword.runs.config import Checksums, success_of
 from wayword.runs.plan import Plan, open_dataset
-from wayword.runs.replaying import recorded_answers
-from wayword.viewer.letters import Letters
-
-# The dataset behind a run, where it can be opened: instructions, gold paths, maps.
-#
-# A run folder may come from another person, so only datasets that are part of this installation are
-# opened, never a file that the folder names; and only when the data are the run's own.
-
+from wayword.runs.running import recorded_answers
+from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
-
-
 Watcher = Callable[[Any, int, str], None]
-"""Is shown a world before a step (from 1), and whose turn it is; nobody's after the last one."""
+"""Is shown a world before a step (from 1), and the actor whose turn it is; none after the last."""
 
 
 @dataclass(slots=True)
 class Sources:
-    """What the dataset adds to a run. Without one, ``notice`` says why."""
+    """The data that a dataset adds to a run. Without one, ``notice`` says why."""
 
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -45,104 +41,103 @@ class Sources:
     success: str = "sr"
     """The key of the metric that says whether an episode was solved."""
     words: bool = True
-    """Whether the dataset's perceiver is the run's: a file from elsewhere is never executed."""
+    """True if the dataset's perceiver is the run's: a file from elsewhere is never executed."""
     layouts: dict[str, Layout] = field(default_factory=dict)
-    """Each scene's places on paper, worked out once: a city has tens of thousands."""
+    """Each scene's places on paper, computed once: a city has tens of thousands."""
     letters: Letters | None = None
     """Short names of places where several pages or maps share them; else each episode's own."""
     watchers: tuple[Watcher, ...] = ()
-    """Who else looks on when an episode is played again, so that it is played once a page."""
+    """Further watchers of an episode that is played again, so that it is played once a page."""
 
     def family(self) -> Family | None:
         """The family of the dataset's worlds."""
         return self.dataset.family if self.dataset else None
 
     def episode(self, episode_id: str) -> Episode | None:
-        """What the agent was told, or None where that is not known."""
+        """The episode as the agent gets it, or None if it is not known."""
         task = self.tasks.get(episode_id)
         return task.episode if task else None
 
     def instruction(self, episode_id: str) -> str:
         """The episode's instruction, or empty."""
-        told = self.episode(episode_id)
-        return told.instruction if told else ""
+        episode = self.episode(episode_id)
+        return episode.instruction if episode else ""
 
-    def told_alone(self, episode_id: str) -> dict[str, str]:
-        """What single actors were told, by actor."""
-        told = self.episode(episode_id)
-        given = told.extra.get("instructions", {}) if told else {}
+    def private_instructions(self, episode_id: str) -> dict[str, str]:
+        """Instructions to single actors, by actor."""
+        episode = self.episode(episode_id)
+        given = episode.extra.get("instructions", {}) if episode else {}
         return {str(actor): str(text) for actor, text in given.items()}
+
+    def scene(self, episode_id: str) -> str:
+        """The episode's scene, or empty."""
+        episode = self.episode(episode_id)
+        return episode.scene if episode else ""
+
+    def reference(self, episode_id: str) -> Any:
+        """The reference solution, or None if it is not known."""
+        task = self.tasks.get(episode_id)
+        return task.reference if task else None
 
     def gold(self, episode_id: str) -> tuple[str, ...]:
         """The gold path's places, or none."""
         reference = self.reference(episode_id)
         return reference.path if isinstance(reference, PathReference) else ()
 
-    def scene(self, episode_id: str) -> str:
-        """The episode's scene, or empty."""
-        told = self.episode(episode_id)
-        return told.scene if told else ""
-
-    def reference(self, episode_id: str) -> Any:
-        """What was right, or None where that is not known."""
-        task = self.tasks.get(episode_id)
-        return task.reference if task else None
-
     def world(self, episode_id: str) -> Any:
         """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
-        told = self.episode(episode_id)
-        return self.dataset.world(told) if self.dataset and told else None
+        episode = self.episode(episode_id)
+        return self.dataset.world(episode) if self.dataset and episode else None
 
-    def played(self, told: Trajectory, *watchers: Watcher) -> Any:
+    def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
         """The world at the end of an episode that is played again; None where the dataset has none
         or it answers otherwise than it did. Raises what the dataset raises."""
-        world = self.world(told.episode_id)
+        world = self.world(trajectory.episode_id)
         if world is None:
             return None
-        everybody = (*watchers, *self.watchers)
-        game = Game(answered(world, recorded_answers(told)), self.tasks[told.episode_id].episode)
+        watchers = (*watchers, *self.watchers)
+        game = Game(
+            with_answerer(world, recorded_answers(trajectory)),
+            self.tasks[trajectory.episode_id].episode,
+        )
         try:
-            for number, step in enumerate(game.replay(told.steps), 1):
+            for number, step in enumerate(game.replay(trajectory.steps), 1):
                 if step.actor not in world.actors:
                     return None
-                for watch in everybody:
+                for watch in watchers:
                     watch(world, number, step.actor)
         except ReplayDiffers:
             return None
-        for watch in everybody:
-            watch(world, len(told.steps) + 1, "")
+        for watch in watchers:
+            watch(world, len(trajectory.steps) + 1, "")
         return world
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""
         return self._ask("graph", scene)
 
-    def layout(self, scene: str, laid_out: Callable[[], Layout]) -> Layout:
-        """The scene's places on paper, as ``laid_out`` gives them the first time."""
-        if scene not in self.layouts:
-            self.layouts[scene] = laid_out()
-        return self.layouts[scene]
-
     def plan(self, scene: str) -> Any:
         """The scene's floor plan (rooms, doors), or None."""
         return getattr(self._ask("house", scene), "plan", None)
 
-    def percept(self, scene: str, place: str) -> Percept | None:
-        """What there is around a place, in the words of the run's perceiver."""
-        perceiver = self.dataset.perceiver() if self.dataset and self.words else None
-        if perceiver is None or not scene:
-            return None
+    def _ask(self, name: str, scene: str) -> Any:
+        method = getattr(self.dataset, name, None)
         try:
-            return perceiver.perceive(scene, place)
+            return method(scene) if callable(method) and scene else None
         except WaywordError:
             return None
 
-    def _ask(self, name: str, scene: str) -> Any:
-        method = getattr(self.dataset, name, None)
-        if not callable(method) or not scene:
-            return None
+    def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
+        """The scene's places on paper, computed the first time."""
+        if scene not in self.layouts:
+            self.layouts[scene] = compute()
+        return self.layouts[scene]
+
+    def percept(self, scene: str, place: str) -> Percept | None:
+        """Description of a place's surroundings by the run's perceiver."""
+        perceiver = self.dataset.perceiver() if self.dataset and self.words else None
         try:
-            return method(scene)
+            return perceiver.perceive(scene, place) if perceiver and scene else None
         except WaywordError:
             return None
 
@@ -152,33 +147,42 @@ def open_sources(
 ) -> Sources:
     """The dataset that the run's config names, with the tasks of ``ids``."""
     try:
-        found = _opened(config, ids, data, trusted)
+        sources = _opened(config["identity"], ids, data, trusted)
     except WaywordError as error:
-        found = Sources(notice=f"Instructions and maps are left out: {error}")
-    found.success = success_of(config)
-    return found
+        sources = Sources(notice=f"Instructions and maps are not available: {error}")
+    sources.success = success_of(config)
+    return sources
 
 
 def _opened(
-    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
+    identity: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
 ) -> Sources:
-    identity = config["identity"]
-    name = str(identity.get("dataset", ""))
-    part = name.partition(":")[0]
-    if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
-        name = f"{trusted}:{name.partition(':')[2]}"
+    name, checksum = str(identity.get("dataset", "")), identity.get("dataset_checksum")
+    part, _, split = name.partition(":")
+    if trusted is not None and Checksums().of(trusted) == checksum:
+        name = f"{trusted}:{split}"
     elif part not in registry.names("dataset") and not registry.is_described(part):  # is code
-        raise UsageError(
-            f"no dataset {name!r} here. If that is a file of yours, unchanged since the run, name "
-            "it: --with FILE" + (f" ({trusted} is another, or has changed)" if trusted else "")
-        )
+        if trusted is not None:
+            raise UsageError(
+                f"{trusted} is not the file of the run's dataset {part!r}, or has changed since; "
+                "give the file as it was with --with FILE"
+            )
+        if checksum:
+            raise UsageError(
+                f"the run's dataset {part!r} is a Python file, and the viewer runs no file that "
+                "you have not named; if it is yours and unchanged since the run, open the run "
+                "again with --with FILE"
+            )
+        raise UsageError(f"no dataset called {part!r} is installed; install the package it is in")
     settings = {"dataset": identity.get("dataset_settings") or {}}
-    seer = identity.get("perceiver") or {}
-    shipped = seer.get("name") in registry.names("perceiver")
+    perceiver = identity.get("perceiver") or {}
+    shipped = perceiver.get("name") in registry.names("perceiver")
     if shipped:
-        settings["perceiver"] = {"name": seer["name"], **(seer.get("settings") or {})}
+        settings["perceiver"] = {"name": perceiver["name"], **(perceiver.get("settings") or {})}
     dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-    found, had = Checksums().combined(dataset.files), identity.get("data_checksum")
-    if found != had:
-        raise UsageError(f"the data here are not the run's ({found}, and the run had {had}).")
-    return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)
+    current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
+    if current != recorded:
+        raise UsageError(
+            f"the data differ from the run's: checksum {current}, the run has {recorded}"
+        )
+    return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not perceiver)

@@ -1,24 +1,99 @@
-"""Numbers as people read them, and small pictures: histograms, intervals, a compass, free depth."""
+"""Numbers, values and small pictures as people read them.
+
+    value(metric, 0.467)                            # "46.7%"
+    facts({"place": "hall", "objects": [...]})      # any JSON, laid out by templates/parts.html
+    observation(seen, taken, letters)               # an actor's observation, with its compass
+
+Pictures: histograms, intervals, the compass of the neighbors of an actor, free depth as a fan.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wayword.core.geometry import relative
 from wayword.core.metric import Metric
 from wayword.core.model import Choice
-from wayword.metrics import accounting, table
-from wayword.viewer.letters import Letters
-from wayword.viewer.markup import Html, join, tag
+from wayword.core.perceiver import Sector
+from wayword.metrics import accounting
+from wayword.metrics import table as tables
+from wayword.metrics.causes import label_of
+from wayword.viewer.markup import Html, Letters, macro, template_function
 
 _BINS = 12
-_MOST_OPTIONS = 12
 _UNITS = {"rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", "")}
+
+
+template_function(label_of)
+
+# Metrics in words.
+
+
+@template_function
+def value(metric: Metric, score: float | None) -> str:
+    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for NaN."""
+    if score is None or math.isnan(score):
+        return "–"
+    if math.isinf(score):
+        return "∞"
+    if metric.kind == "seconds" and abs(score) < 1:
+        return f"{1000 * score:.0f} ms"
+    # As in tables, but zero and a whole percentage need no decimals.
+    integral = metric.kind == "count" and float(score).is_integer()
+    digits = 0 if integral or (metric.kind == "rate" and score in (0.0, 1.0)) else None
+    digits = 2 if metric.kind == "dollars" and score == 0 else digits
+    before, after = _UNITS.get(metric.kind, ("", ""))
+    return f"{before}{tables.number(metric, score, digits)}{after}"
+
+
+@template_function
+def title(metric: Metric) -> str:
+    """The metric's name on pages: there is room to write the accounting's out in full."""
+    if metric in accounting.METRICS:
+        return metric.key.replace("_", " ").capitalize()
+    return metric.label
+
+
+@template_function
+def column(metric: Metric) -> str:
+    """The head of a table's column, short and with its unit."""
+    return f"{metric.label} tok." if metric.kind == "tokens" else tables.label(metric)
+
+
+@template_function
+def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
+    """``95%: 38.1 to 55.2%``, or why it is missing."""
+    low, high = row.get("low"), row.get("high")
+    if low is None or high is None:
+        return "too few episodes for an interval"
+    first, last = value(metric, low), value(metric, high)
+    unit = _UNITS.get(metric.kind, ("", ""))[1]
+    if unit and first.endswith(unit) and last.endswith(unit) and not first.endswith("ms"):
+        first = first.removesuffix(unit)
+    return f"95%: {first} to {last}"
+
+
+@template_function
+def count(number: int, noun: str) -> str:
+    """``3 steps``, ``1 step``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 90:
+        return f"{max(10, 10 * round(seconds / 10))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# Distributions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,52 +105,6 @@ class Bin:
     count: int
 
 
-def value(metric: Metric, score: float | None) -> str:
-    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for NaN."""
-    if score is None or math.isnan(score):
-        return "–"
-    if math.isinf(score):
-        return "∞"
-    if metric.kind == "seconds" and abs(score) < 1:
-        return f"{1000 * score:.0f} ms"
-    plain = metric.kind == "count" and float(score).is_integer()
-    text = table.number(metric, score, 0 if plain else _digits(metric, score))
-    before, after = _UNITS.get(metric.kind, ("", ""))
-    return f"{before}{text}{after}"
-
-
-def _digits(metric: Metric, score: float) -> int | None:
-    """Decimals; as in tables, but zero and a whole percentage need none of them."""
-    if score == 0 and metric.kind == "dollars":
-        return 2
-    whole = metric.kind == "rate" and score in (0.0, 1.0)
-    return 0 if whole else None
-
-
-def title(metric: Metric) -> str:
-    """What the metric is called here: there is room to write the accounting's out in full."""
-    if metric in accounting.METRICS:
-        return metric.key.replace("_", " ").capitalize()
-    return metric.label
-
-
-def column(metric: Metric) -> str:
-    """The head of a table's column, short and with its unit."""
-    return f"{metric.label} tok." if metric.kind == "tokens" else table.label(metric)
-
-
-def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2%``, or why it is missing."""
-    low, high = found.get("low"), found.get("high")
-    if low is None or high is None:
-        return "too few episodes for an interval"
-    first, last = value(metric, low), value(metric, high)
-    unit = _UNITS.get(metric.kind, ("", ""))[1]
-    if unit and first.endswith(unit) and last.endswith(unit) and not first.endswith("ms"):
-        first = first.removesuffix(unit)
-    return f"95%: {first} to {last}"
-
-
 def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
     """At most twelve bins of equal width over the finite scores; none for no scores.
 
@@ -85,77 +114,59 @@ def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
     finite = given[np.isfinite(given)]
     if not len(finite):
         return []
-    low, high = float(finite.min()), float(finite.max())
+    low, high, number = float(finite.min()), float(finite.max()), _BINS
     if metric.kind == "rate":
         no, yes = int((finite == 0.0).sum()), int((finite == 1.0).sum())
         if no + yes == len(finite):
             return [Bin(0.0, 0.5, no), Bin(0.5, 1.0, yes)]
-        return _binned(finite, 0.0, 1.0, 10) if low >= 0 and high <= 1 else _even(finite)
-    whole = bool((finite == np.floor(finite)).all())
-    if whole and high - low < _BINS and abs(high) < 2**53:
-        return _binned(finite, low, high + 1, int(high - low) + 1)
-    return _even(finite)
-
-
-def _words(metric: Metric, each: Bin, scores: NDArray[np.float64], last: bool) -> str:
-    """The one value that the bin holds, or from where to where it goes."""
-    inside = (scores >= each.low) & ((scores < each.high) | (last & (scores == each.high)))
-    held = scores[inside]
-    if len(held) and held.min() == held.max():
-        return value(metric, float(held[0]))
-    return f"{value(metric, each.low)} to {value(metric, each.high)}"
-
-
-def _even(finite: NDArray[np.float64]) -> list[Bin]:
-    low, high = float(finite.min()), float(finite.max())
     size = max(abs(low), abs(high), 1.0)
-    # What differs by rounding alone is one value: twelve bins of it would have no width.
-    if high - low <= 1e-9 * size:
-        return _binned(finite, low, low + size, 1)
-    return _binned(finite, low, high, _BINS)
-
-
-def _binned(finite: NDArray[np.float64], low: float, high: float, count: int) -> list[Bin]:
-    width = (high - low) / count
-    numbers = np.clip((finite - low) / width, 0, count - 1).astype(np.intp)
-    counts = np.bincount(numbers, minlength=count).tolist()
+    if metric.kind == "rate" and low >= 0 and high <= 1:
+        low, high, number = 0.0, 1.0, 10
+    elif (
+        metric.kind != "rate"
+        and (finite == np.floor(finite)).all()
+        and high - low < _BINS
+        and abs(high) < 2**53
+    ):
+        high, number = high + 1, int(high - low) + 1
+    elif high - low <= 1e-9 * size:
+        # What differs by rounding alone is one value: twelve bins of it would have no width.
+        high, number = low + size, 1
+    width = (high - low) / number
+    places = np.clip((finite - low) / width, 0, number - 1).astype(np.intp)
+    counts = np.bincount(places, minlength=number).tolist()
     return [Bin(low + i * width, low + (i + 1) * width, n) for i, n in enumerate(counts)]
 
 
-def histogram(metric: Metric, scores: ArrayLike) -> Html | None:
-    """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``.
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a histogram, up to 34 units high, and the range of values that it filters by."""
 
-    None where all scores are the same: there is nothing to see and nothing to filter.
-    """
-    known = np.asarray(scores, dtype=np.float64)
-    if not len(known) or known.min() == known.max():
-        return None
-    found = bins(metric, known)
-    if not found:
-        return None
-    most = max(each.count for each in found)
-    step = 120 / len(found)
+    low: float
+    high: float
+    count: int
+    height: float
+    words: str
+
+
+@template_function
+def histogram_bars(metric: Metric, scores: ArrayLike) -> list[Bar]:
+    """The bars; none where all scores are the same: there is nothing to see or to filter."""
+    values: NDArray[np.float64] = np.asarray(scores, dtype=np.float64)
+    if not len(values) or values.min() == values.max() or not (ranges := bins(metric, values)):
+        return []
+    most = max(each.count for each in ranges)
     bars = []
-    for at, each in enumerate(found):
+    for each in ranges:
+        last = each is ranges[-1]
+        below = (values < each.high) | (last & (values == each.high))
+        inside = values[(values >= each.low) & below]
+        words = f"{value(metric, each.low)} to {value(metric, each.high)}"
+        if len(inside) and inside.min() == inside.max():
+            words = value(metric, float(inside[0]))
         height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
-        last = at == len(found) - 1
-        words = _words(metric, each, known, last)
-        left, wide = round(at * step, 2), round(step, 2)
-        hit = tag("rect", x=left, y=0, width=wide, height=36, class_="hit")
-        bar = tag(
-            "rect", x=round(left + 0.75, 2), y=round(36 - height, 1), class_="bar",
-            width=round(wide - 1.5, 2), height=round(height, 1), rx=1,
-        )  # fmt: skip
-        group = tag(
-            "g", tag("title", f"{words}: {each.count:,}"), hit, bar,
-            data_key=metric.key, data_low=repr(each.low), data_high=repr(each.high),
-            data_last=last, data_words=f"{title(metric)} {words}",
-        )  # fmt: skip
-        bars.append(group)
-    return tag(
-        "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="group",
-        preserveAspectRatio="none", aria_label=f"distribution of {title(metric)}",
-    )  # fmt: skip
+        bars.append(Bar(each.low, each.high, each.count, height, words))
+    return bars
 
 
 def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
@@ -163,107 +174,256 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
     yes and no."""
     both = [np.asarray(each, dtype=np.float64) for each in (first, second)]
     both = [each[np.isfinite(each)] for each in both]
-    found = bins(metric, np.concatenate(both))
-    if min(map(len, both)) == 0 or len(found) < 3:
+    ranges = bins(metric, np.concatenate(both))
+    if min(map(len, both)) == 0 or len(ranges) < 3:
         return None
-    edges = [each.low for each in found] + [found[-1].high]
+    edges = [each.low for each in ranges] + [ranges[-1].high]
     shares = [np.histogram(each, edges)[0] / len(each) for each in both]
-    most, wide = max(float(each.max()) for each in shares), 120 / len(found)
-    lines = []
-    for number, share_of in enumerate(shares):
-        heights = [round(36 - 34 * part / most, 1) for part in share_of.tolist()]
-        d = f"M0 36V{heights[0]}" + "".join(
-            f"H{round((at + 1) * wide, 1)}V{heights[at + 1] if at + 1 < len(heights) else 36}"
-            for at in range(len(heights))
-        )
-        lines.append(tag("path", d=d, class_=f"spread walk{number}"))
-    ends = f"{value(metric, edges[0])} to {value(metric, edges[-1])}"
-    drawn = tag(
-        "svg", *lines, viewBox="0 0 120 37", class_="histogram", role="img",
-        preserveAspectRatio="none", aria_label=f"{title(metric)} of both runs, {ends}",
-    )  # fmt: skip
-    return join([tag("p", ends, class_="dim"), drawn])
+    most, wide = max(float(each.max()) for each in shares), 120 / len(ranges)
+    paths = []
+    for each in shares:
+        heights = [*(round(36 - 34 * part / most, 1) for part in each.tolist()), 36]
+        steps = (f"H{round(at * wide, 1)}V{height}" for at, height in enumerate(heights[1:], 1))
+        paths.append(f"M0 36V{heights[0]}{''.join(steps)}")
+    return _OVERLAY(metric, f"{value(metric, edges[0])} to {value(metric, edges[-1])}", paths)
 
 
-def whisker(metric: Metric, found: Mapping[str, float | None]) -> Html | None:
-    """A rate and its interval on a line from 0 to 100%; None for anything else."""
-    mean, low, high = (found.get(key) for key in ("mean", "low", "high"))
-    if metric.kind != "rate" or mean is None or low is None or high is None:
-        return None
-    x, x0, x1 = (round(100 * min(1.0, max(0.0, each)), 1) for each in (mean, low, high))
-    parts = [
-        tag("line", x1=0, y1=6, x2=100, y2=6, class_="axis"),
-        tag("line", x1=x0, y1=6, x2=x1, y2=6, class_="range"),
-        tag("rect", x=max(0.0, x - 0.8), y=1, width=1.6, height=10, class_="mean"),
+_OVERLAY = macro("parts.html", "overlay")
+
+
+@template_function
+def percent(part: float) -> float:
+    """A rate as a percentage from 0 to 100."""
+    return round(100 * min(1.0, max(0.0, part)), 1)
+
+
+def probability(logprob: float) -> float:
+    """From a natural logarithm; 0 for one that is missing."""
+    return math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
+
+
+@template_function
+def ranked_options(choice: Choice) -> list[tuple[str, float]]:
+    """Options and their probabilities, the best first. Those of a closed list need not add up to
+    one."""
+    pairs = zip(choice.options, choice.logprobs, strict=False)
+    return [(option, probability(p)) for option, p in sorted(pairs, key=lambda pair: -pair[1])]
+
+
+# Any JSON values as facts: names and values, lists, tables.
+
+_FOLDED = 12  # names in a list from which it is folded away
+_DEEPEST = 5
+_LONG = 120
+_WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """An observation by its fields; one read from a run folder is a mapping already."""
+    if isinstance(value, Mapping):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return {"observation": value}
+
+
+facts = macro("parts.html", "facts")
+"""Names and values of any JSON; nothing for an empty mapping."""
+shown = macro("parts.html", "shown")
+"""A value as text, number, list, table or nested facts."""
+
+
+@template_function
+def spaced(key: object) -> str:
+    """``low level`` for ``low_level``."""
+    return str(key).replace("_", " ")
+
+
+@template_function
+def named_values(held: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The items of a mapping that say something."""
+    return [
+        (str(key), each)
+        for key, each in held.items()
+        if key != "type" and each is not None and each != ""
+        if each or not isinstance(each, list | tuple | dict)
     ]
-    return tag(
-        "svg", *parts, viewBox="0 0 100 12", class_="whisker", role="img",
-        preserveAspectRatio="none",
-        aria_label=f"{title(metric)} {value(metric, mean)}, {interval(metric, found)}",
-    )  # fmt: skip
 
 
-def share(part: float) -> Html:
-    """A bar that is filled to a part of one."""
-    return tag(
-        "svg", tag("rect", x=0, y=0, width=round(100 * part, 1), height=8, rx=2),
-        viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
-    )  # fmt: skip
+@template_function
+def kind_of(value: Any, depth: int) -> str:
+    """The form in which the template ``parts.html`` shows a value."""
+    match value:
+        case int() | float():
+            return "number"
+        case str():
+            long = len(value) > _LONG or "\n" in value
+            return "" if not value else "long" if long else "text"
+        case _ if depth >= _DEEPEST:
+            return "deep"
+        case Mapping():
+            if len(value) > _FOLDED and all(isinstance(each, Mapping) for each in value.values()):
+                return "objects"
+            return "depth" if value.get("type") == "DepthImage" and depth_fan(value) else "facts"
+        case Sequence():
+            if value and all(isinstance(item, Mapping) for item in value):
+                return "rows"
+            if all(isinstance(item, str | int | float) or item is None for item in value):
+                return "words" if len(value) <= _FOLDED else "many words"
+            return "list"
+    return "plain"
 
 
-def options(choice: Choice) -> Html:
-    """Options by probability, the best first. Those of a closed list need not add up to one."""
-    ranked = sorted(zip(choice.options, choice.logprobs, strict=False), key=lambda p: -p[1])
-    rows = []
-    for option, logprob in ranked[:_MOST_OPTIONS]:
-        probability = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
-        told = f"{100 * probability:.1f}%"
-        cells = [tag("td", tag("code", option)), tag("td", share(probability)), tag("td", told)]
-        rows.append(tag("tr", *cells))
-    more = len(ranked) - len(rows)
-    rest = tag("p", f"and {more} more", class_="dim") if more > 0 else None
-    return tag("div", tag("table", tag("tbody", *rows), class_="small"), rest)
+@template_function
+def as_json(value: Any) -> str:
+    """What lies too deep to be laid out."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-# The compass: the ways around an actor.
+@template_function
+def listed(items: Sequence[Any]) -> str:
+    """``red, blue, –``."""
+    return ", ".join("–" if item is None else str(item) for item in items)
 
 
-def dial(ways: Sequence[tuple[float, str]], taken: str, letters: Letters) -> Html:
-    """Ways around the actor, who faces up: relative degrees (right positive) and their names.
-
-    The letters of the places stand outside the rim, as far as they have room there.
-    """
-    spokes = []
-    room: list[tuple[float, float]] = []
-    for angle, name in ways:
-        kind = "way taken" if name and name == taken else "way"
-        spoke = tag(
-            "g", tag("line", x1=0, y1=-10, x2=0, y2=-34), tag("circle", cx=0, cy=-36, r=5),
-            transform=f"rotate({angle:.1f})",
-        )  # fmt: skip
-        title = tag("title", f"{letters.title(name)} {side(angle)}".strip())
-        label = _named(letters.known[name], angle, room) if name in letters.known else None
-        spokes.append(tag("g", title, spoke, label, class_=kind))
-    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
-    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
-    drawn = join([rim, *spokes, me])
-    return tag(
-        "svg", drawn, viewBox="-62 -62 124 124", class_="dial",
-        role="img", aria_label=f"{len(ways)} ways, ahead is up",
-    )  # fmt: skip
+@template_function
+def number(value: float, name: str) -> str:
+    """A number with the unit that its name implies; yes or no for a truth value."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in ("heading", "heading_before"):
+        return f"{value:.0f}° {wind(value)}"
+    if isinstance(value, int):
+        return str(value)
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{text} m" if name == "distance" else f"{text}°" if name == "elevation" else text
 
 
-def _named(letter: str, angle: float, room: list[tuple[float, float]]) -> Html | None:
-    """A letter at a spoke's end; None where another one stands there."""
-    for aside in (0, 20, -20):
-        turn = math.radians(angle + aside)
-        x, y = 52 * math.sin(turn), -52 * math.cos(turn)
-        if not any(abs(x - a) < 16 and abs(y - b) < 13 for a, b in room):
-            room.append((x, y))
-            return tag("text", letter, x=round(x, 1), y=round(y + 4, 1))
-    return None
+@template_function
+def wind(heading: float) -> str:
+    """``north-east`` for 45 degrees."""
+    return _WINDS[round(heading / 45) % 8] if abs(heading) < 1e6 else ""
 
 
+@template_function
+def split_common(
+    objects: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What objects by name have in common, and a row each of what differs; a ``no`` is left out.
+    The state of a house holds a hundred objects."""
+    keys = dict.fromkeys(str(key) for each in objects.values() for key in each)
+    common = {key for key in keys if len({repr(each.get(key)) for each in objects.values()}) == 1}
+    rows = [
+        {"name": name, **{k: "" if v is False else v for k, v in each.items() if k not in common}}
+        for name, each in objects.items()
+    ]
+    first = next(iter(objects.values()))
+    return {key: first[key] for key in keys if key in common}, rows
+
+
+@template_function
+def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table in which anything stands."""
+    filled = {str(k) for row in rows for k, v in row.items() if v not in ("", None) and v != []}
+    keys = dict.fromkeys(str(key) for row in rows for key in row)
+    return [key for key in keys if key in filled and key != "type"]
+
+
+@template_function
+def sightings(sector: Sector) -> str:
+    """``sofa (2.1 m), lamp``."""
+    return ", ".join(
+        s.name if s.distance is None else f"{s.name} ({s.distance:.1f} m)" for s in sector.sightings
+    )
+
+
+# Observations: facts, and the neighbors of an actor on a compass.
+
+
+@dataclass(frozen=True, slots=True)
+class ListedExit:
+    """A way on from a place: degrees to the right of the actor's heading (None where unknown),
+    metres in words, and where it leads; ``taken`` if the actor left by it."""
+
+    turn: float | None
+    place: str = ""
+    distance: str = ""
+    taken: bool = False
+
+
+def observation(observed: Any, taken: str, letters: Letters) -> Html:
+    """An observation; ``taken`` is the place the actor went to next, which is marked."""
+    held = as_mapping(observed)
+    facing, neighbors = held.get("heading"), held.get("neighbors")
+    exits, has_neighbors = [], False
+    if isinstance(facing, int | float) and isinstance(neighbors, list | tuple):
+        has_neighbors = True
+        for neighbor in map(as_mapping, neighbors):
+            name, heading = str(neighbor.get("viewpoint", "")), neighbor.get("heading")
+            turn = relative(heading, facing) if isinstance(heading, int | float) else None
+            length = neighbor.get("distance")
+            distance = f"{length:.2f} m" if isinstance(length, int | float) else ""
+            exits.append(ListedExit(turn, name, distance, name == taken))
+    elif isinstance(held.get("angles"), list | tuple):
+        exits = [
+            ListedExit(float(turn)) for turn in held["angles"] if isinstance(turn, int | float)
+        ]
+    rest = {
+        key: _walls(each) if key == "walls" else each
+        for key, each in held.items()
+        # shown in another form, or once for all steps; a level gaze is nothing new
+        if key not in ("neighbors", "angles", "scene", "actor", "messages", "image")
+        and not (key == "elevation" and each == 0)
+    }
+    dial = _dial([each for each in exits if each.turn is not None], letters)
+    return _OBSERVATION(rest, exits, has_neighbors, dial)
+
+
+_OBSERVATION = macro("steps.html", "observation")
+
+
+def _walls(walls: Any) -> Any:
+    """Steps to the walls of a grid ahead, to the left and to the right, None beyond the view, in
+    words; anything else that a run folder may hold, as it is."""
+    if not isinstance(walls, list | tuple) or len(walls) != 3:
+        return walls
+    if not all(steps is None or isinstance(steps, int) for steps in walls):
+        return walls
+    sides = zip(walls, ("ahead", "left", "right"), strict=True)
+    distances = [f"{way} {count(n, 'step')}" for n, way in sides if n is not None]
+    return ", ".join(distances) or "none in view"
+
+
+def objects_in(held: Mapping[str, Any]) -> list[str]:
+    """The names of what an observation lists, each once; none in worlds of places alone."""
+    listed = next((held[k] for k in ("objects", "things", "shown") if held.get(k)), ())
+    names = []
+    for each in map(as_mapping, listed if isinstance(listed, list | tuple) else ()):
+        parts = (each.get("colour"), each.get("name") or each.get("kind") or each.get("type"))
+        names.append(" ".join(str(part) for part in parts if part))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _dial(
+    exits: Sequence[ListedExit], letters: Letters
+) -> list[tuple[ListedExit, str, str, float, float]]:
+    """The exits as a compass shows them: title, letter (empty where there is no room) and its
+    place outside the rim."""
+    spokes: list[tuple[ListedExit, str, str, float, float]] = []
+    for each in exits:
+        title = f"{letters.title(each.place)} {side(each.turn or 0.0)}".strip()
+        spoke = each, title, "", 0.0, 0.0
+        for aside in (0, 20, -20) if each.place in letters.by_place else ():
+            turn = math.radians((each.turn or 0.0) + aside)
+            x, y = round(52 * math.sin(turn), 1), round(4 - 52 * math.cos(turn), 1)
+            if not any(w and abs(x - a) < 16 and abs(y - b) < 13 for _, _, w, a, b in spokes):
+                spoke = each, title, letters.by_place[each.place], x, y
+                break
+        spokes.append(spoke)
+    return spokes
+
+
+@template_function
 def side(angle: float) -> str:
     """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
     if abs(angle) < 0.5:
@@ -273,13 +433,13 @@ def side(angle: float) -> str:
     return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
 
 
-# Depth as a fan: how far the way is free at the height of the eye.
+# Depth as a fan: the free distance at the height of the eye.
 
 _LEVEL = 6.0
 """Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
 
 
-def free_ways(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
+def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
     """(bearing in degrees, metres free) of each column of a depth image as it was recorded.
 
     Nothing for anything else that a run folder may hold.
@@ -292,31 +452,32 @@ def free_ways(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
         return []
     if len(levels) != len(bearings) * len(rows) or not bearings:
         return []
+    if not all(isinstance(bearing, int | float) for bearing in bearings):
+        return []
     level = [n for n, up in enumerate(rows) if isinstance(up, int | float) and abs(up) <= _LEVEL]
-    found = []
-    for column, bearing in enumerate(bearings):
-        if not isinstance(bearing, int | float):
-            return []
-        nearest = min((levels[n * len(bearings) + column] for n in level), default=255)
-        found.append((float(bearing), float(reach) * min(nearest, 254) / 254))
-    return found
-
-
-def depth_fan(depth: Mapping[str, Any]) -> Html | None:
-    """What lay free before a camera, seen from above; None where the image cannot be read."""
-    ways = free_ways(depth)
-    reach = depth.get("reach")
-    if not ways or not isinstance(reach, int | float) or reach <= 0:
-        return None
-    scale = 60 / reach
-    points = [
-        (math.sin(math.radians(b)) * far * scale, -math.cos(math.radians(b)) * far * scale)
-        for b, far in ways
+    nearest = (
+        min((levels[n * len(bearings) + column] for n in level), default=255)
+        for column in range(len(bearings))
+    )
+    return [
+        (float(bearing), float(reach) * min(near, 254) / 254)
+        for bearing, near in zip(bearings, nearest, strict=True)
     ]
-    path = "M0 0L" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z"
-    ahead = min(ways, key=lambda way: abs(way[0]))[1]
+
+
+@template_function
+def depth_fan(depth: Mapping[str, Any]) -> Html | None:
+    """The free floor before a camera, seen from above; None where the image cannot be read."""
+    rays, reach = free_rays(depth), depth.get("reach")
+    if not rays or not isinstance(reach, int | float) or reach <= 0:
+        return None
+    points = []
+    for bearing, far in rays:
+        turn, length = math.radians(bearing), far * 60 / reach
+        points.append(f"{math.sin(turn) * length:.1f} {-math.cos(turn) * length:.1f}")
+    ahead = min(rays, key=lambda ray: abs(ray[0]))[1]
     words = f"free ahead: {ahead:.1f} m{' or more' if ahead >= reach else ''}"
-    drawn = [tag("circle", cx=0, cy=0, r=60, class_="rim"), tag("path", d=path, class_="free"),
-             tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")]  # fmt: skip
-    fan = tag("svg", *drawn, viewBox="-64 -64 128 80", class_="fan", role="img", aria_label=words)
-    return tag("div", fan, tag("span", words, class_="dim"))
+    return _FAN("L".join(points), words)
+
+
+_FAN = macro("parts.html", "fan")

@@ -1,9 +1,9 @@
-"""The run folders that the viewer shows, and a small index of each.
+"""The run folders that the viewer shows, how each stands, and the rows of its episodes.
 
 library = Library([Path("runs")])
-library.names()                        # every run folder below, by its path from there
+library.runs()                         # every run folder below, by its path from there
 rows = library.rows("demo/navgpt")     # ids, scores and endings, by the run's index
-rows.record("17_0")                    # one whole episode, read from its place in the file
+rows.run.record("17_0")                # one whole episode, read from its place in the file
 """
 
 from __future__ import annotations
@@ -13,50 +13,43 @@ import json
 import os
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
+from wayword.core.files import process_runs
 from wayword.core.metric import Metric
-from wayword.metrics import accounting, scoring, state_accuracy
+from wayword.metrics import scoring
 from wayword.runs import reports
+from wayword.runs.active import PROGRESS
 from wayword.runs.config import metrics_of, refuse_earlier, success_of
 from wayword.runs.index import Index
 from wayword.runs.record import RecordedRun, is_run
+from wayword.viewer.figures import count, duration
 
 T = TypeVar("T")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
-_KEPT = 400_000
-"""Rows of indexes that are kept, about: those of the runs that were looked at last."""
+_MAX_ROWS = 400_000  # rows of indexes that are cached, about: those of the runs viewed last
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One line of a run's table. A failed episode has no scores and says why in ``error``."""
+    """Row of a run's table. A failed episode has no scores and says why in ``error``."""
 
     episode_id: str
     ended: str
     scores: dict[str, float]
     error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """A run's episodes counted: finished, failed, without success (failed ones too). ``endings``
-    are how they ended, each once; ``columns`` a metric's scores where there are any, (N,)."""
-
-    done: int
-    failed: int
-    lost: int
-    endings: Sequence[str]
-    columns: Mapping[str, NDArray[np.float64]]
 
 
 class Rows:
@@ -85,11 +78,9 @@ class Rows:
             version = f"{self.done}-{len(self.failed)}"
             if version != self.version:
                 self.version, self.ids = version, self.index.ids()
-                known = (
-                    *metrics_of(self.run.config), *accounting.METRICS, *scoring.TRIAL_METRICS,
-                    *state_accuracy.METRICS, *accounting.ADVICE_METRICS,
-                )  # fmt: skip
-                self.metrics = [metric for metric in known if metric.key in self.index.keys]
+                available = scoring.by_key(metrics_of(self.run.config))
+                keys = self.index.keys
+                self.metrics = [metric for key, metric in available.items() if key in keys]
         return self
 
     def __len__(self) -> int:
@@ -111,23 +102,21 @@ class Rows:
     def outcomes(self) -> dict[str, float]:
         """The success measure of each finished episode that has one."""
         pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=True)
-        return {name: found for name, found in pairs if found == found}
+        return {name: score for name, score in pairs if score == score}
 
     def heads(self) -> Heads:
         """All of it as lines of a table, the failed first, each made when it is looked at."""
         return Heads(self, self.failed, range(1, self.done + 1))
 
-    def lost(self) -> list[str]:
+    def unsolved(self) -> list[str]:
         """The ids of the episodes without success, the failed first."""
         numbers = np.flatnonzero(self.index.column(self.success) <= 0.5).tolist()
         return [*self.failed, *(self.ids[number] for number in numbers)]
 
-    def tally(self) -> Tally:
-        """The episodes counted."""
-        scores = self.index.scores()  # all columns in one pass: a pass each takes twice as long
-        present = {key: scores.column(key) for key in scores.keys}
-        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.index.endings()])
-        return Tally(self.done, len(self.failed), len(self.lost()), list(endings), present)
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """A metric's scores where there are any, (N,)."""
+        columns = {key: self.index.column(key) for key in self.index.keys}
+        return {key: column[~np.isnan(column)] for key, column in columns.items()}
 
     def names(self) -> list[str]:
         """Every episode's id, the failed first."""
@@ -137,7 +126,7 @@ class Rows:
         return episode in self.index or episode in self.failed
 
 
-class Heads(Sequence[Head]):
+class Heads:
     """Lines of a table, made when they are looked at: failed episodes, then some finished ones by
     their numbers."""
 
@@ -148,25 +137,13 @@ class Heads(Sequence[Head]):
     def __len__(self) -> int:
         return len(self._failed) + len(self._numbers)
 
-    @overload
-    def __getitem__(self, at: int) -> Head: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Head]: ...
-    def __getitem__(self, at: int | slice) -> Head | list[Head]:
-        if isinstance(at, int):
-            if not 0 <= at < len(self):
-                raise IndexError(at)
-            return self[at : at + 1][0]
-        first, last, _ = at.indices(len(self))
+    def __getitem__(self, part: slice) -> list[Head]:
+        first, last, _ = part.indices(len(self))
         before = len(self._failed)
         numbers = self._numbers[max(0, first - before) : max(0, last - before)]
-        return [
-            *self._failed[first:last],
-            *(
-                Head(e.episode_id, e.ended, _numbers(e.scores))
-                for e in self._index.entries(numbers)
-            ),
-        ]
+        entries = self._index.entries(numbers)
+        finished = (Head(e.episode_id, e.ended, _numbers(e.scores)) for e in entries)
+        return [*self._failed[first:last], *finished]
 
     def __iter__(self) -> Iterator[Head]:
         return iter(self[:])
@@ -178,7 +155,7 @@ def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NamedRun:
     """A run folder that the library holds, by its name there."""
 
     name: str
@@ -190,8 +167,8 @@ class Found:
         return slug(self.name)
 
 
-class Kept(Generic[T]):
-    """The last few values by key. Each is made once, also where several threads ask for it."""
+class Cache(Generic[T]):
+    """The last few values by key. Each is computed once, even if several threads request it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -203,19 +180,17 @@ class Kept(Generic[T]):
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-            made = make()
+            value = self._values[key] if key in self._values else make()
             with self._lock:
-                self._values[key] = made
+                self._values[key] = value
+                self._values.move_to_end(key)
                 while len(self._values) > self._most:
                     old, _ = self._values.popitem(last=False)
                     self._locks.pop(old, None)
-            return made
+            return value
 
-    def there(self, key: Any) -> T | None:
-        """The value where it has been made."""
+    def peek(self, key: Any) -> T | None:
+        """The value if it has been computed, else None."""
         return self._values.get(key)
 
 
@@ -246,23 +221,23 @@ class Library:
 
     def add(self, path: Path) -> None:
         """Show a run folder, too, where it is not below the paths that were given."""
-        whole = path.resolve()
-        if not any(whole.is_relative_to(top) for top in self.given):
-            self.given = (*self.given, whole)
+        path = path.resolve()
+        if not any(path.is_relative_to(top) for top in self.given):
+            self.given = (*self.given, path)
 
     def name_of(self, path: Path) -> str:
         """The name of a run folder, empty while it is not found."""
-        whole = path.resolve()
-        return next((each.name for each in self.found() if each.path == whole), "")
+        path = path.resolve()
+        return next((each.name for each in self.runs() if each.path == path), "")
 
     def new_folder(self, *words: str) -> Path:
-        """A folder for a run that is begun here, named after it."""
+        """A folder for a run started from the viewer, named after the run."""
         top = self.given[0]
         top = top.parent if is_run(top) else top
         return top / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word))
 
-    def found(self) -> list[Found]:
-        """Every run folder that is there now. Names are unique."""
+    def runs(self) -> list[NamedRun]:
+        """Every run folder that exists now. Names are unique."""
         names: dict[str, Path] = {}
         for top in self.given:
             for path in _run_folders(top, self._deepest):
@@ -272,54 +247,53 @@ class Library:
                 while unique in names and names[unique] != path:
                     unique += "'"
                 names[unique] = path
-        return [Found(name, path) for name, path in names.items()]
+        return [NamedRun(name, path) for name, path in names.items()]
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> NamedRun:
         """The run of a name or slug. Only runs that were found have a name, so no path leads
         elsewhere. Raises ``UsageError`` where there is none.
         """
-        for each in self.found():
+        for each in self.runs():
             if name in (each.name, each.slug):
                 return each
         raise UsageError(f"there is no run {name!r} here")
 
     def rows(self, name: str) -> Rows:
         """The run's index, brought up to date. Raises ``UsageError``, ``RecordingError``."""
-        found = self.find(name)
+        run = self.find(name)
         with self._lock:
-            rows = self._rows.get(found.slug)
-            if rows is None or rows.run.path != found.path:
-                rows = Rows(RecordedRun(found.path))
-            self._rows[found.slug] = rows
-            self._rows.move_to_end(found.slug)
-            while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _KEPT:
+            rows = self._rows.get(run.slug)
+            if rows is None or rows.run.path != run.path:
+                rows = Rows(RecordedRun(run.path))
+            self._rows[run.slug] = rows
+            self._rows.move_to_end(run.slug)
+            while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _MAX_ROWS:
                 self._rows.popitem(last=False)
         return rows.refresh()
 
 
 def slug(name: str) -> str:
-    """One piece of an address for a name: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``."""
+    """A name as one segment of an address: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``."""
     if _PLAIN.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
     return f"{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60]}-{digest}"
 
 
+def address(episode: str) -> str:
+    """Address of an episode's served page, relative to the page of its run."""
+    return f"episode?id={quote(episode, safe='', errors='replace')}"
+
+
 def _run_folders(top: Path, deepest: int) -> Iterator[Path]:
     """Run folders, the folder itself included; links out of ``top`` are not followed."""
-    if is_run(top):
-        yield top
-        return
-    if deepest == 0:
-        return
-    try:
-        inside = sorted(entry.name for entry in os.scandir(top) if entry.is_dir())
-    except OSError:
-        return
-    for name in inside:
-        path = top / name
-        if not name.startswith(".") and not path.is_symlink():
-            yield from _run_folders(path, deepest - 1)
+    for name, inside, _ in os.walk(top):
+        folder = Path(name)
+        inside[:] = sorted(each for each in inside if not each.startswith("."))
+        if is_run(folder):
+            yield folder
+        if is_run(folder) or len(folder.relative_to(top).parts) == deepest:
+            inside.clear()
 
 
 # Rows of a large run, filtered and sorted by the server: select(rows, Wish(query), causes).
@@ -332,36 +306,97 @@ class Wish:
         self.words = query.get("q", "").lower().split()
         self.ended, self.cause = query.get("ended", ""), query.get("cause", "")
         self.sort, self.down = query.get("sort", ""), query.get("down") == "1"
-        self.start = _whole(query.get("from", "0"))
-        self.ranges = [found for each in ranges if (found := _range(each)) is not None]
+        start = query.get("from", "0")
+        self.start = int(start) if start.isdecimal() and len(start) < 10 else 0
+        self.ranges: list[tuple[str, float, float, bool]] = []
+        for each in ranges:
+            key, _, rest = each.partition(":")
+            with suppress(ValueError):
+                low, high, last = rest.split(":")
+                self.ranges.append((key, float(low), float(high), last == "1"))
 
 
-def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-
-def _range(text: str) -> tuple[str, float, float, bool] | None:
-    key, _, rest = text.partition(":")
-    try:
-        low, high, last = rest.split(":")
-        return key, float(low), float(high), last == "1"
-    except ValueError:
-        return None
-
-
-def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Heads:
+def select(rows: Rows, wish: Wish, causes_of: Mapping[str, Sequence[str]]) -> Heads:
     """The heads that a wish is about, in its order."""
-    among = [name for name, causes in known.items() if wish.cause in causes] if wish.cause else None
+    among = (
+        [name for name, causes in causes_of.items() if wish.cause in causes] if wish.cause else None
+    )
     numbers = rows.index.find(wish.words, wish.ended, wish.ranges, among, wish.sort, wish.down)
-    failed = {} if wish.ranges or wish.ended not in ("", "failed") else _failed(rows, wish)
+    failed: Mapping[str, str] = {}
+    if not wish.ranges and wish.ended in ("", "failed") and wish.cause in ("", "failed"):
+        failed = {
+            name: reason
+            for name, reason in rows.failed.items()
+            if all(word in name.lower() for word in wish.words)
+        }
     return Heads(rows, failed, numbers)
 
 
-def _failed(rows: Rows, wish: Wish) -> dict[str, str]:
-    if wish.cause not in ("", "failed"):
-        return {}
-    return {
-        name: reason
-        for name, reason in rows.failed.items()
-        if all(word in name.lower() for word in wish.words)
-    }
+# A live run. It writes a small file next to the run folder's records at most twice a
+# second; viewers read it. The run knows nothing of who watches, so no viewer can slow it.
+
+_STALE = 7200.0
+"""Seconds without a word after which a run is taken for dead; a slow model may take that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` episodes; ``episodes`` are those under way, as the run wrote them, and
+    ``pace`` is the time left, calls under way, tokens a second and dollars spent, in words."""
+
+    done: int
+    total: int
+    alive: bool
+    episodes: tuple[dict[str, Any], ...]
+    pace: str = ""
+    written: float = 0.0
+    """When, seconds since 1970."""
+
+
+def progress_of(run: Path) -> Progress | None:
+    """The progress that a run last wrote, or None without any. Never raises."""
+    path = run / PROGRESS
+    try:
+        progress = json.loads(path.read_text(encoding="utf-8"))
+        written = path.stat().st_mtime
+        age = time.time() - written
+        runs = not progress.get("over") and (process_runs(int(progress["process"])) or age < 5)
+        episodes = tuple(each for each in progress.get("episodes", ()) if isinstance(each, dict))
+        done, total = int(progress["done"]), int(progress["total"])
+        alive, pace = runs and age < _STALE, _pace(progress, written)
+        return Progress(done, total, alive, episodes, pace, written)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _pace(progress: Mapping[str, Any], now: float) -> str:
+    took = max(1.0, now - float(progress.get("began", now)))
+    done = int(progress["done"]) - int(progress.get("before", 0))
+    left = int(progress["total"]) - int(progress["done"])
+    calls, tokens = int(progress.get("calls", 0)), int(progress.get("tokens", 0))
+    spent, most = float(progress.get("dollars", 0.0)), progress.get("max_dollars")
+    of = f" of ${float(most):.2f}" if most else ""
+    words = [
+        f"about {duration(left * took / done)} left" if done > 0 and left else "",
+        count(calls, "call") + " under way" if calls else "",
+        f"{tokens / took:,.0f} tokens a second" if tokens else "",
+        f"${spent:.2f}{of}" if spent or most else "",
+    ]
+    return " · ".join(filter(None, words))
+
+
+def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
+    """Progress of an episode that has not ended, from a live run; None without any."""
+    progress = progress_of(rows.run.path)
+    episodes = progress.episodes if progress and progress.alive else ()
+    return next((each for each in episodes if each.get("id") == episode), None)
+
+
+def standing(rows: Rows) -> tuple[str, int, int]:
+    """``running``, ``complete`` or ``partial``; how many episodes are finished, and of how many."""
+    progress = progress_of(rows.run.path)
+    split = rows.run.config.get("episodes_in_split")
+    of = progress.total if progress else split if isinstance(split, int) else 0
+    if progress and progress.alive:
+        return "running", rows.done, of
+    return ("complete" if rows.done >= of else "partial"), rows.done, of

@@ -1,5 +1,6 @@
 """HTML that cannot be broken by what it shows: every text is escaped unless it was made here.
 
+    render("run.html", run=run)                       # a template of templates/, autoescaped
     >>> tag("p", "1 < 2 & ", tag("b", "so"), class_="note")
     '<p class="note">1 &lt; 2 &amp; <b>so</b></p>'
 
@@ -15,17 +16,25 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any, TypeVar
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from wayword.core.episode import Json
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class Html(str):
-    """Text that is markup already: made by ``tag``, never by a caller."""
+    """Text that is markup already: made by ``tag`` or a template, never by a caller."""
 
     __slots__ = ()
+
+    def __html__(self) -> Html:
+        return self
 
 
 Child = str | None
@@ -41,14 +50,12 @@ _HIDDEN = re.compile(
 
 def visible(text: str) -> str:
     """The text with its invisible characters shown: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
-    return _HIDDEN.sub(_shown, text)
 
+    def shown(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
 
-def _shown(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return f"⟨U+{code:04X}⟩"
+    return _HIDDEN.sub(shown, text)
 
 
 def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
@@ -56,26 +63,29 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
 
     An attribute that is None or False is left out, and one that is True has no value.
     """
-    opened = "".join(
-        _attribute(key, value)
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    if name in _VOID:
-        return Html(f"<{name}{opened}>")
-    return Html(f"<{name}{opened}>{join(children)}</{name}>")
+    opened = f"<{name}"
+    for key, value in attributes.items():
+        if value is True:
+            opened += f" {_attribute_name(key)}"
+        elif value is not None and value is not False:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            opened += f' {_attribute_name(key)}="{_escaped(text)}"'
+    return Html(f"{opened}>" if name in _VOID else f"{opened}>{join(children)}</{name}>")
 
 
 def join(children: Iterable[Child], between: str = "") -> Html:
     """Several children as one."""
-    return Html(between.join([_escaped(child) for child in children if child is not None]))
+    return Html(between.join(_escape(child) for child in children if child is not None))
 
 
-def _escaped(child: str) -> str:
-    return child if isinstance(child, Html) else _safe(str(child))
+def _escape(child: Any) -> Html:
+    """Markup as it is, nothing for None, other values as escaped text."""
+    if hasattr(child, "__html__"):
+        return Html(child)
+    return Html("" if child is None else _escaped(str(child)))
 
 
-def _safe(text: str) -> str:
+def _escaped(text: str) -> str:
     return _short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True)
 
 
@@ -84,21 +94,13 @@ _SHORT = 80
 
 @lru_cache(maxsize=4_000)
 def _short(text: str) -> str:
-    """Kept, as a page says the same few names thousands of times: half of the time it takes."""
+    """Cached: a page repeats the same few names thousands of times, which halves its time."""
     return html.escape(visible(text), quote=True)
 
 
 @lru_cache(maxsize=500)
-def _named(key: str) -> str:
+def _attribute_name(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
-
-
-def _attribute(key: str, value: str | float | bool) -> str:
-    name = _named(key)
-    if value is True:
-        return f" {name}"
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f' {name}="{_safe(text)}"'
 
 
 def data(name: str, value: Json) -> Html:
@@ -108,32 +110,45 @@ def data(name: str, value: Json) -> Html:
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')
 
 
-def page(title: str, body: Html, script: str, served: bool = False) -> str:
+_TEMPLATES = Environment(
+    loader=PackageLoader("wayword.viewer"), autoescape=True, finalize=_escape,
+    trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, auto_reload=False,
+)  # fmt: skip
+
+
+def template_function(function: F) -> F:
+    """Make a function callable in every template by its name."""
+    _TEMPLATES.globals[function.__name__.strip("_")] = function
+    return function
+
+
+template_function(data)
+
+
+def render(template: str, **context: Any) -> Html:
+    """A template of ``templates/`` with these values."""
+    return Html(_TEMPLATES.get_template(template).render(context))
+
+
+def macro(template: str, name: str) -> Callable[..., Html]:
+    """A macro of a template as a function."""
+
+    def call(*values: Any, **named: Any) -> Html:
+        return Html(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
+
+    return call
+
+
+def page(template: str, script: str, served: bool = False, **context: Any) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
-    style, code = _static("page.css"), _static(f"{script}.js")
-    code = _static("maps.js") + code if "<svg" in body or script in ("play", "live") else code
-    own = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
+    style, code = _static("page.css"), _static("maps.js") + _static(f"{script}.js")
+    allowed = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
-        f"img-src data:; base-uri 'none'; {own}"
+        f"img-src data:; base-uri 'none'; {allowed}"
     )
-    head = join(
-        [
-            tag("meta", charset="utf-8"),
-            Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            tag("meta", name="referrer", content="no-referrer"),
-            tag("meta", name="color-scheme", content="light dark"),
-            tag("title", title),
-            Html(f"<style>{style}</style>"),
-        ],
-        "\n",
-    )
-    end = Html(f"<script>{code}</script>")
-    whole = tag(
-        "html", Html("\n"), tag("head", head), Html("\n"), tag("body", body, end), lang="en"
-    )
-    return f"<!doctype html>\n{whole}\n"
+    shipped = {"policy": policy, "style": Html(style), "code": Html(code), "served": served}
+    return render(template, **shipped, **context)
 
 
 @cache
@@ -144,3 +159,74 @@ def _static(name: str) -> str:
 @cache
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRTUVWXYZ"  # without S, which marks the start
+_SHORT_NAME = 3  # characters up to which the name of a place stands for itself
+_ID = re.compile(r"(?=[\w-]*\d)[\w-]{4,}|[0-9a-f]{6,}|[\w-]{20,}")
+"""A name with a digit, a hexadecimal number or a long name: not read as a word."""
+
+
+class Letters:
+    """Short names of places whose names are ids: A … Z without S, A2 …, in the order learnt.
+
+        >>> letters = Letters()
+        >>> letters.learn("c8a5e64ee1ad43ae9a2e1dd33df5a4ba")
+        >>> letters.of("c8a5e64ee1ad43ae9a2e1dd33df5a4ba"), letters.of("kitchen")
+        ('A', 'kitchen')
+
+    A page uses one letter for a place everywhere: on the map, at the compass, on the cards and in
+    prompts. The id stays in the document as the text that is copied and as the title.
+    """
+
+    def __init__(self) -> None:
+        self.by_place: dict[str, str] = {}
+
+    @staticmethod
+    def of_ids(places: Sequence[str]) -> Letters:
+        """Letters for those of some places whose names are ids; others go by their names."""
+        letters = Letters()
+        for place in places:
+            if _ID.fullmatch(place):
+                letters.learn(place)
+        return letters
+
+    def learn(self, place: str) -> None:
+        """Assign a letter to a place that needs one and has none."""
+        if len(place) > _SHORT_NAME and place not in self.by_place:
+            turn, letter = divmod(len(self.by_place), len(_ALPHABET))
+            self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"
+
+    def of(self, name: str) -> str:
+        """The letter of a place that has one, else the name."""
+        return self.by_place.get(name, name)
+
+    def title(self, name: str) -> str:
+        """``B, 545da9c1…`` for a place with a letter, else the name."""
+        return f"{self.by_place[name]}, {name}" if name in self.by_place else name
+
+    def put(self, text: str) -> Html:
+        """The text with letters for the places that have one."""
+        if not self.by_place:
+            return join([text])
+        pieces = re.split(f"({'|'.join(map(re.escape, self.by_place))})", text)
+        return join(
+            tag("b", self.by_place[piece], class_="letter", title=piece) if number % 2 else piece
+            for number, piece in enumerate(pieces)
+        )
+
+    def over(self, markup: Html) -> Html:
+        """Markup in which each id in a text is shown as its letter; titles and attributes keep it.
+
+        The id stays the text of its element, so that what is copied is what was recorded.
+        """
+        lengths = sorted({len(name) for name in self.by_place if _ID.fullmatch(name)})
+        if not lengths:
+            return markup
+        ids = "|".join(rf"[\w-]{{{length}}}" for length in lengths)
+        pieces = re.compile(rf"<title>[^<]*</title>|<[^>]*>|(?<![\w-])(?:{ids})(?![\w-])")
+        shown = {
+            name: str(tag("abbr", name, class_="letter", title=name, data_letter=letter))
+            for name, letter in self.by_place.items()
+        }
+        return Html(pieces.sub(lambda match: shown.get(match[0], match[0]), markup))

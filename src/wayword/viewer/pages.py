@@ -1,31 +1,37 @@
-"""From a run folder to a folder of pages: files that need no server, one an episode."""
+"""A run as files that need no server: a folder of pages, frames in a notebook, a Rerun recording.
+
+write(Path("runs/first"))                       # runs/first/pages/index.html
+result                                          # the last line of a cell: the run's page
+write_rerun(Path("runs/first"), Path("first.rrd"))
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.action import Rejection
+from wayword.core.errors import RecordingError, UsageError, WaywordError, needing, suggest
 from wayword.core.secrets import redacted
-from wayword.runs.record import RunFolder
-from wayword.viewer.content import found_causes
-from wayword.viewer.data import open_sources
+from wayword.core.trajectory import Trajectory
+from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.results import RunResult
+from wayword.viewer import maps
+from wayword.viewer.content import causes_by_episode
+from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
-
-# File names for episodes, whose ids may hold anything.
-#
-# >>> file_name("5593_0")
-# '5593_0.html'
-# >>> file_name("../../etc/passwd")
-# 'etc-passwd-3754d6cb3a38.html'
+from wayword.viewer.maps.drawing import Map
+from wayword.viewer.markup import tag
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}")
@@ -33,10 +39,13 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")
 
 
 def file_name(episode_id: str) -> str:
-    """A name that is safe on every file system, one for each id.
+    """A name that is safe on every file system, one for each id, which may hold anything.
 
     Lower-case ids of letters, digits, ``_`` and ``-`` are names as they are; others keep what they
-    have of these, and a checksum tells them apart.
+    have of these, and a checksum distinguishes them.
+
+        >>> file_name("5593_0"), file_name("../../etc/passwd")
+        ('5593_0.html', 'etc-passwd-3754d6cb3a38.html')
     """
     if (
         _PLAIN.fullmatch(episode_id)
@@ -45,15 +54,17 @@ def file_name(episode_id: str) -> str:
     ):
         return f"{episode_id}.html"
     digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
-    kept = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
-    return f"{kept}-{digest}.html" if kept else f"episode-{digest}.html"
+    stem = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
+    return f"{stem}-{digest}.html" if stem else f"episode-{digest}.html"
 
+
+# A folder of pages.
 
 LIMIT = 200
 _MARK = ".wayword-pages"
 
 OnPage = Callable[[int, int], None]
-"""Told after every page: how many are written, of how many."""
+"""Called after every page: how many are written, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,11 @@ class WrittenPages:
     pages: int
     of: int
     notice: str = ""
+
+
+def write(run: Path, out: Path | None = None, **options: Any) -> Path:
+    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
+    return write_pages(run, out, **options).index
 
 
 def write_pages(
@@ -81,7 +97,7 @@ def write_pages(
     """Write ``index.html`` and a page an episode to ``out``, which is ``run/pages`` by default.
 
     The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
-    with ``episodes`` those do instead, and earlier pages stay. The run may still be going on.
+    with ``episodes`` those do instead, and earlier pages stay. The run may still be running.
     ``data`` is the data folder, else ``$WAYWORD_DATA``; without the data the pages lack what only
     the dataset knows: instructions, gold paths, maps beyond the places that were seen. ``trusted``
     is a dataset's file that the caller trusts: a file that only the run folder names is never run.
@@ -90,63 +106,50 @@ def write_pages(
     an episode that the run does not have and for an ``out`` that holds something else.
     """
     rows = Rows(RunFolder.read(run)).refresh()
-    wanted = _wanted(rows.names(), limit, episodes)
-    folder = run / "pages" if out is None else out
-    try:
-        _claim(folder, rows.run.config)
-        return _write(rows, wanted, folder, data, trusted, on_page)
-    except OSError as error:
-        problem = (error.strerror or str(error)).lower()
-        raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
-
-
-def _write(
-    rows: Rows,
-    wanted: Sequence[str],
-    folder: Path,
-    data: Path | None,
-    trusted: Path | None,
-    on_page: OnPage | None,
-) -> WrittenPages:
-    config, path, ids = rows.run.config, rows.run.path, rows.names()
-    sources, known = open_sources(config, ids, data, trusted), rows.metrics
-    name = path.resolve().name
-    names = {each: file_name(each) for each in ids}
-    there = {each for each in ids if (folder / "episodes" / names[each]).is_file()}
-    made = set(wanted)
-    chain = [each for each in ids if each in there or each in made]
-    links = _links([names[each] for each in chain])
-    for done, episode in enumerate(wanted, 1):
-        file = names[episode]
-        text = episode_page(rows.run.record(episode), known, sources, name, links[file])
-        _put(folder / "episodes" / file, text)
-        if on_page is not None:
-            on_page(done, len(wanted))
-    overview = Overview(
-        name, rows, rows.row(), rows.heads(), sources,
-        {each: f"episodes/{names[each]}" for each in chain}, f"wayword view {path} --write",
-        causes=found_causes(rows, sources),
-    )  # fmt: skip
-    index = folder / "index.html"
-    _put(index, index_page(overview))
-    return WrittenPages(index, len(wanted), len(chain), len(ids), sources.notice)
-
-
-def _wanted(ids: Sequence[str], limit: int, episodes: Sequence[str]) -> Sequence[str]:
+    config, ids = rows.run.config, rows.names()
     if limit < 0:
-        raise UsageError(f"--limit must be at least 0, not {limit}")
+        raise UsageError(f"--limit must be at least 0, got {limit}")
     for name in episodes:
         if name not in ids:
             near = suggest(name, list(ids)) if len(ids) < 20_000 else "see index.html"
             near = near if len(near) <= 300 else f"{near[:300]} …"
             raise UsageError(f"this run has no episode {name!r}; {near}")
-    return list(dict.fromkeys(episodes)) if episodes else ids[:limit]
+    chosen = list(dict.fromkeys(episodes)) if episodes else ids[:limit]
+    folder = run / "pages" if out is None else out
+    try:
+        _claim(folder, config)
+        sources = open_sources(config, ids, data, trusted)
+        paged = _write(rows, chosen, folder, sources, on_page)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
+    return WrittenPages(folder / "index.html", len(chosen), paged, len(ids), sources.notice)
 
 
-def _links(files: Sequence[str]) -> dict[str, Links]:
-    """Each page's neighbours."""
-    around = ["", *files, ""]
-    return {file: Links(around[at], around[at + 2]) for at, file in enumerate(files)}
+def _write(
+    rows: Rows, chosen: Sequence[str], folder: Path, sources: Sources, on_page: OnPage | None
+) -> int:
+    """Write the pages; how many episodes have one now."""
+    path, ids = rows.run.path, rows.names()
+    name = path.resolve().name
+    files = {each: file_name(each) for each in ids}
+    present = {*chosen, *(each for each in ids if (folder / "episodes" / files[each]).is_file())}
+    chain = [each for each in ids if each in present]
+    around = ["", *(files[each] for each in chain), ""]
+    links = {each: Links(around[at], around[at + 2]) for at, each in enumerate(chain)}
+    for done, each in enumerate(chosen, 1):
+        record = rows.run.record(each)
+        text = episode_page(record, rows.metrics, sources, name, links[each])
+        _put(folder / "episodes" / files[each], text)
+        if on_page is not None:
+            on_page(done, len(chosen))
+    overview = Overview(
+        name, rows, rows.row(), rows.heads(), sources,
+        {each: f"episodes/{files[each]}" for each in chain}, f"wayword view {path} --write",
+        causes=causes_by_episode(rows, sources),
+    )  # fmt: skip
+    _put(folder / "index.html", index_page(overview))
+    return len(chain)
 
 
 def _claim(folder: Path, config: Mapping[str, Any]) -> None:
@@ -154,29 +157,156 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
     text = json.dumps(config["identity"], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
-    if not mark.is_file():
-        if folder.is_dir() and not _begun(folder):
-            raise UsageError(f"{folder}: holds other files; give an empty or new folder with --out")
-    elif mark.read_text(encoding="utf-8").strip() != digest:
+    if mark.is_file() and mark.read_text(encoding="utf-8").strip() != digest:
         raise UsageError(f"{folder}: holds the pages of another run; give a new folder with --out")
+    if folder.is_dir() and not mark.is_file():
+        # A start that was killed before its mark leaves no more than this behind.
+        others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
+        if not all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others):
+            raise UsageError(f"{folder}: holds other files; give an empty or new folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
     _put(mark, digest + "\n")
     (folder / "episodes").mkdir(exist_ok=True)
 
 
-def _begun(folder: Path) -> bool:
-    """Whether it holds no more than a start that was killed before its mark leaves behind."""
-    others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
-    return all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others)
-
-
 def _put(path: Path, text: str) -> None:
     """Write atomically: a browser may be reading the file."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(redacted(text), encoding="utf-8", newline="\n")
-    os.replace(beside, path)
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(redacted(text), encoding="utf-8", newline="\n")
+    os.replace(new, path)
 
 
-def write(run: Path, out: Path | None = None, **options: Any) -> Path:
-    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
-    return write_pages(run, out, **options).index
+# Frames in a notebook. A frame keeps the page's style and script to itself: it has no origin, so it
+# can reach neither the notebook nor the network, and every text in it is escaped as on any page.
+
+MOST = 2000
+"""Episodes of a run that are listed in a frame; of more, the figures alone are shown."""
+
+
+def framed(shown: object) -> str:
+    """The page of a :class:`RunResult`, an :class:`EpisodeRecord` or a :class:`Trajectory`, as an
+    element that stands alone. What cannot be shown is a line that says why."""
+    if isinstance(shown, Trajectory):
+        shown = EpisodeRecord(shown.episode_id, {}, shown)
+    try:
+        if isinstance(shown, RunResult):
+            rows, title = Rows(RunFolder.read(shown.path)).refresh(), f"run {shown.path.name}"
+            overview = Overview(
+                shown.path.name, rows, rows.row(), rows.heads()[:MOST],
+                Sources(success=rows.success), command=f"wayword view {shown.path}",
+            )  # fmt: skip
+            document = index_page(overview)
+        elif isinstance(shown, EpisodeRecord):
+            title = f"episode {shown.episode_id}"
+            document = episode_page(shown, (), Sources(), "", Links(up=""))
+        else:
+            return tag("pre", repr(shown))
+    except WaywordError as error:
+        return tag("p", str(error))
+    return tag(
+        "iframe", srcdoc=document, sandbox="allow-scripts", title=title, width="100%", height=640,
+        frameborder=0, loading="lazy",
+    )  # fmt: skip
+
+
+displays = {"notebook": framed}
+
+# Episodes as a Rerun recording: where everybody went over the map, with thoughts and answers.
+#
+# On the timeline ``step`` each actor has its place and heading; ``log`` has what was done, why, and
+# its outcome; beneath them lie rooms, edges and the gold path. Step 0 is the start. Rerun's
+# axes are x to the east and y to the north, in metres.
+#
+# Source: Rerun 0.24 and later, ``RecordingStream`` (rerun.io/docs).
+
+ARROW = 0.6
+"""Metres: how long a heading is drawn."""
+GREY, GREEN, BLUE = (130, 130, 130), (60, 160, 80), (50, 90, 200)
+
+
+def write_rerun(
+    run: Path,
+    out: Path,
+    episodes: Sequence[str] = (),
+    limit: int = 20,
+    data: Path | None = None,
+    trusted: Path | None = None,
+) -> int:
+    """Write a run's episodes, or the first ``limit``, into one ``.rrd`` file; returns how many.
+
+    Each is a recording of its own. Raises ``UsageError`` where Rerun is missing or an episode is.
+    """
+    with needing("recordings need Rerun", "rerun"):
+        import rerun
+    folder = RunFolder.read(run)
+    requested = (each for each in folder.records() if not episodes or each.episode_id in episodes)
+    records = list(islice(requested, len(episodes) or limit))
+    missing = sorted(set(episodes) - {each.episode_id for each in records})
+    if missing or not records:
+        raise UsageError(f"{run}: has no finished episode {', '.join(missing)}".rstrip())
+    sources = open_sources(folder.config, [each.episode_id for each in records], data, trusted)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    stream = rerun.RecordingStream(f"wayword-{run.name}")
+    stream.save(str(out))
+    for each in records:
+        _record(rerun, stream, each, sources, f"{each.episode_id}/" if len(records) > 1 else "")
+    stream.flush()
+    stream.disconnect()
+    return len(records)
+
+
+def _record(rerun: Any, stream: Any, record: EpisodeRecord, sources: Sources, path: str) -> None:
+    """Record an episode, below the entity ``path`` where several share a file."""
+    trajectory = record.trajectory
+    lines = [f"# {record.episode_id}", sources.instruction(record.episode_id)]
+    lines += [f"- {key}: {value:g}" for key, value in sorted(record.scores.items())]
+    document = rerun.TextDocument("\n".join(lines), media_type=rerun.MediaType.MARKDOWN)
+    stream.log(f"{path}episode", document, static=True)
+    if isinstance(drawn := maps.map_of(trajectory, sources), Map):
+        _record_map(rerun, stream, drawn, path)
+    for number, step in enumerate(trajectory.steps, 1):
+        stream.set_time("step", sequence=number)
+        decision, level = step.decision, rerun.TextLogLevel.INFO
+        if isinstance(decision, Rejection):
+            what, level = f"rejected: {decision.reason}", rerun.TextLogLevel.WARN
+        else:
+            what = str(decision.action)
+        parts = (f"{step.actor}: {what}", decision.thought, step.feedback.status)
+        text = "\n".join(line for line in parts if line)
+        stream.log(f"{path}log/{step.actor}", rerun.TextLog(text, level=level))
+
+
+def _record_map(rerun: Any, stream: Any, drawn: Map, path: str) -> None:
+    """The ground, and each actor's walk over it."""
+    if drawn.rooms:
+        corners = [(room.low, room.high) for room in drawn.rooms]
+        boxes = rerun.Boxes2D(
+            centers=[((a[0] + b[0]) / 2, (a[1] + b[1]) / 2) for a, b in corners],
+            half_sizes=[((b[0] - a[0]) / 2, (b[1] - a[1]) / 2) for a, b in corners],
+            labels=[room.name for room in drawn.rooms],
+            colors=GREY,
+        )
+        stream.log(f"{path}map/rooms", boxes, static=True)
+    gold = [[point for _, point in drawn.gold]] if drawn.gold else []
+    edges = [[drawn.places[a], drawn.places[b]] for a, b in drawn.edges]
+    doors = [list(ends) for ends in drawn.doors]
+    for name, lines, colors in (
+        ("edges", edges, GREY),
+        ("doors", doors, GREY),
+        ("gold", gold, GREEN),
+    ):
+        if lines:
+            strips = rerun.LineStrips2D(lines, colors=colors)
+            stream.log(f"{path}map/{name}", strips, static=True)
+    for actor, walk in drawn.walks.items():
+        for number, stop in enumerate(walk):
+            stream.set_time("step", sequence=stop.step)
+            at, trail = [stop.point], [each.point for each in walk[: number + 1]]
+            stream.log(f"{path}map/{actor}/at", rerun.Points2D(at, radii=0.15, colors=BLUE))
+            if len(trail) > 1:
+                stream.log(f"{path}map/{actor}/way", rerun.LineStrips2D([trail], colors=BLUE))
+            if stop.heading is not None:
+                angle = math.radians(stop.heading)
+                arrow = [(ARROW * math.sin(angle), ARROW * math.cos(angle))]
+                heading = rerun.Arrows2D(vectors=arrow, origins=at, colors=BLUE)
+                stream.log(f"{path}map/{actor}/heading", heading)

@@ -6,24 +6,38 @@
 
 A game is a run like any other, played by the agent ``human`` on a thread of its own; only the
 person is another one than at the terminal. Whatever is typed goes through the same reading.
+
+The pages of games:
+
+    /play                        begin a game
+    /play/GAME/                  its seats
+    /play/GAME/seat?as=ACTOR     what the actor is shown, and what it may do
+    /play/GAME/watch             every turn, and the questions of agents
+
+A page is a frame; the server renders its board again whenever something happens. Its map is drawn
+from what the actor has seen, whatever the family, and so without the answer.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from wayword.agents.person import Left, Person, Situation, Style
+from wayword.agents.human import HELP_ALIASES, QUIT_WORDS, parse_input
+from wayword.agents.person import Person, PlayerLeft, Situation, Style
 from wayword.core import registry
-from wayword.core.action import Action, ActionSpace, Rejection
+from wayword.core.action import STOP, Action, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.geometry import relative
 from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.metrics import accounting
@@ -31,16 +45,21 @@ from wayword.runs.config import metrics_of
 from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
-from wayword.runs.running import RunResult
+from wayword.runs.results import RunResult
 from wayword.viewer import figures
-from wayword.viewer.letters import Letters
-from wayword.viewer.maps.seen import Look, arrows, seen
-from wayword.viewer.markup import Child, Html, join, page, tag
+from wayword.viewer.figures import as_mapping, spaced
+from wayword.viewer.maps import drawing as draw
+from wayword.viewer.maps import finite, heading_and_length, place_of, toward
+from wayword.viewer.maps.babyai import GridObject, grid_object, paint_object
+from wayword.viewer.maps.drawing import At, Layer, Map, Point, Waypoint
+from wayword.viewer.maps.objectnav import fan
+from wayword.viewer.markup import Html, Letters, page, render, tag
 
 MOST = 16
 """Games under way at once."""
-_KEPT = 200
-"""Lines that a seat and a table keep."""
+_HISTORY = 200  # lines that a seat and a table keep
+_COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
+"""Words for the agent ``human`` itself."""
 
 State = Literal["loading", "playing", "over", "failed"]
 
@@ -55,7 +74,7 @@ class PlayEvent:
 
 
 class Seat(Person):
-    """One actor's place at a table: the person who plays it, as the agent ``human`` knows one."""
+    """An actor's place in a game: the person who plays it, as the agent ``human`` sees them."""
 
     def __init__(self, table: PlayTable, actor: str) -> None:
         self._table, self.actor = table, actor
@@ -65,7 +84,7 @@ class Seat(Person):
         self.lines: list[PlayEvent] = []
         self.waiting = 0
         """The number of the question that waits for words, 0 while none does."""
-        self._asked = 0
+        self._questions = 0
         self._words: list[str] = []
         self._left = False
 
@@ -77,15 +96,15 @@ class Seat(Person):
         return True
 
     def tell(self, text: str, style: Style = "") -> None:
-        """What came of the last words."""
+        """Show feedback on the last input."""
         with self._table.changing():
-            self.lines = [*self.lines, PlayEvent("", text, style)][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("", text, style)][-_HISTORY:]
 
     def ask(self, question: str) -> str:
         """Wait for words of the browser. Raises ``EOFError`` once the person has left."""
         with self._table.changed:
-            self._asked += 1
-            self.waiting, self._words = self._asked, []
+            self._questions += 1
+            self.waiting, self._words = self._questions, []
             self._table.touch()
             self._table.changed.wait_for(lambda: bool(self._words) or self._left)
             self.waiting = 0
@@ -103,10 +122,27 @@ class Seat(Person):
         """Say words in answer to question ``number``; what is wrong with that, else empty."""
         with self._table.changing():
             if not self.waiting or number != self.waiting or self._words:
-                return "that turn is over; look again"
-            self.lines = [*self.lines, PlayEvent("you", self._named(words))][-_KEPT:]
+                return "that turn is over; reload the page"
+            listed = self.situation.space.listed if self.situation else ()
+            chosen = int(words) if words.isdecimal() and len(words) < 6 else 0
+            action = str(listed[chosen - 1]) if 1 <= chosen <= len(listed) else words
+            self.lines = [*self.lines, PlayEvent("you", action)][-_HISTORY:]
             self._words = [words]
         return ""
+
+    def check(self, words: str) -> tuple[str, str]:
+        """A problem with the words, so that a typo costs nothing, and a question to the person
+        before an action that ends the game or is not listed; both may be empty."""
+        situation, plain = self.situation, words.strip().lower()
+        if situation is None or plain.startswith("?") or plain in _COMMANDS:
+            return "", ""
+        read = parse_input(words, situation.space)
+        if not isinstance(read, Action):
+            return read, ""
+        if read.name == STOP.name:
+            return "", f"{read} ends the game. Stop here?"
+        listed = read.name in situation.space.open_verbs or read in situation.space.listed
+        return "", "" if listed else f"{read} is not listed and may cost a step. Try it?"
 
     def settled(self, seconds: float) -> None:
         """Wait until the person is asked again, or the game is over; so long at most."""
@@ -115,15 +151,9 @@ class Seat(Person):
                 lambda: (self.waiting > 0 and not self._words) or self._table.ended, seconds
             )
 
-    def _named(self, words: str) -> str:
-        """The action, where its number was given."""
-        listed = self.situation.space.listed if self.situation else ()
-        number = int(words) if words.isdecimal() and len(words) < 6 else 0
-        return str(listed[number - 1]) if 1 <= number <= len(listed) else words
-
 
 class PlayTable(Person):
-    """One game: the person of its run, who has a seat an actor, and sees every turn."""
+    """A game: the person of its run, with a seat per actor, who sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:
         self.name, self.title = name, title
@@ -136,7 +166,7 @@ class PlayTable(Person):
         self.result: RunResult | None = None
         self.lines: list[PlayEvent] = []
         self.question = ""
-        self.asked = 0
+        self.questions = 0
         """Questions of agents that were put to who watches."""
         self._answer: list[str] = []
         self._seats: dict[str, Seat] = {}
@@ -145,12 +175,12 @@ class PlayTable(Person):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens here."""
+        """True if the game is over or has failed."""
         return self.state in ("over", "failed")
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """A change that the pages are told of."""
+        """Make a change and notify the pages."""
         with self.changed:
             try:
                 yield
@@ -158,7 +188,7 @@ class PlayTable(Person):
                 self.touch()
 
     def touch(self) -> None:
-        """Tell the pages that something has changed."""
+        """Notify the pages of a change."""
         self.version += 1
         self.changed.notify_all()
 
@@ -174,27 +204,31 @@ class PlayTable(Person):
 
     def stepped(self, step: Step) -> None:
         """Some actor has taken a turn."""
-        said = step.decision
-        text = f"rejected: {said.reason}" if isinstance(said, Rejection) else str(said.action)
+        decision = step.decision
+        text = (
+            f"rejected: {decision.reason}"
+            if isinstance(decision, Rejection)
+            else str(decision.action)
+        )
         with self.changing():
             line = PlayEvent(step.actor, text, "" if step.feedback.ok else "warning")
-            self.lines = [*self.lines, line][-_KEPT:]
+            self.lines = [*self.lines, line][-_HISTORY:]
 
     def pose(self, actor: str) -> Mapping[str, Any]:
-        """Where an actor is; called on the game's own thread."""
+        """The pose of an actor; called on the game's thread."""
         return self._world.pose(actor) if self._world else {}
 
     def tell(self, text: str, style: Style = "") -> None:
-        """What an agent wants to know of who watches."""
+        """Set the question that an agent asks the observer."""
         with self.changing():
             self.question = text
 
     def ask(self, question: str) -> str:
-        """Put an agent's question to who watches, and wait. Empty is no answer."""
+        """Put an agent's question to the observer, and wait. Empty is no answer."""
         with self.changed:
-            self.asked += 1
+            self.questions += 1
             self._answer = []
-            self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
             self.touch()
             self.changed.wait_for(lambda: bool(self._answer) or self._left)
             self.question = ""
@@ -206,10 +240,10 @@ class PlayTable(Person):
     def answer(self, number: int, words: str) -> str:
         """Answer question ``number`` of an agent; what is wrong with that, else empty."""
         with self.changing():
-            if not self.question or number != self.asked or self._answer:
+            if not self.question or number != self.questions or self._answer:
                 return "that question is answered"
             self._answer = [words]
-            self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_HISTORY:]
         return ""
 
     def leave(self) -> None:
@@ -223,12 +257,11 @@ class PlayTable(Person):
         """Do the game's work, and keep how it ended."""
         try:
             work()
-        except Left as left:
-            self._fail(str(left))
-        except WaywordError as error:
-            self._fail(str(error))
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
-            self._fail(f"{type(error).__name__}: {error}")
+            expected = isinstance(error, PlayerLeft | WaywordError)
+            with self.changing():
+                self.problem = str(error) if expected else f"{type(error).__name__}: {error}"
+                self.state = "failed"
 
     def over(self, game: PlayedGame) -> None:
         """The game has ended as it should, or the person left."""
@@ -237,17 +270,13 @@ class PlayTable(Person):
             self.game, self.result = game, game.result
             self.state = "over" if game.scores is not None else "failed"
             if game.scores is None:
-                told = [*game.result.notices, "the episode failed"]
-                self.problem = f"{why or told[0]}; this game does not count"
-
-    def _fail(self, problem: str) -> None:
-        with self.changing():
-            self.problem, self.state = problem, "failed"
+                reasons = [*game.result.notices, "the episode failed"]
+                self.problem = f"{why or reasons[0]}; this game does not count"
 
 
 @dataclass(slots=True)
 class Games:
-    """The games of a server. ``on_folder`` is told of a run folder as soon as it is known."""
+    """The games of a server. ``on_folder`` gets each run folder as soon as it is known."""
 
     on_folder: Callable[[Path], None]
     tables: dict[str, PlayTable] = field(default_factory=dict)
@@ -275,7 +304,7 @@ class Games:
         """A table without a game: for a run whose agents ask who watches."""
         with self._lock:
             if sum(not table.ended for table in self.tables.values()) >= MOST:
-                raise UsageError(f"{MOST} games are under way; leave one of them first")
+                raise UsageError(f"{MOST} games are running; leave one of them first")
             table = PlayTable(str(len(self.tables) + 1), title)
             self.tables[table.name] = table
         return table
@@ -283,264 +312,353 @@ class Games:
     def table(self, name: str) -> PlayTable:
         """A game by its name. Raises ``UsageError``."""
         if name not in self.tables:
-            raise UsageError(f"there is no game {name!r} here")
+            raise UsageError(f"no game {name!r}")
         return self.tables[name]
 
     def end(self) -> None:
         """Leave every game."""
-        for table in list(self.tables.values()):
-            table.leave()
+        for game in list(self.tables.values()):
+            game.leave()
 
 
-# The pages of games: where one is begun, a seat at a table, and what who watches sees.
-#
-#     /play                        begin a game
-#     /play/GAME/                  its seats
-#     /play/GAME/seat?as=ACTOR     what the actor is shown, and what it may do
-#     /play/GAME/watch             every turn, and the questions of agents
-#
-# A page is a frame; its board is made anew by the server whenever something happens.
+# The pages.
 
 SHOWN = 4
-"""Metrics of the family that are shown, beside the steps."""
-_FEW = 14
-"""Choices of a verb up to which all of them are in view."""
+"""Metrics of the family that are shown, besides the steps."""
+_FEW = 14  # choices of a verb up to which all of them are in view
 _LINES = 30
 
 
-def begin_page(asked: Mapping[str, str]) -> str:
-    """The form that begins a game. ``asked`` are values to begin with."""
-
-    def field(name: str, label: str, **more: str) -> Html:
-        shown = tag("input", name=name, value=asked.get(name, ""), autocomplete="off", **more)
-        return tag("label", tag("span", label), shown)
-
-    chosen, _, split = asked.get("on", "houses").partition(":")
-    datasets = [
-        tag("option", name, value=name, selected=name == chosen)
-        for name in registry.names("dataset")
-    ]
-    form = tag(
-        "form",
-        tag("label", tag("span", "Dataset"), tag("select", *datasets, name="on")),
-        tag(
-            "label", tag("span", "Split"),
-            tag("input", name="split", value=asked.get("split", split), placeholder="the first one",
-                autocomplete="off"),
-        ),
-        field("episode", "Episode", placeholder="the next that you have not played"),
-        field("as", "You are", placeholder="the first actor"),
-        field("with", "Everybody else is played by", placeholder="human, or an agent's name"),
-        tag("button", "Play", type="submit", class_="press"),
-        tag("p", class_="why", id="problem", hidden=True),
-        id="begin",
+def begin_page(values: Mapping[str, str]) -> str:
+    """The form that begins a game. ``values`` are those to begin with."""
+    dataset, _, split = values.get("on", "houses").partition(":")
+    return page(
+        "begin_page.html", "play", served=True, datasets=registry.names("dataset"),
+        chosen=dataset, values={"split": split, **values},
     )  # fmt: skip
-    told = (
-        "You are told what an agent would be told, in the same words, and see a map of what you "
-        "have seen. The game is recorded like any run. An agent that asks a language model is "
-        "named on the command line: "
-    )
-    lead = tag("p", told, tag("code", "wayword play DATASET --browser --with AGENT --model MODEL"))
-    head = tag("header", tag("h1", "Play an episode"), lead, class_="head")
-    return page("Play · Wayword", join([_nav("Play"), tag("main", head, form)]), "play", True)
 
 
-def lobby_page(table: PlayTable) -> str:
+def lobby_page(game: PlayTable) -> str:
     """The seats of a game."""
-    seats = [
-        tag("li", tag("a", "play ", tag("bdi", actor), href=f"seat?as={_quoted(actor)}"))
-        for actor in table.humans
-    ]
-    watch = tag("li", tag("a", "watch, and answer questions", href="watch"))
-    wait = "The data are being read." if table.state == "loading" else ""
-    board = tag("div", tag("p", table.problem or wait, class_="lead"), id="board",
-                data_state=table.state)  # fmt: skip
-    body = tag("main", tag("h1", table.title), board, tag("ul", *seats, watch))
-    return page(f"{table.title} · Wayword", join([_nav(table.title), body]), "play", True)
+    seats = [(actor, quote(actor, safe="", errors="replace")) for actor in game.humans]
+    return page("lobby_page.html", "play", served=True, game=game, seats=seats)
 
 
-def seat_page(table: PlayTable, actor: str) -> str:
+def seat_page(game: PlayTable, actor: str) -> str:
     """The frame of a seat; of who watches, for no actor."""
-    say = tag(
-        "form",
-        tag("input", name="words", aria_label="Action", autocomplete="off",
-            placeholder="an action, its beginning, or its number"),
-        tag("button", "Do it", type="submit", class_="press"),
-        id="say",
-    )  # fmt: skip
-    title = f"{table.title}, as {actor}" if len(table.humans) > 1 else table.title
-    body = tag("main", tag("div", id="board"), say if actor else None, class_="game",
-               data_as=actor)  # fmt: skip
-    return page(f"{title} · Wayword", join([_nav(title, leave=True), body]), "play", True)
+    return page("seat_page.html", "play", served=True, game=game, actor=actor)
 
 
-def _nav(title: str, leave: bool = False) -> Html:
-    press = tag("button", "leave", type="button", class_="press", id="leave") if leave else None
-    runs = tag("a", "‹ all runs", href="/", rel="up")
-    return tag("nav", runs, tag("span", title, class_="grow"), press, class_="top")
+@dataclass(frozen=True, slots=True)
+class GameEnd:
+    """A game that is over: the address of its recorded episode, its map with the gold path, and
+    how other runs did: name, success in words and whether they solved it."""
+
+    link: str = ""
+    map: Html | None = None
+    others: Sequence[tuple[str, str, bool]] = ()
 
 
-def _quoted(text: str) -> str:
-    return quote(text, safe="", errors="replace")
-
-
-def board(table: PlayTable, actor: str, link: str) -> Html:
-    """What a seat or a watcher sees now. ``link`` leads to the recorded episode once there is
-    one."""
-    with table.changed:
-        seat = table.seat(actor) if actor else None
-        shown = seat.situation if seat else None
-        parts: list[Html | None] = [
-            tag("p", shown.instruction, class_="task", tabindex=0) if shown else None,
-            _question(table),
-            _end(table, link) if table.ended else None,
-        ]
-        if seat and shown:
-            parts.append(_turn(table, seat, shown))
-        elif not table.ended:
-            waits = "Loading …" if table.state == "loading" else "It is not your turn yet."
-            parts.append(tag("p", waits if actor else None, class_="lead"))
-        if not actor:
-            parts.append(_log(table.lines, "Every turn", Letters()))
-        return tag(
-            "div", *parts, id="board", data_version=table.version, data_state=table.state,
-            data_asking=seat.waiting if seat else 0, data_turn=shown.turn if shown else 0,
+def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
+    """The view of a seat or an observer."""
+    with game.changed:
+        seat = game.seat(actor) if actor else None
+        now = seat.situation if seat else None
+        letters = seat.letters if seat else Letters()
+        feedback: list[PlayEvent] = []  # on the last input, stays in view
+        for event in reversed(seat.lines if seat else ()):
+            if event.who:
+                break
+            feedback.insert(0, event)
+        return render(
+            "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
+            feedback=feedback[-4:], scores=score_rows(game.game) if game.game else [],
+            drawn=observed_map(seat.looks, letters, now) if seat and now else None, few=_FEW,
+            choices=_choices(now, letters) if now and not game.ended else [], most=_LINES,
+            letters=letters,
         )  # fmt: skip
 
 
-def _question(table: PlayTable) -> Html | None:
-    """An agent's question to who watches."""
-    if not table.question or table.ended:
-        return None
-    form = tag(
-        "form",
-        tag("input", name="words", aria_label="Answer", autocomplete="off", placeholder="answer"),
-        tag("button", "Answer", type="submit", class_="press"),
-        tag("button", "No answer", type="submit", class_="press", value="none"),
-        class_="answer", data_number=table.asked,
-    )  # fmt: skip
-    return tag("section", tag("h2", tag("bdi", table.question)), form, class_="card asked")
+Choice = tuple[int, Action, str, str, str]
+"""A listed action: its number from 1, what it is, the words on its button, its direction and the
+key that presses it: an arrow, a digit or none."""
+_KEYS = {
+    "ArrowUp": (0.0, ("move_ahead", "forward")),
+    "ArrowLeft": (-90.0, ("turn_left", "left", "rotate[-30]")),
+    "ArrowRight": (90.0, ("turn_right", "right", "rotate[30]")),
+    "ArrowDown": (180.0, ("turn_around",)),
+}
+"""Arrow keys: degrees to the right of the actor's heading, and the actions that go or turn there
+in worlds without a graph of viewpoints."""
 
 
-def _turn(table: PlayTable, seat: Seat, now: Situation) -> Html:
-    drawn = seen(seat.looks, seat.letters)
-    look = tag(
-        "section",
-        tag("h2", f"Turn {now.turn}" + (f" of {now.actor}" if now.others else "")),
-        tag("p", seat.letters.put(now.own)) if now.own else None,
-        tag("pre", seat.letters.put(now.around), class_="around", tabindex=0),
-        tag("details", tag("summary", "Rules"), tag("pre", now.rules)) if now.rules else None,
-        class_="card look",
-    )
-    waits = None if seat.waiting or table.ended else tag("p", "waiting …", class_="dim")
-    last = _last(seat.lines, seat.letters)
-    choices = tag(
-        "section", last, waits, _choices(now, seat.letters, bool(seat.waiting)),
-        class_="card todo",
-    )  # fmt: skip
-    before = _log(seat.lines, "Up to now", seat.letters)
-    return tag(
-        "div",
-        tag("div", tag("figure", drawn) if drawn else None, before, class_="sides-left"),
-        tag("div", choices, look, class_="steps"),
-        class_="two",
-    )  # fmt: skip
-
-
-def _last(lines: Sequence[PlayEvent], letters: Letters) -> Html | None:
-    """What came of the last words, where it stays in view."""
-    after = []
-    for line in reversed(lines):
-        if line.who:
-            break
-        after.append(line)
-    words = [
-        tag("p", letters.put(line.text), class_=f"told {line.style}") for line in after[::-1][-4:]
+def arrow_keys(now: Situation) -> dict[str, str]:
+    """Arrow key -> the listed action that it presses: to the neighbor nearest in its direction,
+    45 degrees aside at most, or a step or turn there."""
+    held, listed = as_mapping(now.observation), {str(action) for action in now.space.listed}
+    facing, keys = finite(held.get("heading")) or 0.0, {}
+    turns = [
+        (relative(heading, facing), f"goto[{each.get('viewpoint')}]")
+        for each in _listed(held, "neighbors")
+        if (heading := finite(each.get("heading"))) is not None
     ]
-    return tag("div", *words, id="told", role="status") if words else None
+    for key, (angle, names) in _KEYS.items():
+        near = sorted((abs(relative(turn, angle)), action) for turn, action in turns)
+        actions = [*(action for away, action in near[:1] if away <= 45), *names]
+        if action := next((each for each in actions if each in listed), ""):
+            keys[key] = action
+    return keys
 
 
-def _choices(now: Situation, letters: Letters, waiting: bool) -> Html:
-    """Every listed action as a button, a group a verb."""
-    where = arrows(now.observation)
-    bare: list[Html] = []
-    groups: dict[str, list[Html]] = {}
+def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]:
+    """Every listed action by its verb, empty for those without arguments; ``stop`` comes last."""
+    directions, keys = arrows(now.observation), {a: key for key, a in arrow_keys(now).items()}
+    groups: dict[str, list[Choice]] = {"": []}
+    last: list[Choice] = []
     for number, action in enumerate(now.space.listed, 1):
-        press = tag(
-            "button", *_named(action, letters, where), type="button", class_="act",
-            data_words=number, data_action=str(action), disabled=not waiting,
-        )  # fmt: skip
-        (groups.setdefault(action.name, []) if action.arguments else bare).append(press)
-    parts: list[Child] = [tag("div", *bare, class_="acts")] if bare else []
-    parts += [_group(name, presses) for name, presses in groups.items()]
-    return tag("div", *parts, _spoken(now.space, waiting), class_="menu")
-
-
-def _named(action: Action, letters: Letters, where: Mapping[str, str]) -> list[Child]:
-    if not action.arguments:
-        return [action.name.replace("_", " ")]
-    shown = ", ".join(letters.of(each).replace("_", " ") for each in action.arguments)
-    direction = where.get(action.arguments[-1], "")
-    return [shown, tag("small", " ", direction) if direction else None]
-
-
-def _group(name: str, presses: Sequence[Html]) -> Html:
-    title = name.replace("_", " ")
-    inside = tag("div", *presses, class_="acts")
-    if len(presses) <= _FEW:
-        return tag("div", tag("h3", title), inside)
-    summary = tag("summary", f"{title} … {len(presses)} choices")
-    return tag("details", summary, inside, data_key=name)
-
-
-def _spoken(space: ActionSpace, waiting: bool) -> Html | None:
-    presses = [
-        tag("button", f"{verb} …", type="button", class_="act", data_verb=verb,
-            disabled=not waiting)
-        for verb in space.open_verbs
-    ]  # fmt: skip
-    shown = tag("div", tag("h3", "with words"), tag("div", *presses, class_="acts"))
-    return shown if presses else None
-
-
-def _log(lines: Sequence[PlayEvent], title: str, letters: Letters) -> Html | None:
-    if not lines:
-        return None
-    items = [
-        tag("li", tag("b", line.who, " ") if line.who else None, tag("bdi", letters.put(line.text)),
-            class_=line.style or None)
-        for line in lines[-_LINES:]
-    ]  # fmt: skip
-    listed = tag("ol", *items, class_="log", tabindex=0)
-    return tag("details", tag("summary", title), listed, open=True, data_key="log")
-
-
-def _end(table: PlayTable, link: str) -> Html:
-    """The end of a game: scores beside the expert's, and where it lies."""
-    to = tag("a", "every step, with the answer on the map", href=link) if link else None
-    if table.problem or table.game is None:
-        problem = tag("p", table.problem, class_="why") if table.problem else None
-        return tag("section", tag("h2", "The end"), problem, to, class_="card")
-    rows = [
-        tag("tr", tag("th", a, scope="row"), tag("td", b, class_="n"), tag("td", c, class_="n"))
-        for a, b, c in score_rows(table.game)
-    ]
-    how = table.game.ended.replace("_", " ")
-    again = tag("a", "play the next one", href="/play")
-    return tag(
-        "section", tag("h2", f"The end: {how}"), tag("table", tag("tbody", *rows), class_="small"),
-        tag("p", to, " · " if to else None, again), class_="card", id="end",
-    )  # fmt: skip
+        words, direction = spaced(action.name), ""
+        if action.arguments:
+            words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
+            direction = directions.get(action.arguments[-1], "")
+        group = groups.setdefault(action.name if action.arguments else "", [])
+        key = keys.get(str(action), str(number) if number <= 9 else "")
+        (last if action == STOP else group).append((number, action, words, direction, key))
+    return [(verb, choices) for verb, choices in (*groups.items(), ("", last)) if choices]
 
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     """The main metrics: name, the player's, the expert's; the first row has the heads."""
     yours, best = game.scores or {}, game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
-    known = [m for m in (*family, *accounting.METRICS) if m.key in yours]
-    own = [metric for metric in known if metric not in accounting.METRICS][:SHOWN]
+    present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
+    main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
     rows = [("", "you", game.expert)]
-    for metric in [*own, *(metric for metric in known if metric.key == "steps")]:
+    for metric in [*main, *(metric for metric in present if metric.key == "steps")]:
         theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
         rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
     return rows
+
+
+# The map of what an actor has seen, drawn from observations alone: neighbors, exits of a
+# street, objects with a bearing and a distance, squares ahead and to the right, free floor in a
+# depth image. Where poses have no coordinates the walk is reckoned from headings and lengths, as a
+# walker would.
+
+_ARROWS = "↑↗→↘↓↙←↖"
+_LABEL = 6.2, 12.0  # width of a character of a label and height of its line, in the drawing's units
+_WITH_BEARING = ("objects", "doors", "others", "shown")
+"""Fields of observations whose items have a bearing and a distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An actor's observation at a pose."""
+
+    pose: Mapping[str, Any]
+    observation: Any
+
+
+def arrows(observation: Any) -> dict[str, str]:
+    """Name -> where it is from here: ``↗ 2.3 m``, for what has a bearing."""
+    held = as_mapping(observation)
+    facing = finite(held.get("heading")) or 0.0
+    targets: list[tuple[Any, float | None, float | None, str]] = []
+    for neighbor in _listed(held, "neighbors"):
+        heading = finite(neighbor.get("heading"))
+        turn = None if heading is None else relative(heading, facing)
+        targets.append((neighbor.get("viewpoint"), turn, finite(neighbor.get("distance")), "m"))
+    for each in (each for key in _WITH_BEARING for each in _listed(held, key)):
+        turn, far = finite(each.get("bearing")), finite(each.get("distance"))
+        targets.append((each.get("name") or each.get("words"), turn, far, "m"))
+    for each in _listed(held, "things"):
+        ahead, right = finite(each.get("ahead")), finite(each.get("right"))
+        if ahead is not None and right is not None:
+            turn = math.degrees(math.atan2(right, ahead))
+            targets.append((each.get("name"), turn, math.hypot(ahead, right), "squares"))
+    return {
+        str(name): f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {unit}"
+        for name, turn, far, unit in targets
+        if turn is not None and far is not None
+    }
+
+
+def _listed(held: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    items = held.get(key)
+    return [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
+
+
+def observed_map(
+    looks: Sequence[Look], letters: Letters, now: Situation | None = None
+) -> Html | None:
+    """The map of what was seen, the last look being now; None where there is nothing to draw.
+    Places and objects that the actor can act on ``now`` can be pressed."""
+    builder = _MapBuilder(letters)
+    if not looks or not all(builder.add(look) for look in looks):
+        return None
+    drawn = Map({"you": builder.waypoints}, scale=builder.exact)
+    drawn.places, drawn.edges = builder.points, list(builder.edges)
+    corners = [
+        *builder.points.values(),
+        *builder.squares,
+        *(p for p, _ in builder.objects.values()),
+    ]
+    corners += [end for _, end in builder.stubs] + [p for rim in builder.fans for p in rim]
+    legend = [("here", "you, and where you face")]
+    drawn.layer = Layer(partial(_paint, builder), corners, {}, legend)
+    drawn.unit = "squares" if builder.squares else "m"
+    drawn.over = partial(_targets, builder, now)
+    return draw.render(drawn)
+
+
+def _targets(builder: _MapBuilder, now: Situation | None, at: At) -> Html:
+    """A button over each place, object and exit that an action of now is about. Where there are
+    several actions, it puts the name into the input line, which lists them."""
+    by_name: dict[str, list[tuple[int, Action]]] = {}
+    for number, action in enumerate(now.space.listed if now else (), 1):
+        if action.arguments:
+            by_name.setdefault(action.arguments[-1], []).append((number, action))
+    grid = {name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()}
+    objects = {name: point for name, (point, _) in builder.objects.items()}
+    parts = []
+    for name, point in {**grid, **objects, **builder.points}.items():
+        if not (actions := by_name.get(name)):
+            continue
+        number, action = actions[0]
+        words: dict[str, str | int] = {"data_words": number, "data_action": str(action)}
+        if len(actions) > 1:
+            words = {"data_verb": spaced(name)}
+        called = builder.letters.of(name)
+        label = f"{action.name} {called}" if len(actions) == 1 else f"{called}: {len(actions)} ways"
+        parts.append(_target(point, at, spaced(label), **words))
+    keys = arrow_keys(now) if now else {}
+    listed = [str(action) for action in now.space.listed] if now else []
+    for turn, end in builder.exits:
+        key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
+        if action_text := keys.get(key):
+            words = {"data_words": listed.index(action_text) + 1, "data_action": action_text}
+            parts.append(_target(end, at, spaced(action_text), **words))
+    return tag("g", *parts)
+
+
+def _target(point: Point, at: At, label: str, **words: str | int) -> Html:
+    shape = draw.dot(point, at, 13, "reach", label)
+    return tag(
+        "g", shape, class_="act target", role="button", tabindex=0, aria_label=label, **words
+    )
+
+
+@dataclass(slots=True)
+class _MapBuilder:
+    """The map in the making."""
+
+    letters: Letters
+    waypoints: list[Waypoint] = field(default_factory=list)
+    points: dict[str, Point] = field(default_factory=dict)
+    """Places by their names."""
+    edges: dict[tuple[str, str], None] = field(default_factory=dict)
+    stubs: list[tuple[Point, Point]] = field(default_factory=list)
+    exits: list[tuple[float, Point]] = field(default_factory=list)
+    """Exits of a street at the last look: degrees to the right, and the end of its stub."""
+    objects: dict[str, tuple[Point, str]] = field(default_factory=dict)
+    squares: dict[Point, bool] = field(default_factory=dict)
+    """Squares of a grid: whether each is a wall."""
+    grid: dict[str, GridObject] = field(default_factory=dict)
+    fans: list[list[Point]] = field(default_factory=list)
+    exact: bool = True
+
+    def add(self, look: Look) -> bool:
+        """Learn what a look shows; False where it has no position."""
+        pose, held = look.pose, as_mapping(look.observation)
+        place, heading = place_of(pose), finite(pose.get("heading"))
+        position = self._point(place, pose, "walls" in held)
+        if position is None:
+            return False
+        self.letters.learn(place)
+        self.waypoints.append(
+            Waypoint(len(self.waypoints), self.letters.of(place), position, heading)
+        )
+        if place:
+            self.points[place] = position
+        facing = finite(pose.get("heading", held.get("heading"))) or 0.0
+        for neighbor in _listed(held, "neighbors"):
+            name = str(neighbor.get("viewpoint"))
+            self.letters.learn(name)
+            self.points.setdefault(name, toward(position, *heading_and_length(neighbor)))
+            self.edges[place, name] = None
+        turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]
+        self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
+        self.stubs += [(position, end) for _, end in self.exits]
+        self.exact = self.exact and not turns
+        for key in _WITH_BEARING:
+            for each in _listed(held, key):
+                aside, away = finite(each.get("bearing")), finite(each.get("distance"))
+                if aside is not None and away is not None:
+                    name = str(each.get("name") or each.get("words"))
+                    self.objects[name] = toward(position, facing + aside, away), key
+        if "walls" in held:
+            self._add_squares(position, facing, held)
+        if "depth" in held:
+            self.fans.append(fan(held))
+        return True
+
+    def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
+        """The position of a look: its coordinates, its place where that was seen before, else a
+        unit along the new heading."""
+        x, y = finite(pose.get("x")), finite(pose.get("y"))
+        if x is not None and y is not None:
+            return (x, -y) if grid else (x, y)
+        if not place:
+            return None
+        if place in self.points or not self.waypoints:
+            return self.points.get(place, (0.0, 0.0))
+        self.exact = False
+        return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
+
+    def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
+        """Squares of a grid: those on the way to a wall, and those that hold something."""
+
+        def cell(ahead: float, right: float) -> Point:
+            x, y = toward(toward(position, facing, ahead), facing + 90, right)
+            return float(round(x)), float(round(y))
+
+        self.squares[cell(0, 0)] = False
+        walls = held.get("walls")
+        sides = ((1, 0), (0, -1), (0, 1))  # ahead, left, right
+        listed = walls if isinstance(walls, list | tuple) else ()
+        for steps, (ahead, right) in zip(listed, sides, strict=False):
+            reach = finite(steps)
+            for n in range(1, 4 if reach is None else int(reach)):
+                self.squares.setdefault(cell(n * ahead, n * right), False)
+            if reach is not None:
+                self.squares[cell(int(reach) * ahead, int(reach) * right)] = True
+        for each in _listed(held, "things"):
+            forth, aside = finite(each.get("ahead")), finite(each.get("right"))
+            if forth is not None and aside is not None:
+                x, y = cell(forth, aside)
+                self.squares[x, y] = False
+                self.grid[str(each.get("name"))] = grid_object(each, int(x), int(-y))
+
+
+def _paint(builder: _MapBuilder, at: At) -> Html:
+    """All but the walk; labels where there is room next to their marks, else as titles only."""
+    parts: list[Html | None] = [draw.area(rim, at, "seenfree") for rim in builder.fans if rim]
+    for middle, wall in builder.squares.items():
+        parts.append(draw.square(middle, at, "cell wall-cell" if wall else "cell"))
+    parts += [paint_object(each, 1, 9_999_999, at) for each in builder.grid.values()]
+    parts += [draw.line(a, b, at, "stub") for a, b in builder.stubs]
+    marks = [(builder.letters.of(name), point, "place") for name, point in builder.points.items()]
+    marks += [(name, point, f"seen-{kind}") for name, (point, kind) in builder.objects.items()]
+    room = draw.LabelSpace(
+        draw.WIDTH, [draw.box(*at(stop.point), 26.0, 22.0) for stop in builder.waypoints]
+    )
+    for label, point, kind in marks:
+        shown = label.replace("_", " ")
+        parts.append(draw.dot(point, at, 3.4, f"mark-{kind}", label))
+        if beside := room.beside(shown, *at(point), _LABEL):
+            parts.append(tag("text", shown, x=beside[0], y=beside[1], class_="label"))
+    now = builder.waypoints[-1]
+    if now.heading is None:
+        parts.append(draw.dot(now.point, at, 14, "me"))
+    else:
+        parts.append(draw.cone(now.point, now.heading, at, "me"))
+    return tag("g", *parts, class_="house seenmap")

@@ -7,9 +7,9 @@ import pytest
 from helpers.small_grid import drawn
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.verbalize.babyai import SENTENCES, feedback
-from wayword.worlds.babyai.motions import FAILURES, HIGH, LOW
-from wayword.worlds.babyai.world import BabyAIWorld
+from wayword.verbalize.babyai import feedback
+from wayword.verbalize.generic import sentences
+from wayword.worlds.babyai.world import FAILURES, HIGH_LEVEL, LOW_LEVEL, BabyAIWorld
 
 CASES: dict[tuple[str, str], tuple[str, list[str]]] = {
     ("move_ahead", "blocked"): (".... .>r. ....", ["move_ahead"]),
@@ -60,7 +60,7 @@ def act(world: BabyAIWorld, words: str) -> tuple[str, str]:
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_each_failure_is_told_and_changes_nothing_but_the_time(case: tuple[str, str]) -> None:
     rows, actions = CASES[case]
-    world = drawn(rows, "low" if case[0] in LOW else "high")
+    world = drawn(rows, "low" if case[0] in LOW_LEVEL else "high")
     if case in BEHIND_A_DOOR:  # seen once, shut off since
         hidden = [t for t in world.level.env.grid.grid if t and t.type in ("ball", "door")]
         for each in hidden:
@@ -79,9 +79,9 @@ def test_each_failure_is_told_and_changes_nothing_but_the_time(case: tuple[str, 
 def test_every_failure_has_a_case_and_a_sentence() -> None:
     named = {(verb, status) for verb, fails in FAILURES.items() for status in fails}
     assert named == set(CASES)
-    assert {status for _, status in named} <= set(SENTENCES)
-    assert set(FAILURES) == {*LOW, *HIGH}
-    assert {f"ok.{verb}" for verb in FAILURES} <= set(SENTENCES)
+    assert {status for _, status in named} <= set(sentences("babyai"))
+    assert set(FAILURES) == {*LOW_LEVEL, *HIGH_LEVEL}
+    assert {f"ok.{verb}" for verb in FAILURES} <= set(sentences("babyai"))
 
 
 def test_a_failed_motion_takes_time_and_a_failed_errand_takes_none() -> None:
@@ -150,7 +150,7 @@ def test_exploring_ends_at_the_first_sight_of_something_new(
         carried_out, known = world.level.act, list[int]()
 
         def counted(code: int) -> None:
-            known.append(len(world.names.thing))  # noqa: B023 - called in this round alone
+            known.append(len(world.names.objects))  # noqa: B023 - called in this round alone
             carried_out(code)  # noqa: B023
 
         monkeypatch.setattr(world.level, "act", counted)
@@ -158,7 +158,7 @@ def test_exploring_ends_at_the_first_sight_of_something_new(
         while act(world, "go_explore")[0] == "ok":
             taken[-1] += len(known)
             assert len(set(known)) == 1, "something new was in view, and it went on"
-            found += len(world.names.thing) > known[0]
+            found += len(world.names.objects) > known[0]
             known.clear()
     assert found > 6
     assert taken == [5, 9, 8, 3, 8], "steps in all, until nothing is left unseen"

@@ -15,8 +15,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback
 from wayword.datasets.grounding import LEVELS
 from wayword.verbalize.babyai import describe, feedback
-from wayword.worlds.babyai.motions import LOW
-from wayword.worlds.babyai.world import Actions, BabyAIWorld
+from wayword.worlds.babyai.world import LOW_LEVEL, Actions, BabyAIWorld
 
 STEPS = 10_000 if LONG else 2_500
 
@@ -114,7 +113,7 @@ def test_stopping_early_is_no_success() -> None:
 
 def test_low_verbs_are_the_levels_actions_and_errands_are_on_the_other_menu() -> None:
     low, high = started(), started(actions="high")
-    assert tuple(action.name for action in low.action_space("agent").listed) == LOW
+    assert tuple(action.name for action in low.action_space("agent").listed) == LOW_LEVEL
     assert Action("goto", ("green_key_1",)) in high.action_space("agent").listed
     assert Action("move_ahead") not in high.action_space("agent").listed
     assert Action("goto") not in high.action_space("agent").listed
@@ -133,7 +132,7 @@ def test_what_cannot_be_played_is_refused_in_one_line() -> None:
     with pytest.raises(DataError, match="this world holds 'GoToObj'"):
         world.reset(Episode("1", "?", "Pickup", {"seed": 1}))
     world.reset(Episode("1", "?", "GoToObj", {"seed": 1}))
-    with pytest.raises(ValueError, match="nobody here is called"):
+    with pytest.raises(ValueError, match="no actor is called"):
         world.observe("me")
 
 
@@ -145,11 +144,11 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
 
 def test_parts_of_an_instruction_are_counted_and_what_they_mean_is_marked() -> None:
     world = started("GoToObj")
-    (meant,) = world.level.meant()
+    (meant,) = world.level.target_squares()
     assert world.level.at(*meant).type == "key", "the instruction: go to the green key"
     assert world.level.met() == (0, 1)
     two = started("GoToSeq", 4)
     met, parts = two.level.met()
     assert (met, parts) == (0, two.level.mission.count("go to"))
     assert parts > 1
-    assert len(two.level.meant()) >= 1
+    assert len(two.level.target_squares()) >= 1

@@ -32,7 +32,7 @@ def draw(world: HouseholdWorld, actor: str, rng: random.Random) -> Action:
     verb = VERBS[rng.choice(HANDS if dice < 0.98 else HIGH_LEVEL)]
     me = world.house.actors[actor]
     known = [me.names.of[i] for i in me.names.order] or ["unicorn_1"]
-    near = [me.names.of[i] for i in me.view.things] or known
+    near = [me.names.of[i] for i in me.view.entities] or known
     words = []
     for slot in verb.slots:
         if slot == "held" and me.hands and rng.random() < 0.8:
@@ -70,12 +70,12 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
         actor = world.actors[n % len(world.actors)]
         action = draw(world, actor, rng)
         assert action in world.action_space(actor)
-        before = world.house.things.open.copy()
+        before = world.house.entities.open.copy()
         done, words = told(world, actor, action)
         taken.append((actor, action, words))
         counts[action.name] += done
         if action.name not in OPENERS:
-            assert np.array_equal(before, world.house.things.open), action
+            assert np.array_equal(before, world.house.entities.open), action
         if n % 20 == 0 or action.name in HIGH_LEVEL:
             assert not violations(world.house), (n, action)
     assert not violations(world.house)
@@ -98,7 +98,7 @@ def test_the_checker_finds_what_is_wrong() -> None:
     me.hands.append(house.layout.index["mug"])
     assert any("hands" in line for line in violations(house))
     me.hands.clear()
-    house.things.inside[house.layout.index["bowl"]] = house.layout.index["bowl"]
+    house.entities.inside[house.layout.index["bowl"]] = house.layout.index["bowl"]
     assert any("inside itself" in line for line in violations(house))
 
 

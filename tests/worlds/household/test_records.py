@@ -56,7 +56,7 @@ def test_an_errand_that_fails_leaves_no_record() -> None:
     assert act(world, "go_check fridge_1").ok
 
     def half() -> dict[str, object]:
-        world.house.things.mark(world.layout.index["apple"], "heated", True)
+        world.house.entities.set_state(world.layout.index["apple"], "heated", True)
         raise Fail("no_path")
 
     with pytest.raises(Fail):

@@ -10,9 +10,9 @@ import pytest
 
 from helpers.rooms_scenes import act, flat, free_poses, random_house, start
 from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.household.layout import Layout, obstacle
-from wayword.worlds.household.motions import LOW
-from wayword.worlds.household.route import field, lattice, path
+from wayword.worlds.household.layout import Layout, first_obstacle
+from wayword.worlds.household.motions import LOW_LEVEL_ACTS
+from wayword.worlds.household.route import find_lattice, path_directions, step_counts
 from wayword.worlds.household.verbs import Body
 
 BODIES = (
@@ -37,9 +37,9 @@ def test_every_planned_way_is_walked_and_ends_in_reach_and_view(body: Body) -> N
                 continue
             for action in way:
                 assert world.step("agent", action).ok
-            view = world.house.actors["agent"].view.things
+            view = world.house.actors["agent"].view.entities
             i = world.layout.index[thing.id]
-            hidden = not world.house.things.exposed[i]
+            hidden = not world.house.entities.is_exposed[i]
             assert hidden or i in view, thing.id
             away = world.house.distance(world.house.actors["agent"], i)
             assert away <= body.manipulation_distance
@@ -52,8 +52,8 @@ def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
     for seed in range(4):
         scene, body = random_house(seed, rooms=4, things=40), Body()
         layout = Layout(scene)
-        grid = lattice(layout, body, 0.113, 0.057, 30.0 * seed)
-        ways = grid.ways.copy()
+        grid = find_lattice(layout, body, 0.113, 0.057, 30.0 * seed)
+        ways = grid.neighbors.copy()
         shut = [not door.open for door in scene.doors]
         for number in np.flatnonzero(shut).tolist():
             ways.ravel()[grid.doors[number]] = -1
@@ -63,11 +63,11 @@ def test_the_lattice_and_the_single_step_agree_on_every_step() -> None:
             at = float(grid.x[place]), float(grid.y[place])
             if not (0 < at[0] < 8 and 0 < at[1] < 8):
                 continue
-            if obstacle(layout, body.radius, (at, at), shut, ()) is not None:
+            if first_obstacle(layout, body.radius, (at, at), shut, ()) is not None:
                 continue
             for k, angle in enumerate(headings.tolist()):
                 to = at[0] + body.step * np.sin(angle), at[1] + body.step * np.cos(angle)
-                free = obstacle(layout, body.radius, (at, to), shut, ()) is None
+                free = first_obstacle(layout, body.radius, (at, to), shut, ()) is None
                 planned = ways[place, k] >= 0
                 assert free or not planned, (seed, at, k)
                 missing += free and not planned
@@ -84,9 +84,9 @@ def test_ways_are_shortest_and_straight() -> None:
         for k, (i, j) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0))):
             if 0 <= column + i < 3 and 0 <= row + j < 3:
                 ways[place, k] = place + i + 3 * j
-    steps = field(ways, 0)
+    steps = step_counts(ways, 0)
     assert steps.tolist() == [0, 1, 2, 1, 2, 3, 2, 3, 4]
-    way = path(ways, steps, 8)
+    way = path_directions(ways, steps, 8)
     assert sorted(way) == [0, 0, 1, 1]
     assert sum(a != b for a, b in pairwise(way)) == 1
 
@@ -101,7 +101,7 @@ def test_a_way_goes_round_a_body_that_stands_in_it() -> None:
     round_it = act(crowded, "goto table_1", "agent_1").details["low_level"]
     assert set(straight) == {"move_ahead"}
     assert len(round_it) > len(straight)
-    assert set(round_it) <= set(LOW)
+    assert set(round_it) <= set(LOW_LEVEL_ACTS)
 
 
 def test_a_route_into_a_room_ends_in_it_and_a_shut_door_cuts_it_off() -> None:

@@ -141,7 +141,7 @@ def test_the_ray_caster_agrees_on_random_poses() -> None:
             body = Body(focal_length=(5.0, 10.0, 30.0)[n % 3], view_distance=(3.0, 6.0)[n % 2])
             pose = (rng.uniform(west, east), rng.uniform(south, north), rng.uniform(0, 360))
             view = world.house.sight.look(body, pose, me.number)
-            found = {world.layout.ids[i] for i in view.things}
+            found = {world.layout.ids[i] for i in view.entities}
             assert found == visible(scene, state, body, pose), (seed, pose)
             poses += 1
             things += len(found)
@@ -161,11 +161,11 @@ def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves()
         world.step(actor, rng.choice(listed))
         for me in house.actors.values():
             place = (me.x, me.y, me.heading)
-            anew = Sight(house.layout, house.things).look(me.body, place, me.number)
-            assert (me.view.things, me.view.bearing, me.view.distance) == (
-                anew.things,
-                anew.bearing,
-                anew.distance,
+            fresh = Sight(house.layout, house.entities).look(me.body, place, me.number)
+            assert (me.view.entities, me.view.bearing, me.view.distance) == (
+                fresh.entities,
+                fresh.bearing,
+                fresh.distance,
             )
-            shown.add(tuple(anew.things))
+            shown.add(tuple(fresh.entities))
     assert len(shown) > 6

@@ -13,7 +13,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.base import Base, Moved, goto, is_motion, rotate
+from wayword.worlds.objectnav.base import Base, MotionResult, goto, is_motion, rotate
 from wayword.worlds.objectnav.observation import Camera, DepthImage, View
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
@@ -141,15 +141,15 @@ class Cart:
         depth = DepthImage.of(np.full((1, 1), np.inf), (0.0,), (0.0,), 5.0)
         return View("lab", **self.pose, eye=0.9, field_of_view=80.0, depth=depth)
 
-    def rotate(self, degrees: float) -> Moved:
+    def rotate(self, degrees: float) -> MotionResult:
         self.pose["heading"] = (self.pose["heading"] + degrees) % 360
-        return Moved()
+        return MotionResult()
 
-    def go_to(self, x: float, y: float) -> Moved:
+    def go_to(self, x: float, y: float) -> MotionResult:
         if math.hypot(x, y) > 10:
-            return Moved("refused", 0.0, "too far")
+            return MotionResult("refused", 0.0, "too far")
         self.pose.update(x=x, y=y)
-        return Moved("ok", 1.0)
+        return MotionResult("ok", 1.0)
 
     def pose(self) -> dict[str, float]:
         return dict(self.pose)

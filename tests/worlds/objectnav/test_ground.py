@@ -9,11 +9,11 @@ import pytest
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.core.geometry import Point, way_length
+from wayword.core.geometry import Point, path_length
 from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.objectnav.base import goto, numbers
+from wayword.worlds.objectnav.base import goto, parse_numbers
 from wayword.worlds.objectnav.ground import Ground, ground_of
-from wayword.worlds.objectnav.world import ObjectNavWorld, gap
+from wayword.worlds.objectnav.world import ObjectNavWorld, floor_distance
 
 # Half-metre cells with centres at x 1.0, 1.5, 2.0 and y 2.0 (the row below) and 2.5.
 #   2.5   .  #  .
@@ -48,9 +48,9 @@ def test_a_straight_way_ends_before_what_is_taken() -> None:
 def test_the_nearest_free_place() -> None:
     assert FLOOR.nearest(1.1, 2.1) == (1.1, 2.1), "itself, where it is free"
     assert FLOOR.nearest(1.5, 2.4) == (1.5, 2.0)
-    assert FLOOR.nearest(1.5, 2.4, most=0.3) is None
-    assert FLOOR.nearest(1.5, 2.4, most=0.5) == (1.5, 2.0)
-    assert FLOOR.nearest(4.0, 2.5, most=2.0) == (2.0, 2.5)
+    assert FLOOR.nearest(1.5, 2.4, max_distance=0.3) is None
+    assert FLOOR.nearest(1.5, 2.4, max_distance=0.5) == (1.5, 2.0)
+    assert FLOOR.nearest(4.0, 2.5, max_distance=2.0) == (2.0, 2.5)
     nowhere = Ground(0.0, 0.0, np.zeros((2, 2), dtype=np.bool_))
     assert nowhere.nearest(0.0, 0.0) is None
     assert np.isinf(nowhere.reach((0.0, 0.0))).all()
@@ -69,13 +69,13 @@ def test_metres_in_eight_directions_and_no_corner_is_cut() -> None:
 
 def test_a_way_leads_to_the_nearest_goal_that_is_free() -> None:
     start = (1.0, 2.5)
-    assert FLOOR.way(start, [(2.0, 2.5), (1.0, 2.1)]) == [start, (1.0, 2.1)]
-    round_it = FLOOR.way(start, [(1.5, 2.5), (2.0, 2.5)])
+    assert FLOOR.path(start, [(2.0, 2.5), (1.0, 2.1)]) == [start, (1.0, 2.1)]
+    round_it = FLOOR.path(start, [(1.5, 2.5), (2.0, 2.5)])
     assert round_it is not None
     assert (round_it[0], round_it[-1]) == (start, (2.0, 2.5))
-    assert 1.4 < way_length(round_it) <= 2.0
-    assert FLOOR.way(start, [(1.5, 2.5), (9.0, 9.0)]) is None
-    assert way_length([(0.0, 0.0), (3.0, 4.0), (3.0, 6.0)]) == 7.0
+    assert 1.4 < path_length(round_it) <= 2.0
+    assert FLOOR.path(start, [(1.5, 2.5), (9.0, 9.0)]) is None
+    assert path_length([(0.0, 0.0), (3.0, 4.0), (3.0, 6.0)]) == 7.0
 
 
 def flat() -> ObjectNavWorld:
@@ -98,8 +98,8 @@ def started(x: float, y: float, heading: float) -> ObjectNavWorld:
     [(3, 1.2, 2.0), (5, 3.5, 1.5), (0.5, 3.6, 2.0), (6.5, -0.8, 5.0), (3.2, 3.6, 0.0)],
 )
 def test_the_gap_to_a_thing_is_to_its_box(x: float, y: float, metres: float) -> None:
-    (table,) = (o for o in flat().base.place.surfaces.things if o.id == "table")  # type: ignore[attr-defined]
-    assert gap(table, x, y) == pytest.approx(metres)
+    (table,) = (o for o in flat().base.place.surfaces.objects if o.id == "table")  # type: ignore[attr-defined]
+    assert floor_distance(table, x, y) == pytest.approx(metres)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_walk_goes_along_its_corners_and_faces_the_target(
     *moves, last = started(3.0, 1.5, heading).walk(corners, {"mug"})
     assert moves == [goto(x, y) for x, y in corners[1:]]
     assert last.name == "rotate"
-    assert numbers(last) == pytest.approx((turn,), abs=0.01)
+    assert parse_numbers(last) == pytest.approx((turn,), abs=0.01)
     assert started(3.0, 1.5, heading).walk(corners, {"vase"}) == moves
 
 
@@ -161,10 +161,10 @@ def test_two_rooms_are_one_ground_where_they_join_and_two_behind_a_shut_door() -
         house = SceneBuilder("flat")
         house.room("kitchen", [(0, 0), (2, 0), (2, 3), (0, 3)])
         house.room("hall", [(2, 0), (4, 0), (4, 3), (2, 3)])
-        house.door("door", (2, 1), (2, 2), shut=shut)
-        return ground_of(house.build(), radius=0.2).way((1.0, 0.5), [(3.0, 0.5)])
+        house.door("door", (2, 1), (2, 2), closed=shut)
+        return ground_of(house.build(), radius=0.2).path((1.0, 0.5), [(3.0, 0.5)])
 
     assert ways(True) is None
     found = ways(False)
     assert found is not None
-    assert 2.2 < way_length(found) < 3.0
+    assert 2.2 < path_length(found) < 3.0

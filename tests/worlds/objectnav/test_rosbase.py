@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.rosbridge_server import Robot, running, started
+from helpers.rosbridge_server import Robot, running, started, until
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds.objectnav import robot as ros
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
-from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings, Turn
+from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotTurn
 from wayword.worlds.objectnav.rosbridge import Link, RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
@@ -140,10 +140,16 @@ def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) ->
     assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [goal["id"]]
 
 
-def interrupted_soon() -> threading.Timer:
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
+def interrupted_under_way(robot: Robot) -> threading.Thread:
+    """Ctrl-C once the robot has its goal."""
+
+    def interrupt() -> None:
+        assert until(lambda: any(said["op"] == "send_action_goal" for said in robot.log))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    return thread
 
 
 def step(world: ObjectNavWorld) -> None:
@@ -169,10 +175,10 @@ def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) 
     robot = robot_at(stall=1)
     with running(robot) as url:
         world = driven(url)
-        timer = interrupted_soon()
+        interrupting = interrupted_under_way(robot)
         with pytest.raises(KeyboardInterrupt):
             move(world)
-        timer.join()
+        interrupting.join()
         ops = [said["op"] for said in robot.log]
         after = ops[ops.index("send_action_goal") + 1 :]
         assert after == ["cancel_action_goal", "call_service", "call_service"]
@@ -184,7 +190,7 @@ def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
     with running(robot) as url:
         robot.silent.add("/scan")
         world = driven(url, answer=0.5)
-        with pytest.raises(RobotError, match=r"said nothing on /scan for 0.5 s"):
+        with pytest.raises(RobotError, match=r"sent nothing on /scan for 0.5 s"):
             world.observe("agent")
 
 
@@ -208,9 +214,11 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
 def test_one_episode_drives_at_a_time() -> None:
     robot = robot_at()
     with running(robot) as url:
-        settings, drivers = replace(QUICK, url=url), list[Turn]()
+        settings, drivers = replace(QUICK, url=url), list[SharedRobotTurn]()
         link = Link(url)
-        first, second = (ObjectNavWorld(Turn(RosBase(settings, link), drivers)) for _ in range(2))
+        first, second = (
+            ObjectNavWorld(SharedRobotTurn(RosBase(settings, link), drivers)) for _ in range(2)
+        )
         first.reset(EPISODE)
         second.reset(EPISODE)
         with pytest.raises(RobotError, match="--concurrency 1"):
@@ -223,7 +231,7 @@ def test_one_episode_drives_at_a_time() -> None:
 
 
 def test_a_token_is_sent_and_kept_out_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TOKEN, "sesame")
+    monkeypatch.setenv(TOKEN_VARIABLE, "sesame")
     robot = robot_at()
     with running(robot) as url:
         ended(driven(url))
@@ -234,10 +242,10 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("http://127.0.0.1", "is no address"),
-        ("ws://", "is no address"),
+        ("http://127.0.0.1", "is not an address"),
+        ("ws://", "is not an address"),
         ("ws://robot.local:9090", "is not encrypted"),
-        ("wss://me:secret@robot.local", "no password in the address"),
+        ("wss://me:secret@robot.local", "remove the password from the address"),
     ],
 )
 def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
@@ -250,14 +258,23 @@ def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
 
 @pytest.mark.parametrize("heading", [0.0, 45.0, 90.0, 200.0, 359.0])
 def test_places_survive_the_way_to_ros_and_back(heading: float) -> None:
-    pose = ros.pose_at(1.0, -2.0, heading)
-    assert ros.place_of({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
+    pose = ros.ros_pose(1.0, -2.0, heading)
+    assert ros.parse_place({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
 
 
 @pytest.mark.parametrize("message", [{}, {"pose": 1}, {"pose": {"pose": {"position": {}}}}])
 def test_malformed_messages_are_named(message: Any) -> None:
     with pytest.raises(DataError, match=r"/odom: field 'pose': is missing or malformed"):
-        ros.place_of(message, "/odom")
+        ros.parse_place(message, "/odom")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[" * 100_000, "[1]", '{"op": "publish", "topic": ["/odom"], "msg": {}}']
+)
+def test_what_is_no_message_is_ignored(text: str) -> None:
+    link = Link("ws://127.0.0.1:1")
+    link._store_message(text)
+    assert not link._latest
 
 
 def test_depth_images_of_both_encodings_agree() -> None:
@@ -273,13 +290,13 @@ def test_depth_images_of_both_encodings_agree() -> None:
         step = len(data) // 48
         message = {"height": 48, "width": 64, "step": step, "encoding": encoding}
         message["data"] = base64.b64encode(data).decode()
-        found.append(ros.depth_of_image(message, "/depth", 60.0, 5.0))
+        found.append(ros.image_depth(message, "/depth", 60.0, 5.0))
     assert found[0] == found[1]
     level = found[0].metres()[found[0].elevations.index(0)]
     assert np.isinf(level[0])
     assert level[found[0].bearings.index(1.0)] == pytest.approx(2.0, abs=0.02)
     with pytest.raises(DataError, match="field 'data'"):
-        ros.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
+        ros.image_depth({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
 
 
 def test_a_laser_is_turned_as_it_is_mounted() -> None:
@@ -289,7 +306,7 @@ def test_a_laser_is_turned_as_it_is_mounted() -> None:
     scan = {"ranges": ranges, "angle_min": -math.pi / 2, "angle_increment": math.radians(1.0)}
 
     def hit(**mounted: Any) -> float:
-        depth = ros.depth_of_scan(scan, "/scan", 0.9, 5.0, **mounted)
+        depth = ros.scan_depth(scan, "/scan", 0.9, 5.0, **mounted)
         level = depth.metres()[depth.elevations.index(0)]
         return depth.bearings[int(np.argmin(level))]
 
@@ -310,7 +327,7 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
     axis = np.repeat((ray * np.cos(off_axis))[:, None], wide, axis=1).astype("<f4")
     message = {"height": high, "width": wide, "step": 4 * wide, "encoding": "32FC1",
                "data": base64.b64encode(axis.tobytes()).decode()}  # fmt: skip
-    seen = ros.depth_of_image(message, "/depth", field, 5.0, tilt=-20.0)
+    seen = ros.image_depth(message, "/depth", field, 5.0, tilt=-20.0)
     middle = seen.metres()[:, len(seen.bearings) // 2]
     found = dict(zip(seen.elevations, middle.tolist(), strict=True))
     assert found[-5] == pytest.approx(wall / math.cos(math.radians(5)), abs=0.05)
@@ -320,8 +337,8 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
 def test_scans_that_skip_and_null_are_read() -> None:
     scan = {"ranges": [None, 0.01, 2.0, 9.0], "angle_min": -0.5, "angle_increment": 0.3,
             "range_min": 0.1, "range_max": 8.0}  # fmt: skip
-    depth = ros.depth_of_scan(scan, "/scan", 0.9, 5.0)
+    depth = ros.scan_depth(scan, "/scan", 0.9, 5.0)
     level = dict(zip(depth.bearings, depth.metres()[0].tolist(), strict=True))
     assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [-5.0]
     with pytest.raises(DataError, match="is empty"):
-        ros.depth_of_scan({**scan, "ranges": []}, "/scan", 0.9, 5.0)
+        ros.scan_depth({**scan, "ranges": []}, "/scan", 0.9, 5.0)

@@ -27,17 +27,17 @@ from wayword.testing.contracts import check_world
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.simulated import SimulatedScene
-from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld
+from wayword.worlds.objectnav.thor import ThorBase, ThorCamera
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
 
 
-def thor(place: SimulatedScene | None = None) -> ThorWorld:
+def thor(place: SimulatedScene | None = None) -> ObjectNavWorld:
     made = place or SimulatedScene(flat(), {})
-    return ThorWorld(ThorBase(ThorCamera(80.0), partial(Controller, made)))
+    return ObjectNavWorld(ThorBase(ThorCamera(80.0), partial(Controller, made)))
 
 
-def started(x: float, y: float, heading: float) -> ThorWorld:
+def started(x: float, y: float, heading: float) -> ObjectNavWorld:
     world = thor()
     world.reset(Episode("1", "Find the mug.", "flat", {"x": x, "y": y, "heading": heading}))
     return world
@@ -56,6 +56,11 @@ class ThorThings(Apartments):
         return thor(self.place(episode.scene))
 
 
+def test_a_view_before_the_start_is_refused() -> None:
+    with pytest.raises(UsageError, match="no episode has been started"):
+        ThorBase().capture()
+
+
 def test_it_holds_to_the_contract_of_worlds() -> None:
     check_world(ThorThings(settings=ApartmentsSettings(homes=1, episodes=1, rooms=3)), 1, 8)
 
@@ -68,7 +73,7 @@ def test_the_camera_keeps_the_tilt_of_the_episode() -> None:
         made.append(Controller(SimulatedScene(flat(), {}), scene, **options))
         return made[0]
 
-    world = ThorWorld(ThorBase(ThorCamera(80.0), controller))
+    world = ObjectNavWorld(ThorBase(ThorCamera(80.0), controller))
     start = {"x": 1.0, "y": 1.5, "heading": 0.0, "horizon": 30.0}
     world.reset(Episode("1", "Find the mug.", "flat", start))
     world.step("agent", rotate(90))
@@ -138,7 +143,7 @@ def test_unity_is_told_what_robothor_says() -> None:
         made.append(Controller(SimulatedScene(flat(), {}), **options))
         return made[-1]
 
-    world = ThorWorld(ThorBase(start_unity=start))
+    world = ObjectNavWorld(ThorBase(start_unity=start))
     world.reset(Episode("1", "Find it.", "flat", {"x": 1.0, "y": 1.5, "heading": 30.0}))
     options = made[0].options
     assert options["agentMode"] == "locobot"
@@ -186,7 +191,7 @@ def test_an_event_without_what_is_needed_is_named() -> None:
 
 
 def test_without_the_package_one_line_says_how_to_get_it() -> None:
-    world = ThorWorld()
+    world = ObjectNavWorld(ThorBase())
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0") as told:
         world.reset(Episode("1", "Find it.", "FloorPlan_Train1_1", {"x": 1.0, "y": 2.0}))
     assert "\n" not in str(told.value)

@@ -67,9 +67,9 @@ BAD_LINKS = {
     "cc,inf,aa\n": "links.txt: line 5, field 'heading': is not a number: 'inf'",
     "cc,east,aa\n": "links.txt: line 5, field 'heading': is not a number: 'east'",
     "cc,,aa\n": "links.txt: line 5, field 'heading': is not a number: ''",
-    "aa,10,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the way of line 1 "
+    "aa,10,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the link of line 1 "
     "out of 'aa'",
-    "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the way of line 1 "
+    "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the link of line 1 "
     "out of 'aa'",
     "cc,10\n": "links.txt: line 5: has 2 fields, not 3: 'cc,10'",
     "\ncc,10,aa\n": "links.txt: line 5: has 1 fields, not 3: ''",

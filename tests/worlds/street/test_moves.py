@@ -219,5 +219,5 @@ def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> Non
 def test_shortest_actions_say_when_there_is_no_way() -> None:
     graph = build("oneway", ["a", "b"], [("a", 0, "b")])
     navigator = Navigator(graph)
-    with pytest.raises(ValueError, match="no way leads from b to a"):
+    with pytest.raises(ValueError, match="no path leads from b to a"):
         shortest_actions(navigator, navigator.start(1, 0), 0)

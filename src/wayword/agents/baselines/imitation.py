@@ -36,29 +36,27 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 WEIGHTS = Path(__file__).parents[2] / "weights"
 WORD = re.compile(r"[a-z]+|[0-9]+")
-PAD, UNKNOWN = 0, 1
-"""The first two numbers of a vocabulary: no word, and a word that is not in it."""
+PAD, UNKNOWN = 0, 1  # the first two numbers of a vocabulary: no word, and a word that is not in it
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Words that are read of each kind of text; the rest is cut off."""
-FEATURES = 14
-"""Numbers that describe an option beside its words."""
+FEATURES = 14  # numbers that describe an option next to its words
 
 
-def words(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words of a text, lower case, punctuation dropped."""
     return WORD.findall(text.lower())
 
 
-def numbered(text: Sequence[str], vocabulary: Mapping[str, int], kind: str) -> list[int]:
+def encode(text: Sequence[str], vocabulary: Mapping[str, int], kind: str) -> list[int]:
     """The numbers of words, at most as many as are read of that kind of text; never empty."""
-    found = [vocabulary.get(word, UNKNOWN) for word in text[: LONGEST[kind]]]
-    return found or [PAD]
+    numbers = [vocabulary.get(word, UNKNOWN) for word in text[: LONGEST[kind]]]
+    return numbers or [PAD]
 
 
-def object_words(part: Sector) -> list[str]:
-    """The words of the things recorded in a direction, nearest things first."""
-    near = sorted(part.sightings, key=lambda seen: (seen.distance or 0.0, seen.name))
-    return [word for seen in near for word in words(seen.name)]
+def object_words(sector: Sector) -> list[str]:
+    """The words of the objects recorded in a direction, the nearest first."""
+    nearest_first = sorted(sector.sightings, key=lambda each: (each.distance or 0.0, each.name))
+    return [word for sighting in nearest_first for word in tokenize(sighting.name)]
 
 
 def features(
@@ -78,16 +76,16 @@ def features(
     end relative to the first viewpoint (east, north, up); ``memory`` (..., 2) whether the end was
     visited, and whether it is the viewpoint before this one.
     """
-    turn, since = heading - facing, heading - start
-    moves = (length > 0).astype(np.float32)
+    turn, since_start = heading - facing, heading - start
+    is_move = (length > 0).astype(np.float32)
     right = offset[..., 0] * np.cos(start) - offset[..., 1] * np.sin(start)
     ahead = offset[..., 0] * np.sin(start) + offset[..., 1] * np.cos(start)
     columns = [
-        np.sin(turn) * moves, np.cos(turn) * moves,
-        np.sin(2 * turn) * moves, np.cos(2 * turn) * moves,
+        np.sin(turn) * is_move, np.cos(turn) * is_move,
+        np.sin(2 * turn) * is_move, np.cos(2 * turn) * is_move,
         np.sin(elevation) * 2, length / 5, memory[..., 0], memory[..., 1],
         right / 10, ahead / 10, offset[..., 2] / 3, np.full_like(turn, step / 10),
-        np.sin(since) * moves, np.cos(since) * moves,
+        np.sin(since_start) * is_move, np.cos(since_start) * is_move,
     ]  # fmt: skip
     return np.stack(columns, axis=-1).astype(np.float32)
 
@@ -106,19 +104,19 @@ class PolicyWeights:
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        listed = path.with_suffix(".json")
-        self.vocabulary = {word: n for n, word in enumerate(json.loads(listed.read_text()))}
-        shapes = {one.name: one.shape for one in self._session.get_inputs()}
+        listing = path.with_suffix(".json")
+        self.vocabulary = {word: n for n, word in enumerate(json.loads(listing.read_text()))}
+        shapes = {tensor.name: tensor.shape for tensor in self._session.get_inputs()}
         self.width = int(shapes["history"][-1])
 
-    def __call__(self, given: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    def __call__(self, inputs: Mapping[str, Any]) -> tuple[Floats, Floats]:
         """Scores of the options (Q,), and what is to be remembered of each (Q, D)."""
-        scores, kept = self._session.run(None, dict(given))
-        return scores[0], kept[0]
+        scores, memory = self._session.run(None, dict(inputs))
+        return scores[0], memory[0]
 
 
 @lru_cache(maxsize=2)
-def network(path: Path) -> PolicyWeights:
+def load_network(path: Path) -> PolicyWeights:
     """The network of a file, read once. Raises ``UsageError`` where that is not possible."""
     if not path.is_file():
         raise UsageError(f"{path}: no such weights; train them, or leave out the setting `weights`")
@@ -127,7 +125,7 @@ def network(path: Path) -> PolicyWeights:
 
 @dataclass(frozen=True, slots=True)
 class ImitationSettings:
-    """``weights``: an ONNX file with its ``.json`` vocabulary beside it; empty: the shipped one."""
+    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one."""
 
     weights: str = ""
 
@@ -147,110 +145,107 @@ class ImitationAgent(Agent):
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
 
     def __init__(self, settings: ImitationSettings, toolkit: Toolkit) -> None:
-        self._network = network(Path(settings.weights or WEIGHTS / "imitation.onnx"))
+        self._network = load_network(Path(settings.weights or WEIGHTS / "imitation.onnx"))
         self._toolkit = toolkit
         self._words: list[int] = []
         self._walk = Walk()
-        self._pending: Floats | None = None
-        self._empty = np.zeros((1, 0, self._network.width), dtype=np.float32)
+        self._pending_state: Floats | None = None
+        self._empty_history = np.zeros((1, 0, self._network.width), dtype=np.float32)
 
     async def begin(self, episode: Episode) -> None:
-        self._words = numbered(words(episode.instruction), self._network.vocabulary, "instruction")
-        self._walk, self._pending = Walk(), None
+        self._words = encode(tokenize(episode.instruction), self._network.vocabulary, "instruction")
+        self._walk, self._pending_state = Walk(), None
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         if self._toolkit.perceiver is None:
             raise UsageError("the trained policy reads captions, and this dataset has none")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
         self._walk.arrive(observation)
-        known, parts, walk = self._network.vocabulary, percept.sectors, self._walk
-        captions = [numbered(words(part.caption), known, "caption") for part in parts]
-        objects = [numbered(object_words(part), known, "objects") for part in parts]
-        sides = [sector(way.heading, len(parts)) for way in observation.neighbors]
-        given = {  # a batch of one
+        vocabulary, parts, walk = self._network.vocabulary, percept.sectors, self._walk
+        captions = [encode(tokenize(part.caption), vocabulary, "caption") for part in parts]
+
+        def table(rows: list[list[int]]) -> Ints:
+            """(1, N, W) numbers, zeros after the end of a row."""
+            width = max(map(len, rows))
+            return np.array([[row + [PAD] * (width - len(row)) for row in rows]], dtype=np.int64)
+
+        sides = [sector(neighbor.heading, len(parts)) for neighbor in observation.neighbors]
+        inputs = {  # a batch of one
             "words": np.array([self._words], dtype=np.int64),
-            "captions": _padded(captions)[None],
-            "objects": _padded(objects)[None],
-            "summary": np.array([numbered(words(percept.summary), known, "summary")]),
+            "captions": table(captions),
+            "objects": table([encode(object_words(part), vocabulary, "objects") for part in parts]),
+            "summary": np.array([encode(tokenize(percept.summary), vocabulary, "summary")]),
             "rows": np.array([[len(parts), *sides]], dtype=np.int64),
             "geometry": walk.geometry(observation)[None],
-            "history": np.stack(walk.history)[None] if walk.history else self._empty,
+            "history": np.stack(walk.history)[None] if walk.history else self._empty_history,
         }
-        scores, kept = self._network(given)
+        scores, states = self._network(inputs)
         best = int(np.argmax(scores))
-        self._pending = kept[best]
+        self._pending_state = states[best]
         if best == 0:
             return Decision(STOP)
-        way = observation.neighbors[best - 1]
-        walk.leave(way)
-        return Decision(Action("goto", (way.viewpoint,)))
+        neighbor = observation.neighbors[best - 1]
+        walk.leave(neighbor)
+        return Decision(Action("goto", (neighbor.viewpoint,)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if self._pending is not None:
-            self._walk.history.append(self._pending)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> Ints:
-    """(N, W) numbers, zeros after the end of a row."""
-    table = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table
+        if self._pending_state is not None:
+            self._walk.history.append(self._pending_state)
 
 
 class Walk:
-    """What the agent knows of its own walk: the way back, where it was, and its memories.
+    """The agent's knowledge of its own walk: the way back, its places, and its memories.
 
     Positions are metres from the first viewpoint (east, north, up), by the ways' own lengths.
     """
 
     def __init__(self) -> None:
         self.history: list[Floats] = []
-        self._at = np.zeros(3)
-        self._places: dict[str, NDArray[np.float64]] = {}
-        self._here, self._before = "", ""
-        self._facing = 0.0
-        self._again = False
+        self._position = np.zeros(3)
+        self._positions: dict[str, NDArray[np.float64]] = {}
+        self._viewpoint, self._previous = "", ""
+        self._first_heading = 0.0
+        self._is_revisit = False
 
-    def arrive(self, seen: IndoorObservation) -> None:
+    def arrive(self, observation: IndoorObservation) -> None:
         """Note where it stands; the position follows from the ways it took."""
-        if not self._places:
-            self._facing = seen.heading
-        if seen.viewpoint != self._here:
-            self._before, self._here = self._here, seen.viewpoint
-            self._again = seen.viewpoint in self._places
-        self._at = self._places.setdefault(seen.viewpoint, self._at)
+        if not self._positions:
+            self._first_heading = observation.heading
+        if observation.viewpoint != self._viewpoint:
+            self._previous, self._viewpoint = self._viewpoint, observation.viewpoint
+            self._is_revisit = observation.viewpoint in self._positions
+        self._position = self._positions.setdefault(observation.viewpoint, self._position)
 
-    def leave(self, way: Neighbor) -> None:
-        self._at = self._at + _step(way)
+    def leave(self, neighbor: Neighbor) -> None:
+        self._position = self._position + _displacement(neighbor)
 
-    def geometry(self, seen: IndoorObservation) -> Floats:
+    def geometry(self, observation: IndoorObservation) -> Floats:
         """(1 + K, 14): stopping first, then the ways; see :func:`features`."""
-        ways = [(way.heading, way.elevation, way.distance) for way in seen.neighbors]
-        table = np.array([(0.0, 0.0, 0.0), *ways])
-        ends = [self._at, *(self._at + _step(way) for way in seen.neighbors)]
-        memory = [(self._again, False)]
-        memory += [
-            (way.viewpoint in self._places, way.viewpoint == self._before) for way in seen.neighbors
-        ]
+        table, ends, memory = [(0.0, 0.0, 0.0)], [self._position], [(self._is_revisit, False)]
+        for neighbor in observation.neighbors:
+            table.append((neighbor.heading, neighbor.elevation, neighbor.distance))
+            ends.append(self._position + _displacement(neighbor))
+            name = neighbor.viewpoint
+            memory.append((name in self._positions, name == self._previous))
+        headings, elevations, lengths = np.array(table).T
         return features(
-            np.radians(table[:, 0]).astype(np.float32),
-            np.radians(table[:, 1]).astype(np.float32),
-            table[:, 2].astype(np.float32),
-            np.array(math.radians(seen.heading), dtype=np.float32),
-            np.array(math.radians(self._facing), dtype=np.float32),
+            np.radians(headings).astype(np.float32),
+            np.radians(elevations).astype(np.float32),
+            lengths.astype(np.float32),
+            np.array(math.radians(observation.heading), dtype=np.float32),
+            np.array(math.radians(self._first_heading), dtype=np.float32),
             np.array(ends, dtype=np.float32),
             np.array(memory, dtype=np.float32),
             len(self.history),
         )
 
 
-def _step(way: Neighbor) -> NDArray[np.float64]:
+def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
     """The way's end relative to its beginning, in metres east, north and up."""
-    heading, rise = math.radians(way.heading), math.radians(way.elevation)
-    flat = way.distance * math.cos(rise)
+    heading, rise = math.radians(neighbor.heading), math.radians(neighbor.elevation)
+    flat = neighbor.distance * math.cos(rise)
     return np.array(
-        [flat * math.sin(heading), flat * math.cos(heading), way.distance * math.sin(rise)]
+        [flat * math.sin(heading), flat * math.cos(heading), neighbor.distance * math.sin(rise)]
     )
 
 

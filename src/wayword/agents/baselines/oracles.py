@@ -10,21 +10,19 @@ from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
 
-PATIENCE = 60
-"""How often a plan that others may have foiled is made again."""
+MOST_REPLANS = 60  # how often a plan that others may have foiled is made again
 TURNS = (Action("turn_left"), Action("turn_right"))
-ASIDE = 6
-"""How many steps it goes aside at most before that, so that two do not block each other."""
+MOST_ASIDE_STEPS = 6  # steps aside at most before it plans again, so that two can pass each other
 
 
 class PlannedWalk(Agent):
     """Takes the actions of the dataset's plan in order, then stops.
 
-    Subclasses say ``how`` the plan is made. Where there is no plan it stops at once, and a note
+    A subclass names its ``plan_kind``. Where there is no plan it stops at once, and a note
     ``no_way`` says why.
     """
 
-    how: ClassVar[str]
+    plan_kind: ClassVar[str]
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
     sees_answer: ClassVar[bool] = True
 
@@ -33,11 +31,11 @@ class PlannedWalk(Agent):
         self._plan: list[Action] = []
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        self._make = plan
+        self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
         try:
-            self._plan = list(self._make(self.how))
+            self._plan = list(self._make_plan(self.plan_kind))
         except PlanningFailed as problem:
             self._toolkit.note("no_way", cause=str(problem))
 
@@ -54,7 +52,7 @@ class ShortestPathOracle(PlannedWalk):
     """
 
     families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
-    how: ClassVar[str] = "shortest"
+    plan_kind: ClassVar[str] = "shortest"
 
 
 class GoldOracle(PlannedWalk):
@@ -64,7 +62,7 @@ class GoldOracle(PlannedWalk):
     an episode whose path takes more actions than the step limit allows is cut short.
     """
 
-    how: ClassVar[str] = "gold"
+    plan_kind: ClassVar[str] = "gold"
 
 
 class Expert(Agent):
@@ -75,14 +73,14 @@ class Expert(Agent):
         >>> sorted(load("agent", "expert").families)
         ['babyai', 'household']
 
-    In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
-    heat, put …), walks the shortest ways between them, and opens what is shut on its way. On grids
-    it is the bot that comes with the levels: see ``wayword.worlds.babyai.expert``. Where it
-    cannot go on it stops, and a note ``expert_stuck`` says why.
+    In houses it reads the objects to handle off the goals, orders sub-tasks (fetch, slice, heat,
+    put …), walks the shortest routes between them, and opens what is closed on the way. On grids it
+    is the bot that comes with the levels: see ``wayword.worlds.babyai.expert``. Where it
+    cannot continue it stops, and a note ``expert_stuck`` says why.
 
     In tasks for several actors each expert works on all of the goals, and none knows the others'
     plans; who has no hands to help with stops at once. What is foiled by another (a door that it
-    opened first, a thing that it carries, a body in the way) is planned anew after some steps at
+    opened first, an object that it carries, a body in the way) is planned again after some steps at
     random, up to 60 times. So they show that a task can be done, not how well several can do it.
     Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
@@ -94,20 +92,20 @@ class Expert(Agent):
         self._toolkit = toolkit
         self._feedback = Feedback()
         self._plan: ActionPlan | None = None
-        self._patience = 0
+        self._replans_left = 0
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        self._make = plan
+        self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
         """Plans begin at the first turn; where others act as well, they may need another try."""
         self._plan = None
-        self._patience = PATIENCE if len(episode.actors) > 1 else 0
+        self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         try:
             if self._plan is None:
-                self._plan = self._make("expert")
+                self._plan = self._make_plan("expert")
                 action = next(self._plan)
             else:
                 action = self._plan.send(self._feedback)
@@ -115,19 +113,19 @@ class Expert(Agent):
         except StopIteration:
             return Decision(STOP)
         except PlanningFailed as reason:
-            if self._patience:
-                self._patience -= 1
-                self._plan = self._aside()
+            if self._replans_left:
+                self._replans_left -= 1
+                self._plan = self._step_aside()
                 return Decision(next(self._plan))
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
 
-    def _aside(self) -> ActionPlan:
+    def _step_aside(self) -> ActionPlan:
         """Go some steps aside, and plan again from what there is then."""
         yield self._toolkit.rng.choice(TURNS)
-        for _ in range(self._toolkit.rng.randint(1, ASIDE)):
+        for _ in range(self._toolkit.rng.randint(1, MOST_ASIDE_STEPS)):
             yield Action("move_ahead")
-        yield from self._make("expert")
+        yield from self._make_plan("expert")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback

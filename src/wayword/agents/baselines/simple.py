@@ -14,14 +14,11 @@ from wayword.core.world import Feedback, Observation
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.world import StreetObservation
 
-MOVES = 5
-"""The median of R2R's paths, whose six viewpoints are five moves apart."""
-STREET_MOVES = 39
-"""An average route has 40 panoramas: the number of VELMA's released code."""
+INDOOR_MOVES = 5  # the median of R2R's paths, whose six viewpoints are five moves apart
+STREET_MOVES = 39  # an average route has 40 panoramas: the number of VELMA's released code
 FORWARD = Action("forward")
 TURNS = (FORWARD, Action("left"), Action("right"))
-WIDEST = 90.0
-"""The most that an indoor neighbor may be off the heading, in degrees."""
+WIDEST_ANGLE = 90.0  # the most that an indoor neighbor may be off the heading, in degrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +44,26 @@ class RandomAgent(Agent):
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
 
     def __init__(self, settings: RandomSettings, toolkit: Toolkit) -> None:
-        self._settings, self._rng, self._taken = settings, toolkit.rng, 0
+        self._settings, self._rng, self._moves_taken = settings, toolkit.rng, 0
 
     async def begin(self, episode: Episode) -> None:
-        self._taken = 0
+        self._moves_taken = 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        street = isinstance(observation, StreetObservation)
+
         if self._settings.may_stop:
             return Decision(space.listed[self._rng.randrange(len(space.listed))])
-        if self._taken >= (self._settings.steps or (STREET_MOVES if street else MOVES)):
+        usual = STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
+        if self._moves_taken >= (self._settings.steps or usual):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):
-            choice = observation.exits > 2 or self._taken == 0
-            return Decision(self._rng.choice(TURNS) if choice else FORWARD)
+            has_choice = observation.exits > 2 or self._moves_taken == 0
+            return Decision(self._rng.choice(TURNS) if has_choice else FORWARD)
         moves = [action for action in space.listed if action != STOP]
         return Decision(self._rng.choice(moves) if moves else STOP)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        self._taken += 1
+        self._moves_taken += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +85,26 @@ class ForwardAgent(Agent):
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
 
     def __init__(self, settings: ForwardSettings, toolkit: Toolkit) -> None:
-        self._moves, self._taken = settings.moves, 0
+        self._moves, self._moves_taken = settings.moves, 0
 
     async def begin(self, episode: Episode) -> None:
-        self._taken = 0
+        self._moves_taken = 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):
-            return Decision(FORWARD if self._taken < (self._moves or STREET_MOVES) else STOP)
+            return Decision(FORWARD if self._moves_taken < (self._moves or STREET_MOVES) else STOP)
         if isinstance(observation, IndoorObservation):
             facing = observation.heading
-            off = {way: abs(relative(way.heading, facing)) for way in observation.neighbors}
-            way = min(off, key=off.__getitem__, default=None)
-            if way is None or off[way] > WIDEST or self._taken >= (self._moves or MOVES):
+            angles = {e: abs(relative(e.heading, facing)) for e in observation.neighbors}
+            exit_ = min(angles, key=angles.__getitem__, default=None)
+            has_gone = self._moves_taken >= (self._moves or INDOOR_MOVES)
+            if exit_ is None or angles[exit_] > WIDEST_ANGLE or has_gone:
                 return Decision(STOP)
-            return Decision(Action("goto", (way.viewpoint,)))
+            return Decision(Action("goto", (exit_.viewpoint,)))
         raise UsageError("the forward baseline knows no way ahead in this world; try `random`")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        self._taken += 1
+        self._moves_taken += 1
 
 
 agents = {"random": RandomAgent, "forward": ForwardAgent}

@@ -7,8 +7,7 @@ Once an episode the instruction is decomposed and its landmarks are named, with 
 every step the scene is looked at in twelve directions, the step before is summarised, it is
 estimated which actions are done, and several predictions of the next direction are made at once.
 Where they differ, the thoughts for each direction are fused and an expert decides. Questions that
-do not wait for each other are asked at once: a step takes at most five round trips, however many
-directions there are.
+do not wait for each other are asked at once: a step takes at most five round trips.
 
 Each expert may have a model of its own (``--set models.testing=openai:NAME``; the roles are
 ``decomposition``, ``landmarks``, ``scene``, ``summary``, ``completion``, ``fusion``, ``testing``).
@@ -20,58 +19,61 @@ one can go back.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from wayword.agents.answers import Reply, choice_schema, replies
+from annotated_types import Ge, Gt
+
+from wayword.agents.answers import choice_schema
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
     Direction,
     OnBase,
     OnViewpoints,
+    SceneMemory,
     SceneNotes,
     Surroundings,
-    look,
-    number_of,
+    describe_scene,
+    direction_number,
 )
 from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
 from wayword.agents.prompting import (
     History,
+    PromptBudget,
     Prompts,
-    TokenRate,
-    answer_tokens,
-    both,
-    context_tokens,
+    PromptSettings,
+    StepCount,
+    Temperature,
+    ask_both,
 )
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
-from wayword.core.model import Message, Sampling, system, user
-from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED, SCENE_EXPERT, VOTES
+from wayword.core.model import Message, system, user
+from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import CLAUSES, SCENE_EXPERT, VOTES
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import detector_called
 from wayword.verbalize import indoor
 
 
 @dataclass(frozen=True, slots=True)
-class DiscussNavSettings:
-    """Who is consulted, and how.
+class DiscussNavSettings(PromptSettings):
+    """Settings of DiscussNav, besides those of all prompts.
 
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
     turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: a model
     is ``asked`` about each direction (about the picture where there are pictures, else it reads the
-    recorded sentences), or the ``recorded`` sentences are told as they are and nobody is asked.
+    recorded sentences), or the ``recorded`` sentences are shown as they are and no model is asked.
     ``tags``: in the finding world and on robots, the detector that names what lies in each
     direction, a simulated one (``yolo``, ``perfect``; not on robots) or a network
     (``owlv2:WEIGHTS``); empty for none, where a model that sees is shown the pictures.
     ``samples`` predictions are made a step, at ``temperature``; every expert writes at
     temperature 0. ``patience``: seconds until an expert's answer is done without. ``decoding``:
-    ``constrained`` (JSON) or ``free`` (labelled lines). ``context``: tokens that a prompt may take
-    before old steps are dropped; 0 for what the model holds.
-    ``thought_length``: characters of a constrained thought, 0 for as many as leave the answer
-    within ``max_tokens``. ``max_tokens``: of every answer; 0 for 400, or up to 2,000 with a model
-    of a large window. ``prompts``: a folder of texts to use instead of the shipped ones.
+    ``constrained`` (JSON) or ``free`` (labelled lines). ``scene_memory``: at a viewpoint that was
+    visited before, the scene expert's answers of then are reused instead of asking again (12 of
+    the 15 calls of a step). An answer may take 400 tokens by default.
     """
 
     analysis: bool = True
@@ -80,24 +82,11 @@ class DiscussNavSettings:
     testing: bool = True
     scene: Literal["recorded", "asked"] = "asked"
     tags: str = "yolo"
-    samples: int = 5
-    temperature: float = 1.0
-    patience: float = 600.0
+    scene_memory: bool = True
+    samples: Annotated[int, Ge(1)] = 5
+    temperature: Temperature = 1.0
+    patience: Annotated[float, Gt(0.0)] = 600.0
     decoding: Literal["constrained", "free"] = "constrained"
-    context: int = 0
-    thought_length: int = 0
-    max_tokens: int = 0
-    prompts: str = ""
-
-    def __post_init__(self) -> None:
-        least = min(self.samples - 1, self.context, self.thought_length)
-        if least < 0 or 0 != self.max_tokens < 8:
-            raise UsageError(
-                "discussnav: samples are at least 1, context and thought_length 0, max_tokens 8, "
-                "or 0 for the usual"
-            )
-        if not 0.0 <= self.temperature <= 10.0 or self.patience <= 0:
-            raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
 
 
 class DiscussNav(Agent):
@@ -113,25 +102,33 @@ class DiscussNav(Agent):
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = EXPERTS
 
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        if perceiver is None:
+            return detector_called(settings.tags).caveats if settings.tags else ()
+        if settings.scene == "asked" and "picture" in perceiver.capabilities:
+            return ()
+        return (f"discussnav reads words ({perceiver.name}) where the paper's models see pictures",)
+
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
-        self._context = context_tokens(settings.context, toolkit)
-        self._answer = answer_tokens(settings.max_tokens, toolkit, 400)
-        self._around: Surroundings
-        self._near = "near_place" if toolkit.perceiver is not None else "near_thing"
+        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
+        answer = self._budget.answer
+        # Characters of a constrained thought: at two a token the answer still ends.
+        self._thought_length = settings.thought_length or 2 * answer
+        self._surroundings: Surroundings
         if toolkit.perceiver is None:
-            self._around = OnBase(detector_called(settings.tags) if settings.tags else None)
+            self._surroundings = OnBase(detector_called(settings.tags) if settings.tags else None)
         else:
-            self._around = OnViewpoints(toolkit.perceiver)
+            self._surroundings = OnViewpoints(toolkit.perceiver)
         self._prompts = Prompts(__file__, settings.prompts)
+        self._count = StepCount(toolkit, self._prompts, settings)
         constrained = settings.decoding == "constrained"
-        parts = constrained, settings.patience, self._answer
-        self._meeting = Meeting(toolkit, self._prompts, *parts)
-        self._history, self._rate = History(), TokenRate()
-        self._analysis = Analysis("")
-        self._taken: experts.StepTaken | None = None
-        self._scene = SceneNotes((), {})
-        self._event, self._steps, self._looked = "", 0, False
+        self._meeting = Meeting(toolkit, self._prompts, constrained, settings.patience, answer)
+        self._history, self._analysis = History(), Analysis("")
+        self._last_step: experts.StepTaken | None = None
+        self._scene, self._memory = SceneNotes((), {}), SceneMemory()
+        self._event, self._steps, self._has_looked = "", 0, False
 
     async def begin(self, episode: Episode) -> None:
         self._analysis = Analysis(episode.instruction)
@@ -140,143 +137,137 @@ class DiscussNav(Agent):
             self._toolkit.note(CLAUSES, texts=list(self._analysis.actions), begins=[])
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        more = self._around.take_in(observation)
-        if more is not None:
-            return Decision(more)
-        directions = self._around.directions()
+        look_action = self._surroundings.take_in(observation)
+        if look_action is not None:
+            return Decision(look_action)
+        directions = self._surroundings.directions()
         if directions is not None:
-            self._scene, _ = await both(self._look(directions), self._summarise())
+            self._scene, _ = await ask_both(self._look(directions), self._summarise())
         estimate = ""
         if self._settings.completion and not self._steps:
-            estimate = experts.opening(self._meeting, self._analysis)
+            estimate = experts.opening_estimate(self._meeting, self._analysis)
         elif self._settings.completion:
             trail = experts.trail_text(self._history)
             estimate = await experts.estimate(self._meeting, self._analysis, trail)
-        ways = {str(d.id): d for d in self._scene.directions if d.action}
-        found = await self._decide(estimate, ways)
-        if isinstance(found, Rejection):
-            return found
-        action = STOP if found.choice == experts.STOP else ways[found.choice].action
-        return Decision(action or STOP, found.thought)
+        exits = {str(d.id): d for d in self._scene.directions if d.action}
+        opinion = await self._decide(estimate, exits)
+        if isinstance(opinion, Rejection):
+            return opinion
+        action = STOP if opinion.choice == experts.STOP else exits[opinion.choice].action
+        return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Keep the step, to be summarised while the next scene is looked at."""
+        self._count.taken += 1
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
             return
-        step = self._around.taken(decision, feedback)
+        step = self._surroundings.step_taken(decision, feedback)
         self._event = step.event if step else self._event
-        if step is None or step.stayed:
+        if step is None or step.is_refused:
             return
         self._steps += 1
-        gone = number_of(step.after, step.facing)
-        seen = self._scene.text([gone]) if self._settings.perception else ""
-        turn = indoor.walked(step.facing, step.after)
-        self._taken = experts.StepTaken(self._steps, seen, turn, decision.thought)
+        direction = direction_number(step.heading, step.facing)
+        scene = self._scene.text([direction]) if self._settings.perception else ""
+        turn = indoor.walk_feedback(step.facing, step.heading)
+        self._last_step = experts.StepTaken(self._steps, scene, turn, decision.thought)
 
     async def _look(self, directions: tuple[Direction, ...]) -> SceneNotes:
         if not self._settings.perception:
-            bare = tuple(replace(d, captions=(), tags=()) for d in directions)
-            return SceneNotes(bare, {})
-        asked, words = self._settings.scene == "asked", self._around.words
+            undescribed = tuple(replace(d, captions=(), tags=()) for d in directions)
+            return SceneNotes(undescribed, {})
+        asks_expert, words = self._settings.scene == "asked", self._surroundings.source
         types = self._analysis.types
-        if not self._looked:
-            shown = asked and any(self._around.picture(direction) for direction in directions[:1])
-            reads = f"a model that reads the {words}" if asked else words
-            self._toolkit.note(SCENE_EXPERT, source="a vision model" if shown else reads)
-        self._looked = True
-        if asked:
-            return await look(self._meeting, self._around, directions, types)
+        if not self._has_looked:
+            source = f"a model that reads the {words}" if asks_expert else words
+            if asks_expert and self._surroundings.picture(directions[0]):
+                source = "a vision model"
+            self._toolkit.note(SCENE_EXPERT, source=source)
+        self._has_looked = True
+        if asks_expert:
+            memory = self._memory if self._settings.scene_memory else None
+            around = self._surroundings, directions, types
+            return await describe_scene(self._meeting, *around, memory)
         question = " ".join(f"What {kind} can you see?" for kind in types)
         self._toolkit.note("expert_read", expert="scene", question=question, answer=words)
         return SceneNotes(directions, {d.id: d.captions for d in directions})
 
     async def _summarise(self) -> None:
-        taken, self._taken = self._taken, None
-        if taken is not None:
-            plain, asked = f"[Step {taken.number}] {taken.turn}", self._settings.completion
-            self._history.add(await experts.summarise(self._meeting, taken) if asked else plain)
+        step, self._last_step = self._last_step, None
+        if step is not None:
+            text = f"[Step {step.number}] {step.turn}"
+            if self._settings.completion:
+                text = await experts.summarise(self._meeting, step)
+            self._history.add(text)
 
-    async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
-        answers = await self._predictions(estimate, ways)
-        read = [experts.read_opinion(reply, ways) for reply in answers]
-        opinions = [opinion for opinion in read if isinstance(opinion, Opinion)]
-        refused = [answer for answer in read if isinstance(answer, Rejection)]
+    async def _decide(self, estimate: str, exits: Mapping[str, Direction]) -> Opinion | Rejection:
+        settings = self._settings
+        schema = choice_schema("prediction", exits, self._thought_length)
+        answers = await self._budget.ask(
+            self._messages(estimate, exits),
+            schema if settings.decoding == "constrained" else None,
+            settings.temperature,
+            samples=settings.samples,
+        )
+        outcomes = [experts.read_opinion(reply, exits) for reply in answers]
+        opinions = [opinion for opinion in outcomes if isinstance(opinion, Opinion)]
+        refused = [answer for answer in outcomes if isinstance(answer, Rejection)]
         if not opinions:
             return refused[0]
         if refused:
             self._toolkit.note(
                 "predictions_dropped",
                 count=len(refused),
-                of=len(read),
+                of=len(outcomes),
                 cut_off=sum(answer.kind == "cut_off" for answer in refused),
                 reasons=sorted({answer.reason for answer in refused}),
             )
-        groups = experts.grouped(opinions)
-        if self._settings.samples > 1:
-            named = {experts.STOP: "stop"}
-            votes = {named.get(g[0].choice, f"direction {g[0].choice}"): len(g) for g in groups}
-            self._toolkit.note(VOTES, **votes)
-        if len(groups) == 1 or not self._settings.testing:
+        groups = experts.group_opinions(opinions)
+        if settings.samples > 1:
+            choices = [group[0].choice for group in groups]
+            keys = ["stop" if each == experts.STOP else f"direction {each}" for each in choices]
+            self._toolkit.note(VOTES, **dict(zip(keys, map(len, groups), strict=True)))
+        if len(groups) == 1 or not settings.testing:
             return Opinion(groups[0][0].choice, groups[0][0].thought, len(groups[0]))
         fused = await experts.fuse(self._meeting, groups)
         disputed = [int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP]
-        told = self._analysis.instruction, self._scene.text(disputed), self._longest
-        return await experts.tested(self._meeting, fused, *told)
+        instruction, scene = self._analysis.instruction, self._scene.text(disputed)
+        length = self._thought_length
+        return await experts.test_opinions(self._meeting, fused, instruction, scene, length)
 
-    async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> list[Reply]:
-        settings = self._settings
-        schema = choice_schema("prediction", ways, self._longest)
-        sampling = Sampling(
-            temperature=settings.temperature,
-            max_tokens=self._answer,
-            n=settings.samples,
-            json_schema=schema if settings.decoding == "constrained" else None,
-            seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
-        )
-        messages = self._messages(estimate, ways)
-        completion = await self._toolkit.model().complete(messages, sampling)
-        self._rate.learn(sum(len(m.content) for m in messages), completion.usage.prompt)
-        return replies(completion, sampling)
-
-    @property
-    def _longest(self) -> int:
-        """Characters of a constrained thought: at two a token the answer still ends."""
-        return self._settings.thought_length or 2 * self._answer
-
-    def _messages(self, estimate: str, ways: dict[str, Direction]) -> list[Message]:
-        """What never changes, the walk, which grows, and last the estimate and the scene."""
-        settings, analysis = self._settings, self._analysis
-        known = ""
-        if settings.analysis:
-            known = self._prompts.fill(
-                "analysis",
-                actions=experts.numbered(analysis.actions),
-                landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
+    def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
+        """The fixed part, the walk, which grows, and last the estimate and the scene."""
+        analysis, fill = self._analysis, self._prompts.fill
+        analysis_text = ""
+        if self._settings.analysis:
+            landmarks = "; ".join(map(str, analysis.landmarks)) or "none were named"
+            analysis_text = fill(
+                "analysis", actions=experts.number_lines(analysis.actions), landmarks=landmarks
             )
-        by_experts = settings.completion
-        fixed = self._prompts.fill(
+        has_estimate = self._settings.completion
+        fixed = fill(
             "decision",
             instruction=analysis.instruction,
-            analysis=known,
-            estimated=self._prompts["estimated"] if by_experts else "",
-            executed=self._prompts["executed_estimated" if by_experts else "executed"],
-            near=self._prompts[self._near],
+            analysis=analysis_text,
+            estimated=self._prompts["estimated"] if has_estimate else "",
+            executed=self._prompts["executed_estimated" if has_estimate else "executed"],
+            near=self._prompts[f"near_{self._surroundings.goal}"],
         ).replace("\n\n\n\n", "\n\n")
-        fixed = f"{fixed}\n\n{self._prompts[f'format_{settings.decoding}']}"
-        told = f"{self._prompts.fill('estimate', estimate=estimate)}\n\n" if estimate else ""
-        now = self._prompts.fill(
+        limit_text = self._count.limit_text(f"step_limit_{self._surroundings.goal}")
+        form = self._prompts[f"format_{self._settings.decoding}"]
+        fixed = "\n\n".join(filter(None, (fixed, form, limit_text)))
+        current = fill(
             "now",
             event=self._event,
-            estimate=told,
+            estimate=f"{fill('estimate', estimate=estimate)}\n\n" if estimate else "",
             scene=self._scene.text(),
-            directions=", ".join(ways) or "none",
+            directions=", ".join(exits) or "none",
         )
-        budget = (self._context - self._answer) * self._rate.characters_per_token
-        if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
-            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        walk = self._prompts.fill("walk", trajectory=experts.trail_text(self._history))
-        return [system(fixed), user(f"{walk}\n\n{now}")]
+        if left_text := self._count.left_text("steps_left"):
+            current += f"\n{left_text}"
+        self._budget.fit(self._history, len(fixed) + len(current), self._budget.answer)
+        walk = fill("walk", trajectory=experts.trail_text(self._history))
+        return [system(fixed), user(f"{walk}\n\n{current}")]
 
 
 agent = DiscussNav

@@ -4,8 +4,8 @@
 
 Each step the model is shown the system principle, the instruction, the history (a one-sentence
 summary, thought and action a step) and the current viewpoint in full, and answers with a thought
-and either a neighbouring viewpoint's ID or the end. The prompt is laid out so that each one extends
-the last up to the current observation.
+and either a neighbouring viewpoint's ID or the end. Each prompt extends the last one up to the
+current observation.
 
 Small local models get a shorter form by default (``decoding=numbered``): a chat in which each
 message lists the exits by number, and the answer is a short thought and a number. Nothing that was
@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.answers import (
-    AskedFields,
     Decoding,
     NamedAnswer,
     Reply,
@@ -34,15 +33,15 @@ from wayword.agents.answers import (
     read_pick,
     replies,
 )
-from wayword.agents.clauses import named, note_followed
+from wayword.agents.clauses import named_part, note_followed
 from wayword.agents.prompting import (
     Conversation,
     History,
+    PromptBudget,
     Prompts,
-    TokenRate,
-    answer_tokens,
-    both,
-    context_tokens,
+    PromptSettings,
+    StepCount,
+    ask_both,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -50,18 +49,14 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
-from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED
+from wayword.core.trajectory import CLAUSES
 from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
-# A map in words: the places visited and seen so far, and what joins them, growing with the walk.
-#
-# Source: the topological map of MapGPT (Chen et al. 2024), section 3.2.
-
 
 class WalkMap:
-    """The part of a graph that one walk has seen: nothing that was not offered as a way.
+    """The part of a graph that one walk has seen, in words: only what was offered as an exit.
 
     >>> known = WalkMap()
     >>> known.arrive("hall", ["lobby", "stairs"])
@@ -71,62 +66,56 @@ class WalkMap:
     hall (visited) leads to: lobby, stairs
     lobby (here) leads to: hall, lab
     Seen but not visited: stairs, lab
+
+    Source: the topological map of MapGPT (Chen et al. 2024), section 3.2.
     """
 
     def __init__(self) -> None:
-        self._ways: dict[str, tuple[str, ...]] = {}
+        self._exits: dict[str, tuple[str, ...]] = {}
         self._walk: list[str] = []
 
-    def arrive(self, place: str, ways: Iterable[str]) -> None:
-        """Stand at a place and see its ways. Standing still adds nothing."""
+    def arrive(self, place: str, exits: Iterable[str]) -> None:
+        """Add a place and its exits. Standing still adds nothing."""
         if not self._walk or self._walk[-1] != place:
             self._walk.append(place)
-        self._ways[place] = tuple(ways)
+        self._exits[place] = tuple(exits)
 
     def text(self) -> str:
         """The map, a line a visited place, in the order in which they were first visited."""
         if not self._walk:
             return "Nothing is known of the building yet."
-        here = self._walk[-1]
         lines = [f"Walked so far: {', '.join(self._walk)}"]
-        lines += [
-            f"{place} ({'here' if place == here else 'visited'}) leads to: {', '.join(ways)}"
-            for place, ways in self._ways.items()
-        ]
-        seen = dict.fromkeys(way for ways in self._ways.values() for way in ways)
-        left = [place for place in seen if place not in self._ways]
-        return "\n".join([*lines, f"Seen but not visited: {', '.join(left) or 'none'}"])
+        for place, exits in self._exits.items():
+            state = "here" if place == self._walk[-1] else "visited"
+            lines.append(f"{place} ({state}) leads to: {', '.join(exits)}")
+        places = dict.fromkeys(each for exits in self._exits.values() for each in exits)
+        unvisited = [place for place in places if place not in self._exits]
+        return "\n".join([*lines, f"Seen but not visited: {', '.join(unvisited) or 'none'}"])
 
 
-OPENING = "The scene from the viewpoint is a"
-"""What an online summary completes, as the recorded ones do."""
-VIEW = 60.0
-"""Degrees across the picture of a way."""
+SUMMARY_START = "The scene from the viewpoint is a"
+"""Words that an online summary completes, as the recorded ones do."""
+PICTURE_WIDTH = 60.0  # degrees across the picture of an exit
 SHORT_THOUGHT = 50
 """Characters of a thought with numbered exits: about a second of a small model on one core."""
-BY_NUMBER = AskedFields("number of an exit", "a number of the list")
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
-START = "The navigation starts; no action has been taken yet."
+START_EVENT = "The navigation starts; no action has been taken yet."
 
 
 @dataclass(frozen=True, slots=True)
-class NavGPTSettings:
-    """How NavGPT asks and is answered.
+class NavGPTSettings(PromptSettings):
+    """Settings of NavGPT, besides those of all prompts.
 
     ``decoding``: ``constrained`` (a JSON answer: a thought, arrived or not, and one of the legal
     IDs), ``free`` (Thought / Action / Action Input as in the paper; what is not an action is
     rejected) or ``numbered`` (a chat with numbered exits: the default with a small local model;
     earlier messages stay as they were, so ``summaries`` has no effect).
-    ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
-    the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
-    Table 3. ``context``: tokens that a prompt may take before old steps are dropped;
-    0 for what the model holds.
-    ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
-    them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
-    ``thought_length``: characters of a constrained thought; 0 for as many as leave the answer
-    within ``max_tokens``, or 50 with numbered exits. ``max_tokens``: of an answer; 0 for 400, or
-    up to 2,000 with a model of a large window. ``prompts``: a folder of texts to use instead of
-    the shipped ones.
+    ``summaries``: past viewpoints as the ``recorded`` sentence, or one written ``online`` by the
+    model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
+    Table 3. ``pictures``: show a picture of every exit, where the dataset has pictures and the
+    model takes them; ``map``: describe a map in words that grows with the walk (both as in MapGPT).
+    ``history``: show the steps so far; without, only what came of the last one.
+    An answer may take 400 tokens by default, a thought with numbered exits 50 characters.
     """
 
     decoding: Literal["constrained", "free", "numbered"] = "constrained"
@@ -136,19 +125,9 @@ class NavGPTSettings:
     distances: bool = True
     pictures: bool = False
     map: bool = False
-    context: int = 0
-    thought_length: int = 0
-    max_tokens: int = 0
-    temperature: float = 0.0
-    prompts: str = ""
+    history: bool = True
 
     def __post_init__(self) -> None:
-        if self.context < 0 or self.thought_length < 0 or 0 != self.max_tokens < 8:
-            raise UsageError(
-                "navgpt: context and thought_length are at least 0, max_tokens 8, or 0"
-            )
-        if not 0.0 <= self.temperature <= 10.0:
-            raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
         if self.decoding == "numbered" and (self.pictures or self.map):
             raise UsageError(
                 "navgpt: pictures and map name viewpoints by ID, which decoding=numbered (the "
@@ -168,204 +147,181 @@ class NavGPT(Agent):
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         self._perceiver = perceiver = need(toolkit.perceiver, "perceive", "navgpt")
-        self._context = context_tokens(settings.context, toolkit)
-        self._answer = answer_tokens(settings.max_tokens, toolkit, 400)
+        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
         self._prompts = Prompts(__file__, settings.prompts)
-        self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
-        self._history, self._rate = History(), TokenRate()
-        self._map = WalkMap()
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._detail = indoor.Detail(settings.captions, settings.objects, settings.distances)
+        self._history, self._map = History(), WalkMap()
         self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
         self._chat: Conversation | None = None
-        self._now = self._said = ""
-        self._known: set[str] = set()
+        self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
-        self._event = START
-        self._opening, self._sought = "", "route"
-        self._viewpoint = self._summary = ""
-        self._parts: tuple[str, ...] = ()
-        self._marked = False
+        self._event, self._goal_kind = START_EVENT, "route"
+        self._message_text = self._answer = self._opening = self._viewpoint = self._summary = ""
+        self._sub_instructions: tuple[str, ...] = ()
+        self._part_noted = False
 
     async def begin(self, episode: Episode) -> None:
-        self._marked = False
-        self._parts = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
+        self._part_noted = False
+        self._sub_instructions = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         if parts:
             self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
-        self._sought = "object" if isinstance(observation, ObjectsObservation) else "route"
+        self._goal_kind = "object" if isinstance(observation, ObjectsObservation) else "route"
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
-        if self._settings.decoding == "numbered":
-            answer = await self._by_number(observation, percept, legal)
-        else:
-            answer = await self._by_id(observation, percept, legal)
+        is_numbered = self._settings.decoding == "numbered"
+        answer_method = self._answer_by_number if is_numbered else self._answer_by_id
+        answer = await answer_method(observation, percept, _legal_viewpoints(space))
         if isinstance(answer, Rejection):
             return answer
         # The sub-instruction that a thought names; none again where the next does not say.
-        number = named(answer.thought, self._parts)
-        if number or self._marked:
+        number = named_part(answer.thought, self._sub_instructions)
+        if number or self._part_noted:
             note_followed(self._toolkit.note, number, ())
-        self._marked = self._marked or number > 0
+        self._part_noted = self._part_noted or number > 0
         if answer.choice is not None:
             return Decision(Action("goto", (answer.choice,)), answer.thought)
         if not isinstance(observation, ObjectsObservation) or not observation.objects:
             return Decision(STOP, answer.thought)
         # Stop, and name the object that is meant; none where the answer names none.
-        told = indoor.objects(observation)
-        asked = user(self._prompts.fill("object", opening=self._opening, objects=told))
-        names = [thing.id for thing in observation.objects]
-        how: Decoding = "free" if self._settings.decoding == "free" else "constrained"
-        reply = await ask(self._toolkit.model(), [asked], names, how, 24)
-        picked = read_pick(reply, names)
+        listed = indoor.objects(observation)
+        question = user(self._prompts.fill("object", opening=self._opening, objects=listed))
+        names = [each.id for each in observation.objects]
+        decoding: Decoding = "free" if self._settings.decoding == "free" else "constrained"
+        picked = read_pick(await ask(self._toolkit.model(), [question], names, decoding, 24), names)
         if isinstance(picked, Rejection):
             return Decision(STOP, answer.thought, fallback_for=picked)
         return Decision(Action("stop", (picked,)), answer.thought)
 
-    async def _by_id(
+    async def _answer_by_id(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
     ) -> NamedAnswer | Rejection:
         """The answer to one prompt with the history and every direction; exits have their IDs."""
-        description = indoor.observation(observation, percept, self._telling)
+        description = indoor.observation(observation, percept, self._detail)
         self._map.arrive(observation.viewpoint, legal)
-        messages = self._shown(observation, self._messages(observation.viewpoint, description))
-        moved = observation.viewpoint != self._viewpoint
+        messages = self._messages(observation, description)
+        has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
-        asked = self._ask(messages, legal)
-        described = indoor.observation(observation, percept, replace(self._telling, ways=False))
-        reply, self._summary = await both(asked, self._summarise(percept, described, moved))
-        answer = read_choice(reply, legal, self._known)
-        self._known.update(legal, [observation.viewpoint])
+        scene = indoor.observation(observation, percept, replace(self._detail, neighbors=False))
+        summary = self._summarise(percept, scene, has_moved)
+        reply, self._summary = await ask_both(self._ask(messages, legal), summary)
+        answer = read_choice(reply, legal, self._known_viewpoints)
+        self._known_viewpoints.update(legal, [observation.viewpoint])
         return answer
 
-    async def _by_number(
+    async def _answer_by_number(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
     ) -> NamedAnswer | Rejection:
         """The answer to one more message of a chat; exits have numbers, from 1."""
-        chat, exits = self._message(observation, percept, legal)
-        room = int((self._context - self._answer) * self._rate.characters_per_token)
-        if gone := chat.fit(room, self._now):
-            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
+        chat, exits = self._write_message(observation, percept, legal)
+        self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
+        dropped = chat.history.dropped
+        gap = self._prompts.fill("dropped", count=str(dropped)) if dropped else ""
         numbers = [str(number) for number in range(1, len(exits) + 1)]
-        reply = await self._ask(chat.messages(self._now, gap), numbers)
+        reply = await self._ask(chat.messages(self._message_text, gap), numbers)
         # The chat repeats the answer to the letter: other words would end the cached prefix.
-        self._said = reply.text
-        answer = read_choice(reply, numbers, asked=BY_NUMBER)
+        self._answer = reply.text
+        answer = read_choice(reply, numbers, (), "number of an exit", "a number of the list")
         if isinstance(answer, Rejection) or answer.choice is None:
             return answer
         return replace(answer, choice=exits[int(answer.choice) - 1])
 
-    def _message(
-        self, seen: IndoorObservation, percept: Percept, legal: Collection[str]
+    def _write_message(
+        self, view: IndoorObservation, percept: Percept, legal: Collection[str]
     ) -> tuple[Conversation, list[str]]:
         """Write the next message of the chat: the event and the exits, whose IDs are returned."""
         if self._chat is None:
-            told = self._prompts[f"told_{self._sought}"]
-            success = self._prompts.fill(f"success_{self._sought}", closer="")
-            fixed = self._prompts.fill("principle_numbered", told=told, success=success)
-            self._chat = Conversation(fixed, self._opening)
-        self._visited.add(seen.viewpoint)
-        exits = [way for way in indoor.clockwise(seen) if way.viewpoint in legal]
-        listed = indoor.numbered(exits, seen.heading, percept, self._telling, self._visited)
-        self._now = self._prompts.fill("now_numbered", event=self._event, exits=listed)
-        return self._chat, [way.viewpoint for way in exits]
+            rules = self._prompts[f"told_{self._goal_kind}"]
+            success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
+            fixed = self._prompts.fill("principle_numbered", told=rules, success=success)
+            self._chat = Conversation(
+                _paragraphs(fixed, self._steps.limit_text("step_limit")), self._opening
+            )
+        self._visited.add(view.viewpoint)
+        exits = [exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal]
+        listed = indoor.numbered_exits(exits, view.heading, percept, self._detail, self._visited)
+        message = self._prompts.fill("now_numbered", event=self._event, exits=listed)
+        self._message_text = _paragraphs(message, self._steps.left_text("steps_left"), gap="\n")
+        return self._chat, [exit_.viewpoint for exit_ in exits]
 
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
         """Add a step that another agent took to the history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
+        legal = _legal_viewpoints(space)
         if self._settings.decoding == "numbered":
-            _, exits = self._message(observation, percept, legal)
-            self._said = _by_number(decision, exits)
+            _, exits = self._write_message(observation, percept, legal)
+            self._answer = _numbered_answer(decision, exits)
         self._map.arrive(observation.viewpoint, legal)
-        self._known.update(legal, [observation.viewpoint])
+        self._known_viewpoints.update(legal, [observation.viewpoint])
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the step to the history; its result opens the next observation."""
-        if self._chat is not None:
-            self._chat.add(self._now, self._said)
-        else:
+        self._steps.taken += 1
+        if self._chat is not None and self._settings.history:
+            self._chat.add(self._message_text, self._answer)
+        elif self._settings.history:
             block = self._prompts.fill(
                 "past",
                 event=self._event,
                 viewpoint=self._viewpoint,
                 summary=self._summary,
                 thought=decision.thought,
-                action=_said(decision, self._settings.decoding),
+                action=_past_action(decision, self._settings.decoding),
             )
             self._history.add(block)
         if isinstance(decision, Rejection):
             self._event = f"That was no legal move: {decision.reason}."
         elif "heading" in feedback.details:
             details = feedback.details
-            turned = indoor.turn if self._chat is None else indoor.walked
-            self._event = turned(details["heading_before"], details["heading"])
+            turn_text = indoor.turn if self._chat is None else indoor.walk_feedback
+            self._event = turn_text(details["heading_before"], details["heading"])
 
-    def _messages(self, viewpoint: str, description: str) -> list[Message]:
-        form = self._settings.decoding
-        seen = "objects" if self._settings.objects else "plain"
-        around, closer = (self._prompts[f"{name}_{seen}"] for name in ("around", "closer"))
-        success = self._prompts.fill(f"success_{self._sought}", closer=closer)
-        told = self._prompts[f"told_{self._sought}"]
-        slots = {"around": around, "closer": closer, "told": told, "success": success}
-        rules = self._prompts.fill("principle", **slots)
-        principle = f"{rules}\n\n{self._prompts[f'format_{form}']}"
-        now = self._prompts.fill(
-            "now", event=self._event, viewpoint=viewpoint, description=description
-        )
-        if self._settings.map:
-            now = f"{now}\n\n{self._prompts.fill('map', map=self._map.text())}"
-        cue = self._prompts[f"cue_{form}"]
-        fixed = len(principle) + len(self._opening) + len(now)
-        room = int(self._context * self._rate.characters_per_token) - fixed
-        if gone := self._history.fit(max(0, room)):
-            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        past = self._history.blocks
+    def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
+        """The prompt, with a picture towards each exit where they are shown."""
+        decoding, fill = self._settings.decoding, self._prompts.fill
+        detail = "objects" if self._settings.objects else "plain"
+        closer, told = self._prompts[f"closer_{detail}"], self._prompts[f"told_{self._goal_kind}"]
+        success = fill(f"success_{self._goal_kind}", closer=closer)
+        around = self._prompts[f"around_{detail}"]
+        rules = fill("principle", around=around, closer=closer, told=told, success=success)
+        form = self._prompts[f"format_{decoding}"]
+        principle = _paragraphs(rules, form, self._steps.limit_text("step_limit"))
+        current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
+        map_text = fill("map", map=self._map.text()) if self._settings.map else ""
+        current = _paragraphs(current, map_text, self._steps.left_text("steps_left"))
+        self._budget.fit(self._history, len(principle) + len(self._opening) + len(current), 0)
+        blocks = self._history.blocks
         if self._history.dropped:
-            past = [self._prompts.fill("dropped", count=str(self._history.dropped)), *past]
-        return [system(principle), user("\n\n".join([self._opening, *past, now, cue]))]
-
-    def _shown(self, seen: IndoorObservation, messages: list[Message]) -> list[Message]:
-        """The messages, with a picture towards each way, in the order of the ways."""
+            blocks = [fill("dropped", count=str(self._history.dropped)), *blocks]
+        text = "\n\n".join([self._opening, *blocks, current, self._prompts[f"cue_{decoding}"]])
         if self._camera is None:
-            return messages
-        ways = [way.viewpoint for way in seen.neighbors]
+            return [system(principle), user(text)]
         images = tuple(
-            self._camera.picture(seen.scene, seen.viewpoint, way.heading, VIEW, way.elevation)
-            for way in seen.neighbors
+            self._camera.picture(view.scene, view.viewpoint, e.heading, PICTURE_WIDTH, e.elevation)
+            for e in view.neighbors
         )
-        listed = "; ".join(f"picture {n}: {place}" for n, place in enumerate(ways, 1))
-        told = f"{messages[-1].content}\n\n{self._prompts.fill('pictures', listed=listed)}"
-        return [*messages[:-1], Message("user", told, images)]
-
-    @property
-    def _longest(self) -> int:
-        """Characters of a constrained thought: at two a token the answer still ends."""
-        usual = SHORT_THOUGHT if self._settings.decoding == "numbered" else 2 * self._answer
-        return self._settings.thought_length or usual
+        places = enumerate((exit_.viewpoint for exit_ in view.neighbors), 1)
+        listed = "; ".join(f"picture {n}: {place}" for n, place in places)
+        text = f"{text}\n\n{fill('pictures', listed=listed)}"
+        return [system(principle), Message("user", text, images)]
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
-        constrained = self._settings.decoding != "free"
-        sampling = Sampling(
-            temperature=self._settings.temperature,
-            max_tokens=self._answer,
-            stop=() if constrained else ("\nObservation:",),
-            json_schema=choice_schema("action", legal, self._longest) if constrained else None,
-            seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,
-        )
-        completion = await self._toolkit.model().complete(messages, sampling)
-        if self._camera is None:  # tokens of pictures say nothing about those of text
-            written = sum(len(message.content) for message in messages)
-            self._rate.learn(written, completion.usage.prompt)
-        return replies(completion, sampling)[0]
+        settings, schema = self._settings, None
+        if settings.decoding != "free":  # at two characters a token the answer still ends
+            by_number = settings.decoding == "numbered"
+            length = SHORT_THOUGHT if by_number else 2 * self._budget.answer
+            schema = choice_schema("action", legal, settings.thought_length or length)
+        stop = () if schema else ("\nObservation:",)
+        return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
-    async def _summarise(self, percept: Percept, description: str, moved: bool) -> str:
-        if not moved:
+    async def _summarise(self, percept: Percept, description: str, has_moved: bool) -> str:
+        if not has_moved or not self._settings.history:
             return self._summary  # a rejected answer leaves the agent where it was
         if self._settings.summaries == "recorded":
             if not percept.summary:
@@ -373,12 +329,17 @@ class NavGPT(Agent):
             return one_sentence(percept.summary)
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
-        written = await self._toolkit.model("summary").complete(prompt, sampling)
-        reply = replies(written, sampling, "the token limit of the role 'summary'")[0]
-        if reply.cut_off and not reply.text.strip():
+        completion = await self._toolkit.model("summary").complete(prompt, sampling)
+        reply = replies(completion, sampling, "the token limit of the role 'summary'")[0]
+        text = reply.text.strip()
+        if reply.cut_off and not text:
             self._toolkit.note("summary_cut_off", reason=reply.cut_off)
-        said = reply.text.strip()
-        return one_sentence(said if said.startswith(OPENING) else f"{OPENING} {said}")
+        return one_sentence(text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}")
+
+
+def _paragraphs(*texts: str, gap: str = "\n\n") -> str:
+    """The texts that are not empty, one after the other."""
+    return gap.join(filter(None, texts))
 
 
 def one_sentence(summary: str) -> str:
@@ -392,27 +353,32 @@ def one_sentence(summary: str) -> str:
     return words[: end.start() + 1] if end else words
 
 
-def _said(decision: Decision | Rejection, form: str) -> str:
+def _legal_viewpoints(space: ActionSpace) -> list[str]:
+    """The viewpoints that one can go to."""
+    return [action.arguments[0] for action in space.listed if action.name == "goto"]
+
+
+def _past_action(decision: Decision | Rejection, decoding: str) -> str:
     """The decision as the model wrote it, or would have: rejected answers are shown shortened.
     Only free answers have the tool's form."""
     if isinstance(decision, Rejection):
-        shown = " ".join(decision.said.split())[:200]
-        return f"Action Input: {shown}" if form == "free" else f"Answer: {shown}"
-    if form == "constrained":
-        stops = decision.action == STOP
-        return "Arrived" if stops else f'Moved to: "{decision.action.arguments[0]}"'
+        said = " ".join(decision.said.split())[:200]
+        return f"Action Input: {said}" if decoding == "free" else f"Answer: {said}"
+    if decoding == "constrained":
+        is_stop = decision.action == STOP
+        return "Arrived" if is_stop else f'Moved to: "{decision.action.arguments[0]}"'
     if decision.action == STOP:
         return "Final Answer: Finished!"
     return f'Action: action_maker\nAction Input: "{decision.action.arguments[0]}"'
 
 
-def _by_number(decision: Decision | Rejection, exits: Sequence[str]) -> str:
+def _numbered_answer(decision: Decision | Rejection, exits: Sequence[str]) -> str:
     """The decision as a model would have written it, compact as constrained models write."""
     if isinstance(decision, Rejection):
         return decision.said
-    goes = decision.action.arguments[0] if decision.action.name == "goto" else ""
-    number = exits.index(goes) + 1 if goes in exits else 1
-    answer = {"thought": decision.thought, "arrived": not goes, "action": str(number)}
+    viewpoint = decision.action.arguments[0] if decision.action.name == "goto" else ""
+    number = exits.index(viewpoint) + 1 if viewpoint in exits else 1
+    answer = {"thought": decision.thought, "arrived": not viewpoint, "action": str(number)}
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 

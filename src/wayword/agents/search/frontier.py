@@ -8,22 +8,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wayword.agents.search.costmap import CELL, frontiers
+from wayword.agents.search.costmap import frontiers
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point, absolute
 from wayword.worlds.objectnav.observation import View
 
-Cells = NDArray[np.intp]
-Floats = NDArray[np.float64]
-WITHIN = 2.5
-"""A frontier is looked at from the nearest place at most this many cells away from it."""
-FORGIVES = 2
-"""Times that it tries again where it ran into something, once nothing else is left."""
-SPENT = 0.3
-"""Places this near (metres) to one that was looked around from before show nothing new."""
+VIEWING_CELLS = 2.5  # cells from which a frontier is looked at, at most
+RETRIES = 2  # times that it tries again where it ran into something, once nothing else is left
+SPENT_RADIUS = 0.3  # metres; a place nearer to one that was looked around from shows nothing new
 
 
 @dataclass(frozen=True)
@@ -56,59 +50,51 @@ class FrontierAgent(Searcher):
     """
 
     Settings: ClassVar[type[FrontierSettings]] = FrontierSettings
-    looks_on_the_way: ClassVar[bool] = True
+    looks_en_route: ClassVar[bool] = True
 
     def __init__(self, settings: FrontierSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._spent: list[Point] = []
-        self._forgives = FORGIVES
+        self._viewed_points: list[Point] = []
+        self._retries = RETRIES
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        here = views[-1]
-        self._spent.append((here.x, here.y))
+        current = views[-1]
+        self._viewed_points.append((current.x, current.y))
         options = self._options()
-        if not options and self._forgives > 0:
-            self._forgives -= 1
+        if not options and self._retries > 0:
+            self._retries -= 1
             self.costmap.forget_bumps()
-            self.costmap.squeeze()
+            self.costmap.narrow_body()
             options = self._options()
         if not options:
             return None
         best = min(options) if self.settings.pick == "nearest" else options[0]
-        self._spent.append(best[1])
+        self._viewed_points.append(best[1])
         return NextPoint(best[1], f"The {self.settings.pick} of {len(options)} frontiers.")
 
     def _options(self) -> list[tuple[float, Point]]:
-        """The way's length to each frontier that can be reached, and where to look at it from."""
-        steps = self.reachable()
+        """The route's length to each frontier that can be reached, and where to look at it from:
+        the nearest place next to it that is not spent."""
+        places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
+        nearest_first = np.argsort(metres, kind="stable")
         options: list[tuple[float, Point]] = []
-        for group in map(
-            np.array, frontiers(self.costmap.free, self.costmap.known, self.settings.least)
-        ):
+        for group in frontiers(self.costmap.free, self.costmap.explored, self.settings.least):
             # Where a full turn was made near by, what is still unknown cannot be seen.
-            xs, ys = self.costmap.x + group[:, 1] * CELL, self.costmap.y + group[:, 0] * CELL
-            kept = np.ones(len(group), dtype=np.bool_)
-            for x, y in self._spent:
-                kept &= np.hypot(xs - x, ys - y) > self.settings.reach
-            if (option := self._nearest(group[kept], steps)) is not None:
-                options.append(option)
+            cells = [c for c in group if self._is_off(self.costmap.point(*c), self.settings.reach)]
+            if len(cells) < self.settings.least:
+                continue
+            distances = np.hypot(*(places[:, None] - np.array(cells)[None]).transpose(2, 0, 1))
+            is_close = distances.min(axis=1) <= VIEWING_CELLS
+            for n in nearest_first[is_close[nearest_first]]:
+                point = float(xs[n]), float(ys[n])
+                if self._is_off(point, SPENT_RADIUS):
+                    options.append((float(metres[n]), point))
+                    break
         return options
 
-    def _nearest(self, group: Cells, steps: Floats) -> tuple[float, Point] | None:
-        """The way's length to the nearest place beside a frontier that is not spent, and where."""
-        places = np.argwhere(np.isfinite(steps))
-        if len(group) < self.settings.least or not len(places):
-            return None
-        away = np.hypot(
-            places[:, :1] - group[:, 0][None, :], places[:, 1:] - group[:, 1][None, :]
-        ).min(axis=1)
-        beside = places[away <= WITHIN]
-        metres = steps[beside[:, 0], beside[:, 1]]
-        for n in np.argsort(metres, kind="stable").tolist():
-            point = self.costmap.point(*beside[n].tolist())
-            if all(math.dist(point, spent) > SPENT for spent in self._spent):
-                return float(metres[n]), point
-        return None
+    def _is_off(self, point: Point, metres: float) -> bool:
+        """True if a point is farther than that from every place it has looked around from."""
+        return all(math.dist(point, viewed) > metres for viewed in self._viewed_points)
 
 
 class WanderAgent(Searcher):

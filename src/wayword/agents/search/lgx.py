@@ -14,10 +14,12 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from wayword.agents.answers import Decoding, ask, read_pick
-from wayword.agents.prompting import Prompts
+from wayword.agents.prompting import Prompts, Temperature
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -36,9 +38,9 @@ QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class NamedDirection:
     """A name seen in a turn: ``heading`` (absolute degrees), ``distance`` (metres, None where it is
-    not known) and ``score`` of its best detection; of several things of the name, the nearest."""
+    not known) and ``score`` of its best detection; of several objects of the name, the nearest."""
 
     name: str
     heading: float
@@ -46,33 +48,32 @@ class Around:
     score: float
 
 
-def names_around(detector: Perceiver, views: Sequence[View]) -> list[Around]:
+def names_around(detector: Perceiver, views: Sequence[View]) -> list[NamedDirection]:
     """Every name detected in the views, in order of first sight, each once."""
-    found: dict[str, Around] = {}
-    nearest: dict[str, float] = {}
+    nearest: dict[str, NamedDirection] = {}
     for view in views:
         for seen in detector.detect(view):
-            heading = absolute(view.heading + seen.bearing)
-            away = math.inf if seen.distance is None else seen.distance
-            if seen.name not in found or away < nearest[seen.name]:
-                found[seen.name] = Around(seen.name, heading, seen.distance, seen.score)
-                nearest[seen.name] = away
-    return list(found.values())
+            best = nearest.get(seen.name)
+            distance = math.inf if seen.distance is None else seen.distance
+            if best is None or distance < (math.inf if best.distance is None else best.distance):
+                heading = absolute(view.heading + seen.bearing)
+                nearest[seen.name] = NamedDirection(seen.name, heading, seen.distance, seen.score)
+    return list(nearest.values())
 
 
-def quarters(detector: Perceiver, views: Sequence[View]) -> dict[str, str]:
+def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, str]:
     """A sentence for each of four directions, from the first view's heading on."""
-    found: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
+    detections: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
-        for seen in detector.detect(view):
-            off = relative(absolute(view.heading + seen.bearing), views[0].heading)
-            nearest = min(QUARTERS, key=lambda name: abs(relative(off, QUARTERS[name])))
-            found[nearest].append(seen)
-    return {name: caption(things) for name, things in found.items()}
+        for detection in detector.detect(view):
+            side_angle = relative(absolute(view.heading + detection.bearing), views[0].heading)
+            side = min(QUARTERS, key=lambda name: abs(relative(side_angle, QUARTERS[name])))
+            detections[side].append(detection)
+    return {name: caption(group) for name, group in detections.items()}
 
 
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
-    """Whether the answer's first word is part of a name: the rule of LGX's released code, by which
+    """True if the answer's first word is part of a name: the rule of LGX's released code, by which
     "no" is an answer where a ``notebook`` is listed."""
     words = [re.sub(r"[^\w\s]", "", word) for word in text.split()[:1]]
     return any(word.lower() in name.lower() for word in words for name in names)
@@ -90,28 +91,33 @@ class ListingSettings(SearchSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.lister()
+        self.scene_detector()
 
-    def lister(self) -> Perceiver:
+    def scene_detector(self) -> Perceiver:
         return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
 
 
 class ListingSearcher(Searcher):
-    """Goes towards the listed thing that ``pick`` names."""
+    """Goes towards the listed object that ``pick`` names."""
 
     Settings: ClassVar[type[ListingSettings]] = ListingSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
 
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        scene_detector: Perceiver = settings.scene_detector()
+        return (*super().caveats(settings, perceiver), *scene_detector.caveats)
+
     def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self.lister = settings.lister()
-        self.eyes = (self.detector, self.lister)
-        self.said = ""
+        self.scene_detector = settings.scene_detector()
+        self.detectors = (self.detector, self.scene_detector)
+        self.answer_text = ""
         """The latest answer as a model wrote it; empty where none was asked."""
 
     @abstractmethod
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        """One of ``names``, of which there is at least one; or why there is no choice."""
+        """Choose one of ``names`` (at least one), or return why no choice was made."""
 
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
@@ -128,27 +134,27 @@ class ListingSearcher(Searcher):
         return Decision(Action("go", (picked,)), f"Towards the {picked}.")
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Towards the picked thing. The target's own name may be on the list, as in the paper."""
-        around = {one.name: one for one in names_around(self.lister, views)}
-        if not around:
-            self.toolkit.note("nothing_listed", turn=self.turn)
-            return self.anywhere("Nothing is listed.")
-        picked = await self.decide(list(around))
+        """Go towards the picked object. The target itself may be on the list, as in the paper."""
+        directions = {one.name: one for one in names_around(self.scene_detector, views)}
+        if not directions:
+            self.toolkit.note("nothing_listed", turn=self.turns)
+            return self.random_direction("Nothing is listed.")
+        picked = await self.decide(list(directions))
         if isinstance(picked, Rejection):
-            return self.anywhere("No answer that counts.", picked)
-        return NextPoint(self.point_towards(around[picked].heading), f"Towards the {picked}.")
+            return self.random_direction("No answer that counts.", picked)
+        return NextPoint(self.point_towards(directions[picked].heading), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
         """The choice, noted: ``asked`` where a model was, else ``picked``."""
         picked = await self.pick(names)
-        valid = not isinstance(picked, Rejection)
+        is_valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
+        extra = {"first_word": first_word_fits(self.answer_text, names)} if self.needs_model else {}
         kind = ASKED if self.needs_model else "picked"
-        told = {"first_word": first_word_fits(self.said, names)} if self.needs_model else {}
-        self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names), **told)
+        self.toolkit.note(kind, valid=is_valid, answer=answer, listed=list(names), **extra)
         return picked
 
-    def anywhere(self, thought: str, instead_of: Rejection | None = None) -> NextPoint:
+    def random_direction(self, thought: str, instead_of: Rejection | None = None) -> NextPoint:
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(self.point_towards(heading), f"{thought} Any direction.", instead_of)
 
@@ -156,11 +162,11 @@ class ListingSearcher(Searcher):
 PromptName = Literal[
     "robot", "i", "third_person", "objects_first", "closest", "one_word_first", "captions"
 ]
-"""The seven prompts of Table IV: whose view it is, in which order it is told, and what is listed.
+"""The seven prompts of Table IV: whose view it is, the order of description, and what is listed.
 
 ``robot`` (a robot is controlled), ``i`` (the first person), ``third_person``; ``objects_first``,
 ``closest`` (which object is nearest to the target) and ``one_word_first`` are of the robot;
-``captions`` tells four directions instead of listing objects.
+``captions`` describes four directions instead of listing objects.
 """
 
 
@@ -169,23 +175,27 @@ class LGXSettings(ListingSettings):
     """``prompt`` is one of the seven; ``decoding`` ``constrained`` (the model can only name what is
     listed) or ``free`` (an answer that names nothing listed lowers PSR, and the direction is
     random). ``resolution=0`` is the paper's: 90 degrees with captions, else 30. ``max_tokens`` is
-    the most that an answer may take. ``prompts``: a folder of texts to use instead of the shipped
-    ones. Other defaults follow the paper: five turns, a threshold of 0.85, an exploratory distance
-    of 5 m, and it stops where it sees the target; ``approach=true`` goes up to it (the stop rule is
-    ``Searcher._stop_when_found`` in ``agents/search/searcher.py``).
+    the most that an answer may take, ``temperature`` that of the question (the released code: 50
+    and 0.7). ``walks``: the question about captions begins with the walks so far, each by its
+    direction and what was seen there; the paper's does not. ``prompts``: a folder of texts to use
+    instead of the shipped ones. Other defaults follow the paper: five turns, a threshold of 0.85,
+    an exploratory distance of 5 m, and it stops where it sees the target; ``approach=true`` goes up
+    to it (the stop rule is ``Searcher._stop_at_target`` in ``agents/search/searcher.py``).
     """
 
     prompt: PromptName = "robot"
     decoding: Decoding = "constrained"
-    resolution: float = 0.0
-    max_tokens: int = 24
+    resolution: Annotated[float, Ge(0.0), Le(360.0)] = 0.0
+    max_tokens: Annotated[int, Ge(1)] = 24
+    temperature: Temperature = 0.0
+    walks: bool = False
     prompts: str = ""
 
     def __post_init__(self) -> None:
         if self.resolution == 0:
             object.__setattr__(self, "resolution", 90.0 if self.prompt == "captions" else 30.0)
-        if self.max_tokens < 1:
-            raise UsageError("lgx: max_tokens must be at least 1")
+        if self.walks and self.prompt != "captions":
+            raise UsageError("lgx: walks=true needs prompt=captions, which names directions")
         super().__post_init__()
 
 
@@ -196,9 +206,9 @@ class LGX(ListingSearcher):
         wayword run lgx --on robothor:train --model local:smollm2 --set prompt=captions
 
     After each full turn the model is asked once: which of the listed objects to go towards, or
-    which of four directions that are described by captions.
-    An answer that names nothing listed is kept as what a random direction stands in for. In the
-    two-phase test the model is asked the same question about what that test lists.
+    which of four directions that are described by captions. An answer that names nothing listed is
+    recorded next to the random direction that replaces it. In the two-phase test the model is asked
+    the same question about what that test lists.
     """
 
     Settings: ClassVar[type[LGXSettings]] = LGXSettings
@@ -208,35 +218,44 @@ class LGX(ListingSearcher):
         super().__init__(settings, toolkit)
         self._prompts = Prompts(__file__, settings.prompts)
         self.captions: Mapping[str, str] = {}
-        """The sentence for each direction, for the prompt that tells directions."""
+        """The sentence for each direction, for the prompt that describes directions."""
+        self._walks: list[str] = []
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        settings = self.settings
-        slots = {name.lower(): told for name, told in self.captions.items()}
+        settings, rng = self.settings, self.toolkit.rng
+        slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
-        question = user(self._prompts.fill(settings.prompt, **slots))
+        text = self._prompts.fill(settings.prompt, **slots)
+        if self._walks:
+            text = f"{self._prompts.fill('walks', walks=' '.join(self._walks))} {text}"
+        question = user(text)
         model = self.toolkit.model()
-        reply = await ask(model, [question], names, settings.decoding, settings.max_tokens)
-        self.said = reply.text
+        limits = settings.max_tokens, settings.temperature
+        seed = rng.getrandbits(31) if settings.temperature else None
+        reply = await ask(model, [question], names, settings.decoding, *limits, seed)
+        self.answer_text = reply.text
         return read_pick(reply, names)
 
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:
         if self.settings.prompt == "captions" and not isinstance(observation, View):
-            raise UsageError("lgx: prompt=captions tells directions, and there are none here")
+            raise UsageError("lgx: prompt=captions needs directions, and there are none here")
         return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         if self.settings.prompt != "captions":
             return await super().choose(views)
-        self.captions = quarters(self.lister, views)
-        picked, front = await self.decide(list(QUARTERS)), views[0].heading
-        refused = picked if isinstance(picked, Rejection) else None
-        name = self.toolkit.rng.choice(list(QUARTERS)) if isinstance(picked, Rejection) else picked
-        point = self.point_towards(absolute(front + QUARTERS[name]))
-        thought = "No answer that counts. Any direction: " if refused else "To go: "
-        return NextPoint(point, f"{thought}{name}.", refused)
+        self.captions = quarter_captions(self.scene_detector, views)
+        name, facing, rejection = await self.decide(list(QUARTERS)), views[0].heading, None
+        if isinstance(name, Rejection):
+            rejection, name = name, self.toolkit.rng.choice(list(QUARTERS))
+        if self.settings.walks:
+            slots = {"number": str(len(self._walks) + 1), "direction": name}
+            self._walks.append(self._prompts.fill("walk", **slots, seen=self.captions[name]))
+        point = self.point_towards(absolute(facing + QUARTERS[name]))
+        thought = "No answer that counts. Any direction: " if rejection else "To go: "
+        return NextPoint(point, f"{thought}{name}.", rejection)
 
 
 class PriorAgent(ListingSearcher):
@@ -246,9 +265,8 @@ class PriorAgent(ListingSearcher):
         wayword run prior --on apartments
 
     The baseline without a language model for what LGX asks one: that a remote control is where the
-    television is, because the words are alike.
-    It needs the extra ``[prior]`` and ``wayword models fetch minilm``. Where the target's own kind
-    is listed, that is what it goes to.
+    television is, because the words are alike. It needs the extra ``[prior]`` and ``wayword models
+    fetch minilm``. Where the target's own kind is listed, that is what it goes to.
     """
 
     async def pick(self, names: Sequence[str]) -> str:

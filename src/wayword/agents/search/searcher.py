@@ -7,18 +7,17 @@ A strategy is a subclass with one method::
             point = self.point_towards(views[0].heading)
             return NextPoint(point) if point else None
 
-``choose`` is called after each full turn with its views and says where to go next; None gives up.
-What it can use: ``self.target`` (the phrase), ``self.toolkit`` (models, rng, notes),
-``self.costmap``, ``self.reachable()``, ``self.point_towards(heading)``, ``self.detector``, and
-``lgx.names_around`` and ``lgx.quarters`` for the names and captions of a turn.
+``choose`` is called after each full turn with its views and says where to go next; None: give up.
+It can use ``self.target`` (the phrase), ``self.toolkit`` (models, rng, notes), ``self.costmap``,
+``self.reachable()``, ``self.point_towards(heading)``, ``self.detector``, and ``lgx.names_around``
+and ``lgx.quarter_captions`` for the names and captions of a turn.
 
 The searcher grounds the target in each view of a turn. A score at or above the threshold ends the
-search: the agent walks up to the thing if ``approach`` is set, faces it, and stops. If the thing is
-not confirmed from close by, the search goes on; in the end the agent goes back to the nearest
+search: the agent walks up to the object if ``approach`` is set, faces it, and stops. If it is not
+confirmed from close by, the search continues; in the end the agent goes back to the nearest
 sighting and stops there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance),
-``not_there`` (what was approached does not look like the target from close up), ``went_back`` (to
-the nearest sighting), ``blocked`` (ran into something), ``gave_up`` (it stops without believing
-that it found anything).
+``not_there`` (not confirmed from close by), ``went_back`` (to the nearest sighting), ``blocked``
+(ran into something), ``gave_up`` (it stops without believing that it found anything).
 
 Source: LGX (Dorbala et al. 2024, section III).
 """
@@ -27,21 +26,22 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from wayword.agents.search.costmap import (
     CELL,
-    ON,
+    ON_CELL,
     Costmap,
     Spot,
     distances,
     frontiers,
-    shortest,
+    shortest_route,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -63,206 +63,178 @@ from wayword.perception.detectors import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 
-# Approach: going up to a thing that was found from afar, until it is seen from near by.
-#
-# It goes to a reachable place near the thing and faces it. Where the thing cannot be seen from
-# there (a shelf's back, a wall between), it tries another place, a few times; where none can be
-# reached, it looks around so that the map grows, or goes to the frontier nearest to the thing. An
-# approach that is over without having seen the thing from near by leaves ``best``, the nearest
-# sighting: a searcher may go back to it.
-
-CLOSE = 1.0
-"""Metres to the middle of a thing within which it counts as reached once it is seen: RoboTHOR's
-rule, and safe, as the challenge measures to the nearest point of the thing's box."""
-AIMS = 3
-"""Turns made to face one thing."""
-BEST = 0.8
-"""Metres to the middle at which places are taken first."""
-APART = 0.4
-"""A place this near (metres) to one that was tried shows the same."""
-MISSES = 3
-"""Places tried from which the thing is not seen, before it is given up."""
-LOOKS = 1
-"""Full turns made to find a way to it."""
-DETOURS = 4
-RUNS = 30
-"""Ways planned in all; bodies that run into things must end somewhere."""
+REACH = 1.0
+"""Metres to the middle of an object within which it counts as reached once it is seen: RoboTHOR's
+rule, and safe, as the challenge measures to the nearest point of the object's box."""
+MOST_AIM_TURNS = 3  # turns made to face one object
+BEST_DISTANCE = 0.8  # metres to the middle at which places are taken first
+SAME_PLACE_RADIUS = 0.4  # a place this near (metres) to one that was tried shows the same
+MOST_MISSES = 3  # places tried from which the object is not seen, before it is given up
+FULL_TURNS = 1  # full turns made to find a way to it
+DETOURS = 4  # frontiers visited for one object, so that a hopeless approach ends
+MOST_ROUTES = 30  # routes planned in all: a body that keeps running into obstacles must stop
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSighting:
-    """Where the target was seen from (metres), the heading to it, and how far its middle was."""
+    """The place the target was seen from (metres), the heading to it, and its distance."""
 
-    at: Point
+    point: Point
     heading: float
     distance: float
 
 
 @dataclass(slots=True)
 class Aim:
-    """Facing one heading. Robots turn inexactly, often by some degrees: after ``AIMS`` turns what
-    is left counts as faced, for there might be no end to it."""
+    """Facing one heading. Robots turn inexactly, often by some degrees: after ``MOST_AIM_TURNS``
+    turns any heading counts as faced, since turning might never end."""
 
-    turns: int = AIMS
+    turns_left: int = MOST_AIM_TURNS
 
     def turn(self, view: View, heading: float) -> Action | None:
         """The turn that faces it; None where it is faced as well as can be."""
         off = relative(heading, view.heading)
-        if abs(off) < 0.5 or self.turns <= 0:
+        if abs(off) < 0.5 or self.turns_left <= 0:
             return None
-        self.turns -= 1
+        self.turns_left -= 1
         return rotate(off)
 
 
 @dataclass(slots=True)
 class Approach:
-    """One approach to a ``point`` (metres). ``resolution`` is the degrees between captures.
+    """Approach to a ``point`` (metres). ``resolution`` is the degrees between captures.
 
-    ``next`` gives one motion after the other, None once it is over. ``tried`` lists the places that
-    the thing was faced from; several approaches of one search share it. ``best`` is the nearest
-    sighting so far.
+    It goes to a reachable place near the object and faces it. Where the object cannot be seen from
+    there (a shelf's back, a wall between), it tries another place; where none can be reached, it
+    looks around so that the map grows, or goes to the frontier nearest to the object. ``step``
+    gives one motion after the other, None once it is over; ``plan`` are those to come, emptied from
+    outside where one was cut short. ``tried_points`` are the places that the
+    object was faced from, shared by the approaches of one search.
     """
 
     point: Point
     resolution: float
-    tried: list[Point] = field(default_factory=list)
-    best: TargetSighting | None = None
-    _plan: list[Action] = field(default_factory=list)
+    tried_points: list[Point] = field(default_factory=list)
+    nearest_sighting: TargetSighting | None = None
+    plan: list[Action] = field(default_factory=list)
     _facing: bool = False
     _aim: Aim = field(default_factory=Aim)
-    _looks: int = LOOKS
-    _detours: int = DETOURS
-    _runs: int = RUNS
+    _turns_left: int = FULL_TURNS
+    _detours_left: int = DETOURS
+    _routes_left: int = MOST_ROUTES
     _misses: int = 0
 
-    def interrupted(self) -> None:
-        """Drop the rest of the plan: the last motion was cut short."""
-        self._plan = []
-
-    def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:
-        """The next motion from where ``view`` was taken, the thing being ``seen`` in it or not."""
-        if seen is not None:
-            if self.best is None or seen.distance < self.best.distance:
-                self.best = seen
-            if seen.distance <= CLOSE:
-                return self._aim.turn(view, seen.heading)
-        if self._plan:
+    def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
+        """The next motion after ``view``; ``sighting`` is the object in it, None if not in view."""
+        if sighting is not None:
+            if self.nearest_sighting is None or sighting.distance < self.nearest_sighting.distance:
+                self.nearest_sighting = sighting
+            if sighting.distance <= REACH:
+                return self._aim.turn(view, sighting.heading)
+        if self.plan:
             self._aim = Aim()
-            return self._plan.pop(0)
-        here = (view.x, view.y)
+            return self.plan.pop(0)
+        position = (view.x, view.y)
         if self._facing:
-            turn = self._aim.turn(view, bearing(here, self.point))
+            turn = self._aim.turn(view, bearing(position, self.point))
             if turn is not None:
                 return turn
             self._facing = False
-            self.tried.append(here)
-            self._misses += seen is None
-        if self._runs <= 0 or self._misses >= MISSES:
+            self.tried_points.append(position)
+            self._misses += sighting is None
+        if self._routes_left <= 0 or self._misses >= MOST_MISSES:
             return None
-        self._runs -= 1
-        self._plan, self._aim = self._planned(view, costmap), Aim()
-        return self._plan.pop(0) if self._plan else None
+        self._routes_left -= 1
+        self.plan, self._aim = self._plan_motions(view, costmap), Aim()
+        return self.plan.pop(0) if self.plan else None
 
-    def _planned(self, view: View, costmap: Costmap) -> list[Action]:
-        way = self._to_place(view, costmap)
-        if way:
+    def _plan_motions(self, view: View, costmap: Costmap) -> list[Action]:
+        route = self._route_near_object(view, costmap)
+        if route:
             self._facing = True
-            return way
-        if self._looks > 0:
-            self._looks -= 1
+            return route
+        if self._turns_left > 0:
+            self._turns_left -= 1
             return [rotate(self.resolution)] * max(1, round(360 / self.resolution))
-        if self._detours <= 0:
+        if self._detours_left <= 0:
             return []
-        self._detours -= 1
-        self._looks = max(self._looks, 1)
-        # To the frontier by which the thing is nearest, if the way goes on straight from it.
-        steps = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        cells = [c for group in frontiers(costmap.free, costmap.known) for c in group]
-        cells = [cell for cell in cells if np.isfinite(steps[cell]) and steps[cell] > 0]
+        self._detours_left -= 1
+        self._turns_left = max(self._turns_left, 1)
+        # To the frontier by which the object is nearest, if the route continues straight from it.
+        lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
+        cells = [c for group in frontiers(costmap.free, costmap.explored) for c in group]
+        cells = [cell for cell in cells if 0 < lengths[cell] < math.inf]
         if not cells:
             return []
-        best = min(cells, key=lambda c: steps[c] + math.dist(costmap.point(*c), self.point))
-        return way_to(view, costmap, best)
+        best = min(cells, key=lambda c: lengths[c] + math.dist(costmap.point(*c), self.point))
+        return route_to(view, costmap, best)
 
-    def _to_place(self, view: View, costmap: Costmap) -> list[Action]:
-        """To a place near the thing that was not tried; else nearer to the thing than it is."""
-        steps = distances(costmap.open_, costmap.cell(view.x, view.y))
-        cells = np.argwhere(np.isfinite(steps))
-        xs, ys = costmap.x + cells[:, 1] * CELL, costmap.y + cells[:, 0] * CELL
-        away = np.hypot(xs - self.point[0], ys - self.point[1])
-        gone = steps[cells[:, 0], cells[:, 1]] * CELL
-        fresh = np.ones(len(cells), dtype=np.bool_)
-        for x, y in self.tried:
-            fresh &= np.hypot(xs - x, ys - y) > APART
-        near = fresh & (away <= CLOSE)
-        if near.any():
-            cost = np.where(near, gone + 4 * np.maximum(away - BEST, 0.0), np.inf)
-        else:
-            nearer = math.dist(self.point, (view.x, view.y)) - CELL / 2
-            fresh &= away <= nearer
-            if not fresh.any():
-                return []
-            cost = np.where(fresh, away + 0.01 * gone, np.inf)
-        j, i = cells[int(np.argmin(cost))].tolist()
-        return way_to(view, costmap, (j, i))
+    def _route_near_object(self, view: View, costmap: Costmap) -> list[Action]:
+        """To an untried place near the object; else nearer to the object than the body is."""
+        cells, xs, ys, metres = costmap.reachable(view.x, view.y)
+        away_m = np.hypot(xs - self.point[0], ys - self.point[1])
+        untried = np.ones(len(cells), dtype=np.bool_)
+        for x, y in self.tried_points:
+            untried &= np.hypot(xs - x, ys - y) > SAME_PLACE_RADIUS
+        candidates = untried & (away_m <= REACH)
+        cost = metres + 4 * np.maximum(away_m - BEST_DISTANCE, 0.0)
+        if not candidates.any():
+            own_m = math.dist(self.point, (view.x, view.y))
+            candidates = untried & (away_m <= own_m - CELL / 2)
+            cost = away_m + 0.01 * metres
+        if not candidates.any():
+            return []
+        return route_to(view, costmap, cells[int(np.argmin(np.where(candidates, cost, np.inf)))])
 
 
 @dataclass(slots=True)
 class Return:
-    """Going back to where the target was seen from, and facing it: ``next`` as in an approach."""
+    """Going back to where the target was seen from, and facing it; works as an approach does."""
 
     goal: TargetSighting
-    _plan: list[Action] = field(default_factory=list)
+    plan: list[Action] = field(default_factory=list)
     _aim: Aim = field(default_factory=Aim)
-    _runs: int = 4
+    _routes_left: int = 4
 
-    def interrupted(self) -> None:
-        self._plan = []
-
-    def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:
+    def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
         """The next motion; it ends as soon as the target is seen from as near as before."""
-        if seen is not None and seen.distance <= self.goal.distance + CELL:
-            return self._aim.turn(view, seen.heading)
-        if not self._plan and self._runs > 0:
-            self._runs -= 1
-            self._plan = way_towards(view, costmap, self.goal.at)
-        if self._plan:
-            return self._plan.pop(0)
+        if sighting is not None and sighting.distance <= self.goal.distance + CELL:
+            return self._aim.turn(view, sighting.heading)
+        if not self.plan and self._routes_left > 0:
+            self._routes_left -= 1
+            self.plan = route_towards(view, costmap, self.goal.point)
+        if self.plan:
+            return self.plan.pop(0)
         return self._aim.turn(view, self.goal.heading)
 
 
-def way_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
+def route_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
     """Straight runs to the reachable cell nearest to a point; none where that is not nearer than
     the body is, by a cell."""
-    steps = distances(costmap.open_, costmap.cell(view.x, view.y))
-    cells = np.argwhere(np.isfinite(steps))
-    xs, ys = costmap.x + cells[:, 1] * CELL, costmap.y + cells[:, 0] * CELL
-    away = np.hypot(xs - point[0], ys - point[1])
-    best = int(np.argmin(away + 0.01 * steps[cells[:, 0], cells[:, 1]]))
-    if away[best] > math.dist(point, (view.x, view.y)) - CELL / 2:
+    cells, xs, ys, metres = costmap.reachable(view.x, view.y)
+    away_m = np.hypot(xs - point[0], ys - point[1])
+    best = int(np.argmin(away_m + 0.01 * metres / CELL))
+    if away_m[best] > math.dist(point, (view.x, view.y)) - CELL / 2:
         return []
-    j, i = cells[best].tolist()
-    return way_to(view, costmap, (j, i))
+    return route_to(view, costmap, cells[best])
 
 
-def way_to(view: View, costmap: Costmap, cell: tuple[int, int]) -> list[Action]:
+def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     """Straight runs over open cells to a cell; none where there is no way, or it is there."""
-    way = shortest(costmap.open_, costmap.cell(view.x, view.y), cell)
-    if not way:
+    row, column = cell
+    route = shortest_route(costmap.open_, costmap.cell(view.x, view.y), (int(row), int(column)))
+    if not route:
         return []
     # Where the body stands off its cell's centre, and nothing is clear from there, the centre is.
-    here = costmap.spot(view.x, view.y)
-    path: list[Spot] = way if here == way[0] else [here, *way]
-    return [goto(*costmap.point(*corner)) for corner in string_pull(path, costmap.clear)[1:]]
+    start = costmap.spot(view.x, view.y)
+    path: list[Spot] = route if start == route[0] else [start, *route]
+    return [goto(*costmap.point(*corner)) for corner in string_pull(path, costmap.is_clear)[1:]]
 
 
-def ahead(at: Point, heading: float, metres: float) -> Point:
-    """The point so many metres away in a direction."""
+def point_ahead(point: Point, heading: float, metres: float) -> Point:
+    """The point at a distance (metres) in a direction."""
     angle = math.radians(heading)
-    return at[0] + metres * math.sin(angle), at[1] + metres * math.cos(angle)
-
-
-# SearchSettings: what every searcher can be set to.
+    return point[0] + metres * math.sin(angle), point[1] + metres * math.cos(angle)
 
 
 @dataclass(frozen=True)
@@ -284,19 +256,13 @@ class SearchSettings:
     detector_seed: int = 0
     grounding_threshold: float = 0.85
     approach: bool = False
-    turns: int = 5
-    resolution: float = 30.0
-    distance: float = 5.0
-    radius: float = 0.18
+    turns: Annotated[int, Ge(0)] = 5
+    resolution: Annotated[float, Ge(1.0), Le(360.0)] = 30.0
+    distance: Annotated[float, Ge(0.1), Le(50.0)] = 5.0
+    radius: Annotated[float, Ge(0.01), Le(1.0)] = 0.18
 
     def __post_init__(self) -> None:
         self.detector()
-        if not 1 <= self.resolution <= 360:
-            raise UsageError(f"resolution={self.resolution:g} must lie in 1 to 360 degrees")
-        if self.turns < 0 or not 0 < self.distance <= 50 or not 0 < self.radius <= 1:
-            raise UsageError(
-                "turns must not be negative, distance lie in 0 to 50, radius in 0 to 1"
-            )
 
     def detector(self) -> Perceiver:
         return detector_called(self.grounding, self.detector_seed, **self.quality)
@@ -307,17 +273,15 @@ class SearchSettings:
         return max(1, round(360 / self.resolution))
 
 
-REPLANS = 4
-"""Ways to one goal that are tried before the next turn."""
-APPROACHES = 4
-"""Things approached before the nearest sighting is taken for the target."""
+REPLANS = 4  # routes to one goal that are tried before the next turn
+APPROACHES = 4  # objects approached before the nearest sighting is taken for the target
 WIDENING = (60.0, 90.0, 135.0, 180.0)
 """Degrees to each side, tried in turn when the field of view holds no cell that can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextPoint:
-    """Where to go next (metres), why, and the rejected answer where a fallback chose."""
+    """The next place (metres), the reason, and the rejected answer where a fallback chose."""
 
     point: Point | None
     thought: str = ""
@@ -325,44 +289,46 @@ class NextPoint:
 
 
 class Searcher(Agent):
-    """What all searchers share; a strategy says where to go after each turn."""
+    """Base of all searchers; a strategy says where to go after each turn."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav"})
     ends_itself: ClassVar[bool] = True
-    looks_on_the_way: ClassVar[bool] = False
-    """Whether the target is also looked for on the way from one turn to the next."""
+    looks_en_route: ClassVar[bool] = False
+    """True if the target is also looked for on the way from one turn to the next."""
+
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        detector: Perceiver = settings.detector()
+        return detector.caveats
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings, self.toolkit = settings, toolkit
         self.detector = settings.detector()
-        self.eyes: Sequence[Perceiver] = (self.detector,)
+        self.detectors: Sequence[Perceiver] = (self.detector,)
         """The detectors it looks with."""
-        self.target = ""
+        self.target, self.turns = "", 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
-        self.turn = 0
-        self._here: View | None = None
+        self._view: View | None = None
         self._views: list[View] = []
         self._plan: list[Action] = []
         self._goal: Point | None = None
-        self._traveling = False
-        self._replans = 0
+        self._replans = self._approach_count = 0
         self._approach: Approach | Return | None = None
-        self._approached = 0
-        self._tried: list[Point] = []
-        self._best: TargetSighting | None = None
+        self._tried_points: list[Point] = []
+        self._nearest_sighting: TargetSighting | None = None
         self._target_heading: float | None = None
         self._aim = Aim()
         self._blocked_at: Point | None = None
         self._last_free_point: Point = (0.0, 0.0)
-        self._backing_off = False
-        self._went = True  # to where it starts
+        self._is_traveling = self._is_backing_off = False
+        self._has_moved = True  # to where it starts
 
     @property
-    def here(self) -> View:
-        if self._here is None:
+    def view(self) -> View:
+        if self._view is None:
             raise UsageError("the searcher has not seen anything yet")
-        return self._here
+        return self._view
 
     async def begin(self, episode: Episode) -> None:
         """Read what is looked for: ``extra["target"]``, else the whole instruction."""
@@ -370,179 +336,165 @@ class Searcher(Agent):
 
     @abstractmethod
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Where to go after a full turn; None gives up."""
+        """Choose where to go after a full turn; None: give up."""
 
     async def act(self, observation: View, space: ActionSpace) -> Decision | Rejection:
         self._take_in(observation)
         if self._blocked_at is not None:
             self._blocked_at = None
-            if math.dist(self._last_free_point, (observation.x, observation.y)) > ON:
-                self._backing_off = True
+            if math.dist(self._last_free_point, (observation.x, observation.y)) > ON_CELL:
+                self._is_backing_off = True
                 return Decision(goto(*self._last_free_point), "Something is in the way.")
-        self._backing_off = False
-        ending = self._stop_when_found()
-        if ending is not None:
-            return ending
-        if self._traveling:
-            action = self._onwards()
-            if action is not None:
+        self._is_backing_off = False
+        if (decision := self._stop_at_target()) is not None:
+            return decision
+        no_turns_left = bool(self.settings.turns) and self.turns >= self.settings.turns
+        if self._is_traveling:
+            if (action := self._next_run()) is not None:
                 return Decision(action)
-            # The way has ended: the next turn, if there is one, begins with the present view.
-            self._traveling, self._goal, self._views = False, None, [observation]
-            if not self.looks_on_the_way and not self._spent_turns():
-                self._look(observation)
-            ending = self._stop_when_found()
-            if ending is not None:
-                return ending
-        if self._spent_turns():
+            # The route has ended: the next turn, if there is one, begins with the present view.
+            self._is_traveling, self._goal, self._views = False, None, [observation]
+            if not self.looks_en_route and not no_turns_left:
+                self._look_for_target(observation)
+            if (decision := self._stop_at_target()) is not None:
+                return decision
+        if no_turns_left:
             return self._give_up("no turns are left")
         if len(self._views) < self.settings.captures:
             return Decision(rotate(self.settings.resolution))
-        self.turn += 1
+        self.turns += 1
         views, self._views = self._views, []
-        self.toolkit.note(TURN, number=self.turn, known=int(self.costmap.known.sum()))
+        self.toolkit.note(TURN, number=self.turns, known=int(self.costmap.explored.sum()))
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")
-        self._traveling, self._goal, self._replans = True, choice.point, 0
-        action = self._onwards() or rotate(self.settings.resolution)
+        self._is_traveling, self._goal, self._replans = True, choice.point, 0
+        action = self._next_run() or rotate(self.settings.resolution)
         return Decision(action, choice.thought, choice.fallback_for)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """A motion that was cut short marks the cell ahead as blocked, and the way is replanned."""
+        """A motion that was cut short marks the cell ahead as blocked; the route is replanned."""
         if isinstance(decision, Rejection) or feedback.status == "rejected":
             return
         if feedback.ok:
-            self._went = decision.action.name != "rotate"
+            self._has_moved = decision.action.name != "rotate"
             return
         self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
-        backs_off = self._backing_off
-        self._plan, self._backing_off = [], False
+        was_backing_off = self._is_backing_off
+        self._plan, self._is_backing_off = [], False
         if self._approach is not None:
-            self._approach.interrupted()
+            self._approach.plan = []
         if feedback.status == "lost":
             return  # a broken connection says nothing of what is ahead
-        if decision.action.name == "goto" and not backs_off:
+        if decision.action.name == "goto" and not was_backing_off:
             x, y = decision.action.arguments
             self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
         """Map, views of the turn, and whether the target is there."""
-        if self._here is None:
-            for eye in self.eyes:
+        if self._view is None:
+            for eye in self.detectors:
                 eye.check_view(view)
             self.costmap = Costmap(view.x, view.y, self.settings.radius)
-        self._here = view
+        self._view = view
         self.costmap.add(view)
         if self._blocked_at is not None:
             # Close the first cell ahead of where the body came to a halt, its last safe one aside.
             heading = bearing((view.x, view.y), self._blocked_at)
             safe = self.costmap.cell(*self._last_free_point)
             for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
-                x, y = ahead((view.x, view.y), heading, step)
+                x, y = point_ahead((view.x, view.y), heading, step)
                 if self.costmap.cell(x, y) != safe:
-                    self.costmap.bump(x, y)
+                    self.costmap.close_cell(x, y)
                     break
-        elif self._went:
+        elif self._has_moved:
             self._last_free_point = view.x, view.y
-        self._went = False
+        self._has_moved = False
         if self._approach is None and self._target_heading is None:
-            if not self._traveling:
+            if not self._is_traveling:
                 self._views.append(view)
-            if not self._traveling or self.looks_on_the_way:
-                self._look(view)
+            if not self._is_traveling or self.looks_en_route:
+                self._look_for_target(view)
 
-    def _look(self, view: View) -> None:
-        seen = self._seen(view)
-        if seen is None:
+    def _look_for_target(self, view: View) -> None:
+        sighted = self._sighting(view)
+        if sighted is None:
             return
+        detection, heading = sighted
         self.toolkit.note(
-            GROUNDED, score=round(seen.score, 3), distance=seen.distance, turn=self.turn
+            GROUNDED, score=round(detection.score, 3), distance=detection.distance, turn=self.turns
         )
-        heading = absolute(view.heading + seen.bearing)
-        self._traveling, self._plan, self._views = False, [], []
-        if self.settings.approach and seen.distance is not None:
-            point = ahead((view.x, view.y), heading, seen.distance)
-            self._approach = Approach(point, self.settings.resolution, self._tried)
-            self._approached += 1
+        self._is_traveling, self._plan, self._views = False, [], []
+        if self.settings.approach and detection.distance is not None:
+            point = point_ahead((view.x, view.y), heading, detection.distance)
+            self._approach = Approach(point, self.settings.resolution, self._tried_points)
+            self._approach_count += 1
         else:
             self._target_heading, self._aim = heading, Aim()
 
-    def _seen(self, view: View) -> GroundedRegion | None:
-        """The target's grounding where its score is high enough."""
-        seen = self.detector.ground(view, self.target)
-        enough = seen is not None and seen.score >= self.settings.grounding_threshold
-        return seen if enough else None
+    def _sighting(self, view: View) -> tuple[GroundedRegion, float] | None:
+        """The target's grounding and the heading to it, where its score is high enough."""
+        detection = self.detector.ground(view, self.target)
+        if detection is None or detection.score < self.settings.grounding_threshold:
+            return None
+        return detection, absolute(view.heading + detection.bearing)
 
-    def _stop_when_found(self) -> Decision | None:
+    def _stop_at_target(self) -> Decision | None:
         """The stop rule: the next action once the target has been grounded (approach it, face it,
-        stop); None while the search goes on."""
-        view = self.here
+        stop); None while the search continues."""
+        view = self.view
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
             return Decision(turn or STOP, "" if turn else "I see it.")
         if self._approach is None:
             return None
-        sighting = self._sighting(view)
-        action = self._approach.next(view, self.costmap, sighting)
+        sighted, sighting = self._sighting(view), None
+        if sighted is not None and sighted[0].distance is not None:
+            sighting = TargetSighting((view.x, view.y), sighted[1], sighted[0].distance)
+        action = self._approach.step(view, self.costmap, sighting)
         if action is not None:
             return Decision(action)
-        if isinstance(self._approach, Return) or (sighting and sighting.distance <= CLOSE):
+        if isinstance(self._approach, Return) or (sighting and sighting.distance <= REACH):
             return Decision(STOP, "I have found it.")
-        best = self._approach.best
-        if best and (self._best is None or best.distance < self._best.distance):
-            self._best = best
-        if self._approached >= APPROACHES and self._best is not None:
-            return self._go_back()
-        self.toolkit.note("not_there", turn=self.turn)
+        best = self._approach.nearest_sighting
+        nearest = self._nearest_sighting
+        if best and (nearest is None or best.distance < nearest.distance):
+            self._nearest_sighting = best
+        if self._approach_count >= APPROACHES and self._nearest_sighting is not None:
+            return self._go_back(self._nearest_sighting)
+        self.toolkit.note("not_there", turn=self.turns)
         self._approach, self._views = None, [view]
-        self.costmap.squeeze()  # a gap may only have seemed too narrow
+        self.costmap.narrow_body()  # a gap may only have seemed too narrow
         return None
 
-    def _sighting(self, view: View) -> TargetSighting | None:
-        """Where the target is in a view, if it is grounded there and its distance is known."""
-        seen = self._seen(view)
-        if seen is None or seen.distance is None:
-            return None
-        return TargetSighting(
-            (view.x, view.y), absolute(view.heading + seen.bearing), seen.distance
-        )
-
-    def _go_back(self) -> Decision:
-        assert self._best is not None
-        self.toolkit.note("went_back", distance=round(self._best.distance, 3), turn=self.turn)
-        self._approach, self._traveling = Return(self._best), False
-        action = self._approach.next(self.here, self.costmap, None)
+    def _go_back(self, best: TargetSighting) -> Decision:
+        self.toolkit.note("went_back", distance=round(best.distance, 3), turn=self.turns)
+        self._approach, self._is_traveling = Return(best), False
+        action = self._approach.step(self.view, self.costmap, None)
         return Decision(action or STOP, "I go back to where I saw it.")
 
-    def _onwards(self) -> Action | None:
-        """The next run of the way to the goal; a new way where something was in the way of the
-        last one; None at its end."""
-        if self._plan:
-            return self._plan.pop(0)
-        view, goal = self.here, self._goal
-        if goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL:
-            return None
-        if self._replans >= REPLANS:
-            return None
-        self._replans += 1
-        self._plan = way_towards(view, self.costmap, goal)
+    def _next_run(self) -> Action | None:
+        """The next run of the route to the goal; a new route where the last one was blocked; None
+        at its end."""
+        view, goal = self.view, self._goal
+        if not self._plan:
+            arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL
+            if goal is None or arrived or self._replans >= REPLANS:
+                return None
+            self._replans += 1
+            self._plan = route_towards(view, self.costmap, goal)
         return self._plan.pop(0) if self._plan else None
 
-    def _spent_turns(self) -> bool:
-        return bool(self.settings.turns) and self.turn >= self.settings.turns
-
     def _give_up(self, why: str) -> Decision:
-        if self._best is not None:
-            return self._go_back()
-        self.toolkit.note(GAVE_UP, why=why, turn=self.turn)
+        if self._nearest_sighting is not None:
+            return self._go_back(self._nearest_sighting)
+        self.toolkit.note(GAVE_UP, why=why, turn=self.turns)
         return Decision(STOP, f"I give up: {why}.")
 
     def reachable(self) -> NDArray[np.float64]:
         """(H, W) metres to each cell of the costmap over open cells; infinite where there is no
         way."""
-        start = self.costmap.cell(self.here.x, self.here.y)
-        return np.asarray(distances(self.costmap.open_, start) * CELL)
+        return distances(self.costmap.open_, self.costmap.cell(self.view.x, self.view.y)) * CELL
 
     def point_towards(self, heading: float, width: float | None = None) -> Point | None:
         """A reachable point at the exploratory distance in a direction (absolute degrees).
@@ -551,17 +503,16 @@ class Searcher(Agent):
         nearest to the distance; where there is none, the direction is widened. None where
         the body cannot move at all.
         """
-        view, steps = self.here, self.reachable()
-        cells = np.argwhere(np.isfinite(steps) & (steps > 0))
-        dx = self.costmap.x + cells[:, 1] * CELL - view.x
-        dy = self.costmap.y + cells[:, 0] * CELL - view.y
-        off = angles_apart(bearings(dx, dy), heading)
-        away = np.hypot(dx, dy)
-        for half in ((width or view.field_of_view) / 2, *WIDENING):
-            there = np.flatnonzero((off <= half) & (away >= 2 * CELL))
-            if len(there):
-                miss = np.abs(away[there] - self.settings.distance)
-                best = there[miss <= miss.min() + CELL]
+        view = self.view
+        cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
+        angles = angles_apart(bearings(xs - view.x, ys - view.y), heading)
+        away_m = np.hypot(xs - view.x, ys - view.y)
+        usable = (away_m >= 2 * CELL) & (metres > 0)
+        for half_width in ((width or view.field_of_view) / 2, *WIDENING):
+            candidates = np.flatnonzero((angles <= half_width) & usable)
+            if len(candidates):
+                error = np.abs(away_m[candidates] - self.settings.distance)
+                best = candidates[error <= error.min() + CELL]
                 chosen = cells[best[self.toolkit.rng.randrange(len(best))]]
                 return self.costmap.point(*chosen.tolist())
         return None

@@ -30,157 +30,158 @@ PLACE, FACING, HOLDING = "place", "facing", "holding"
 
 _NAMES = "north northeast east southeast south southwest west northwest n ne e se s sw w nw"
 _HEADINGS = {name: n * 45.0 % 360 for n, name in enumerate(_NAMES.split())}
-_DEGREES = re.compile(r"(?<![\w.])(-?\d{1,4}(?:\.\d{1,6})?)\s*(?:°|deg|$)", re.IGNORECASE)
-_WORDS = re.compile(r"\b(north|south)?[\s\-]?(east|west)?\b", re.IGNORECASE)
+_DEGREES = re.compile(r"(?<![\w.])(-?\d{1,4}(?:\.\d{1,6})?)\s*(?:°|deg|$)", re.I)
+_WORDS = re.compile(r"\b(north|south)?[\s\-]?(east|west)?\b", re.I)
 _NOTHING = {"", "nothing", "none", "no", "empty", "empty handed", "no object", "no objects"}
 _NOTES = re.compile(r"\([^()]*\)")
-_ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.I)
 
 
-def stated(parts: Mapping[str, str]) -> dict[str, Json]:
-    """``place`` (words), ``heading`` (degrees in [0, 360)), ``holding`` (names); None for not said.
+def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
+    """``place`` (words), ``heading`` (degrees in [0, 360)), ``holding`` (names); None if not given.
 
     A heading is degrees, or one of the eight main directions; ``holding`` nothing is an empty list.
 
-    >>> stated({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
+    >>> parse_state({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
     {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
     """
     place = parts.get(PLACE, "").strip()
     held = parts.get(HOLDING)
     return {
         "place": place or None,
-        "heading": heading(parts.get(FACING, "")),
-        "holding": None if held is None or not held.strip() else names(held),
+        "heading": parse_heading(parts.get(FACING, "")),
+        "holding": None if held is None or not held.strip() else parse_names(held),
     }
 
 
-def heading(words: str) -> float | None:
+def parse_heading(words: str) -> float | None:
     """``30°``, ``30``, ``facing north-east`` or ``NE`` in degrees, None where none is said."""
     degrees = _DEGREES.search(words.strip())
     if degrees:
         return absolute(float(degrees.group(1)))
-    points = ("".join(filter(None, match.groups())).lower() for match in _WORDS.finditer(words))
-    short = words.strip(" .").lower()
-    return _HEADINGS.get(short if short in _HEADINGS else next(filter(None, points), ""))
+    directions = ("".join(filter(None, match.groups())).lower() for match in _WORDS.finditer(words))
+    direction = words.strip(" .").lower()
+    if direction not in _HEADINGS:
+        direction = next(filter(None, directions), "")
+    return _HEADINGS.get(direction)
 
 
-def names(words: str) -> list[str]:
+def parse_names(words: str) -> list[str]:
     """``a mug_1 (dirty) and the knife_1`` -> ``["mug_1", "knife_1"]``."""
     pieces = re.split(r"[,;]|\band\b", _NOTES.sub(" ", words))
-    found = [_ARTICLE.sub("", piece.strip(" .'\"`\t")).strip().lower() for piece in pieces]
-    return [name for name in found if name.replace("-", " ") not in _NOTHING]
+    names = [_ARTICLE.sub("", piece.strip(" .'\"`\t")).strip().lower() for piece in pieces]
+    return [name for name in names if name.replace("-", " ") not in _NOTHING]
 
 
-Tell = Callable[[Observation, str], str]
-"""An observation, and what came of the action before it, as a user message."""
+Describe = Callable[[Observation, str], str]
+"""An observation, and the result of the action before it -> a user message."""
 
 
 class Unshowable(Exception):
-    """Why a solved episode makes no example here, in a few words."""
+    """Raised, with the reason, for a solved episode that makes no example here."""
 
 
-def drawn_by(seed: int, draw: str, episode: Episode | None) -> int:
-    """The seed of an episode's examples: the run's, or one for each ``episode``."""
-    if draw == "run" or episode is None:
-        return seed
+def episode_seed(seed: int, episode: Episode) -> int:
+    """The seed of one episode's own examples."""
     return zlib.crc32(f"{seed}/{episode.id}".encode())
 
 
-def turns(
+def example_turns(
     demonstration: Demonstration,
     recipe: StrategyRecipe,
-    tell: Tell,
+    describe: Describe,
     opening: str,
     constrained: bool,
     actor: str = "",
     thoughts: bool = False,
 ) -> list[Turn]:
-    """One example: the turns of ``actor`` (the first one where empty), whoever else acts.
+    """Turns of one example for ``actor`` (the first one where empty), whatever others do.
 
-    ``opening`` is put before its first observation. With ``thoughts`` answers hold why their
-    actions were taken, where the recipe asks for a thought and the demonstration tells it. Raises
+    ``opening`` is put before its first observation. With ``thoughts`` answers hold the reasons for
+    their actions, where the recipe asks for a thought and the demonstration has one. Raises
     ``Unshowable`` for one that takes actions that bodies here do not have, and where the actor only
     stops.
     """
-    me = actor or demonstration.episode.actors[0]
-    found: list[Turn] = []
+    shown = actor or demonstration.episode.actors[0]
+    turns: list[Turn] = []
     feedback = ""
     reasons = demonstration.thoughts if thoughts else ()
     game = demonstration.game()
     for number, (actor, decision) in enumerate(demonstration.decisions()):
-        if actor != me:
+        if actor != shown:
             game.carry_out(actor, decision)
             continue
-        seen, space = game.observation(me), game.space(me)
+        view, space = game.observation(shown), game.space(shown)
         if decision.action not in space:
-            raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
-        told = tell(seen, feedback) if found else f"{opening}\n\n{tell(seen, feedback)}"
-        spoken = space.open_verbs if constrained else None
-        reason = reasons[number] if reasons else ""
-        found.append((told, answer(decision.action, seen, recipe, spoken, reason)))
-        feedback = generic.feedback(game.carry_out(me, decision)[1], generic.verbalizer(seen))
-    if len(demonstration.episode.actors) > 1 and len(found) < 2:
-        raise Unshowable(f"{me} only stops in it")
-    return found
+            problem = f"it takes actions that {shown} does not have"
+            raise Unshowable(f"{problem}; set dataset.actions=all")
+        text = describe(view, feedback)
+        text_verbs = space.open_verbs if constrained else None
+        thought = reasons[number] if reasons else ""
+        written = answer_text(decision.action, view, recipe, text_verbs, thought)
+        turns.append((text if turns else f"{opening}\n\n{text}", written))
+        feedback = generic.feedback(game.carry_out(shown, decision)[1], generic.verbalizer(view))
+    if len(demonstration.episode.actors) > 1 and len(turns) < 2:
+        raise Unshowable(f"{shown} only stops in it")
+    return turns
 
 
-DRAWS = 12
-"""How often examples are drawn again for those that do not fit, or are none."""
-COMFORTABLE = 60_000
+MOST_DRAWS = 12  # how often examples are drawn again for those that do not fit, or are none
+COMFORTABLE_LENGTH = 60_000
 """Characters of examples from which on shorter ones are looked for where no context is known."""
 
 
-def fitting(
+def draw_fitting(
     draw: Demonstrations,
-    show: Callable[[Demonstration], list[Turn]],
+    to_turns: Callable[[Demonstration], list[Turn]],
     count: int,
     seed: int,
     room: float | None,
 ) -> list[list[Turn]]:
-    """So many examples, each within its share of ``room`` (characters); others are drawn in place
+    """``count`` examples, each within its share of ``room`` (characters); others are drawn in place
     of those that are too long or cannot be shown.
 
-    With no room known, short ones are looked for and the shortest found are taken. Raises
-    ``Unshowable`` where too few are found.
+    With no room known, short ones are looked for and the shortest are taken. Raises ``Unshowable``
+    where too few are found.
     """
-    shown, longer = list[list[Turn]](), list[list[Turn]]()
-    seen: set[str] = set()
-    why = ""
-    left = COMFORTABLE if room is None else room
-    for attempt in range(3 if room is None else DRAWS):
-        lacking = count - len(shown)
-        if not lacking:
-            return shown
-        again = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
-        for example in draw(lacking, again):
-            if attempt and example.episode.id in seen:
+    examples, too_long = list[list[Turn]](), list[list[Turn]]()
+    tried_ids: set[str] = set()
+    last_reason = ""
+    remaining_room = COMFORTABLE_LENGTH if room is None else room
+    for attempt in range(3 if room is None else MOST_DRAWS):
+        missing_count = count - len(examples)
+        if not missing_count:
+            return examples
+        attempt_seed = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
+        for example in draw(missing_count, attempt_seed):
+            if attempt and example.episode.id in tried_ids:
                 continue
-            seen.add(example.episode.id)
+            tried_ids.add(example.episode.id)
             try:
-                told = show(example)
+                candidate = to_turns(example)
             except Unshowable as reason:
-                why = f" ({example.episode.id}: {reason})"
+                last_reason = f" ({example.episode.id}: {reason})"
                 continue
-            if letters(told) <= left / (count - len(shown)):
-                left -= letters(told)
-                shown.append(told)
+            if count_characters(candidate) <= remaining_room / (count - len(examples)):
+                remaining_room -= count_characters(candidate)
+                examples.append(candidate)
             else:
-                longer.append(told)
+                too_long.append(candidate)
     if room is None:
-        shown += sorted(longer, key=letters)[: count - len(shown)]
-    if len(shown) < count:
-        tried = f"{len(shown)} of {count} examples fit, of {len(seen)} that were tried"
-        raise Unshowable(tried + why)
-    return shown
+        examples += sorted(too_long, key=count_characters)[: count - len(examples)]
+    if len(examples) < count:
+        tried = f"{len(examples)} of {count} examples fit, of {len(tried_ids)} that were tried"
+        raise Unshowable(tried + last_reason)
+    return examples
 
 
-def letters(shown: Sequence[Turn]) -> int:
+def count_characters(shown: Sequence[Turn]) -> int:
     """Characters of an example."""
-    return sum(len(told) + len(said) for told, said in shown)
+    return sum(len(message) + len(answer_text) for message, answer_text in shown)
 
 
-def from_file(path: Path) -> list[list[Turn]]:
-    """Examples of one's own, thoughts included, from JSON lines or YAML.
+def read_examples(path: Path) -> list[list[Turn]]:
+    """A user's own examples, thoughts included, from JSON lines or YAML.
 
     A line of ``.jsonl`` is a conversation as ``wayword export`` writes it, ``{"messages": [{"role",
     "content"}, …]}``; its system message is left out. ``.yaml`` holds a list of examples, each a
@@ -190,89 +191,88 @@ def from_file(path: Path) -> list[list[Turn]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
+    chats: list[list[Turn]] = []
+    lines: list[tuple[int, str]] = []
     if path.suffix in (".yaml", ".yml"):
         import yaml
 
         try:
-            given = yaml.safe_load(text)
-            found = [[(str(t["told"]), str(t["said"])) for t in example] for example in given]
+            data = yaml.safe_load(text)
+            chats = [[(str(t["told"]), str(t["said"])) for t in example] for example in data]
         except (yaml.YAMLError, TypeError, KeyError):
-            problem = "is no list of examples, each a list of {told: …, said: …}"
+            problem = "must hold a list of examples, each a list of {told: …, said: …}"
             raise UsageError(f"{path}: {problem}") from None
     else:
         lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-        found = [_from_line(path, n, line) for n, line in lines]
-    if not found:
+    for number, line in lines:
+        try:
+            chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
+        except (ValueError, TypeError, KeyError):
+            problem = 'is no conversation: {"messages": [{"role": …, "content": …}, …]}'
+            raise UsageError(f"{path}: line {number}: {problem}") from None
+        chat = [each for each in chat if each[0] != "system"]
+        roles = [role for role, _ in chat]
+        if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
+            raise UsageError(f"{path}: line {number}: user and assistant do not take turns in it")
+        chats.append([(chat[n][1], chat[n + 1][1]) for n in range(0, len(chat), 2)])
+    if not chats:
         raise UsageError(f"{path}: holds no example; `wayword export` writes some")
-    return found
+    return chats
 
 
-def _from_line(path: Path, number: int, line: str) -> list[Turn]:
-    try:
-        chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
-    except (ValueError, TypeError, KeyError):
-        problem = 'is no conversation: {"messages": [{"role": …, "content": …}, …]}'
-        raise UsageError(f"{path}: line {number}: {problem}") from None
-    spoken = [each for each in chat if each[0] != "system"]
-    roles = [role for role, _ in spoken]
-    if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
-        raise UsageError(f"{path}: line {number}: user and assistant do not take turns in it")
-    return [(spoken[n][1], spoken[n + 1][1]) for n in range(0, len(spoken), 2)]
-
-
-def answer(
+def answer_text(
     action: Action,
-    seen: Observation,
+    observation: Observation,
     recipe: StrategyRecipe,
-    spoken: Sequence[str] | None,
+    text_verbs: Sequence[str] | None,
     thought: str = "",
 ) -> str:
     """The answer that takes this action, with the sections whose truth is known.
 
-    ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
+    ``text_verbs`` are the verbs that take free text, for a constrained answer; None for a free one.
     ``thought`` fills the section that asks for one.
     """
-    known, thought = true_parts(seen), " ".join(thought.split())
-    stated: dict[str, str | dict[str, str]] = {}
+    true, thought = true_parts(observation), " ".join(thought.split())
+    sections: dict[str, str | dict[str, str]] = {}
     for section in recipe.sections:
         if section.parts:
-            stated[section.key] = {n: known[n] for n, _ in section.parts if n in known}
+            sections[section.key] = {n: true[n] for n, _ in section.parts if n in true}
         elif thought:
-            stated[section.key] = thought
-    if spoken is not None:
-        said = action.name in spoken and bool(action.arguments)
-        fields = {**stated, recipe.action.key: action.name if said else str(action)}
-        if spoken:
-            fields[ARGUMENT] = action.arguments[0] if said else ""
+            sections[section.key] = thought
+    if text_verbs is not None:
+        takes_text = action.name in text_verbs and bool(action.arguments)
+        fields = {**sections, recipe.action.key: action.name if takes_text else str(action)}
+        if text_verbs:
+            fields[ARGUMENT] = action.arguments[0] if takes_text else ""
         return json.dumps(fields, ensure_ascii=False)
     lines = []
     for section in recipe.sections:
-        told = stated.get(section.key)
-        if isinstance(told, dict):
-            lines += [f"{section.label}:", *(f"  {name}: {words}" for name, words in told.items())]
-        elif told:
-            lines.append(f"{section.label}: {told}")
+        value = sections.get(section.key)
+        if isinstance(value, dict):
+            lines += [f"{section.label}:", *(f"  {name}: {words}" for name, words in value.items())]
+        elif value:
+            lines.append(f"{section.label}: {value}")
     return "\n".join([*lines, f"{recipe.action.label}: {action}"])
 
 
-def true_parts(seen: Observation) -> dict[str, str]:
+def true_parts(observation: Observation) -> dict[str, str]:
     """Place, facing and holding as they are."""
-    own, _ = generic.verbalizer(seen).own(seen)
-    parts = {PLACE: own.place} if own.place else {}
-    if own.heading is not None:
-        parts[FACING] = generic.compass(round(own.heading, 2))
-    if own.holding is not None:
-        parts[HOLDING] = ", ".join(own.holding) or "nothing"
+    state, _ = generic.verbalizer(observation).self_state(observation)
+    parts = {PLACE: state.place} if state.place else {}
+    if state.heading is not None:
+        parts[FACING] = generic.compass(round(state.heading, 2))
+    if state.holding is not None:
+        parts[HOLDING] = ", ".join(state.holding) or "nothing"
     return parts
 
 
-def unknown(recipe: StrategyRecipe) -> list[str]:
+def unknown_parts(recipe: StrategyRecipe) -> list[str]:
     """The sections, and parts of such, whose truth a replay cannot know: ``thought``, ``plan``,
     ``state.seen``."""
-    told = (PLACE, FACING, HOLDING)
+    checkable = (PLACE, FACING, HOLDING)
     return [
         f"{section.key}.{name}" if name else section.key
         for section in recipe.sections
         for name, _ in (section.parts or (("", ""),))
-        if name not in told
+        if name not in checkable
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.team.messages import Brief
+from wayword.agents.team.messages import RoleBrief
 from wayword.agents.team.partner import Partner
 from wayword.agents.team.teach import Commander, Follower
 from wayword.core.action import ActionSpace, Decision, Rejection
@@ -23,7 +23,6 @@ from wayword.worlds.household.world import HouseholdWorld
 
 Role = Partner | Commander | Follower
 ROLES: dict[str, type[Role]] = {"partner": Partner, "commander": Commander, "follower": Follower}
-"""Role -> what plays it. An episode's ``extra["roles"]`` names each actor's; else ``partner``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,10 @@ class Team(Agent):
         >>> sorted(load("agent", "team").families)
         ['household']
 
-    It is shown the goals in the form judges read, and so counts as an oracle. But a partner looks
-    at the place of no object that it has not seen or been told of: it has its own view, its own
-    memory, and what the others say. A commander, who knows the house, reads out the reference's
-    plan; its follower is shown no goals and goes by sight and hearsay. Episodes name the actors'
-    roles in ``extra["roles"]``.
+    It reads the goals that judges read, and so counts as an oracle. But a partner looks up the
+    place of no object: it has its own view, its own memory, and what the others say. A commander,
+    who knows the house, reads out the reference's plan; its follower sees no goals. Episodes name
+    the actors' roles in ``extra["roles"]``.
     """
 
     Settings: ClassVar[type[TeamSettings]] = TeamSettings
@@ -70,10 +68,10 @@ class Team(Agent):
             episode, actor = self._episode, observation.actor
             name = episode.extra.get("roles", {}).get(actor, "partner")
             if name not in ROLES:
-                known = suggest(name, list(ROLES))
-                raise UsageError(f"episode {episode.id}: {actor} has the role {name!r}; {known}")
+                hint = suggest(name, list(ROLES))
+                raise UsageError(f"episode {episode.id}: {actor} has the role {name!r}; {hint}")
             parts = episode, self._reference, self._world, self._toolkit, self._settings.talk
-            self._role = ROLES[name](Brief(actor, *parts))
+            self._role = ROLES[name](RoleBrief(actor, *parts))
         return self._role.act(observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:

@@ -1,4 +1,4 @@
-"""What scripted actors are given, and say: one form renders a sentence and reads it back.
+"""Messages of scripted actors: one form renders a sentence and reads it back.
 
     >>> command = Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
     >>> str(command)
@@ -6,7 +6,7 @@
     >>> parse(str(command)) == command
     True
     >>> parse_all("Hello! I see plate_1 in the kitchen. I take plate_1.")[1]
-    Taking(thing='plate_1', place='')
+    FetchClaim(object='plate_1', place='')
 
 Messages are text in every run, so that a person or a model can take any actor's place, and a
 recorded game can be resumed. Other sentences than these are answered by what could have been said
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """Who one is, and what is to be done.
+class RoleBrief:
+    """An actor, and its task.
 
-    ``world`` is there to read off what a goal's object is called; where things are is no role's
-    business, save a commander's, who knows the house. ``talk`` says whether it may speak.
+    ``world`` is for reading off what a goal's object is called; where objects are, only a commander
+    may look up, who knows the house. ``may_talk``: it may speak.
     """
 
     actor: str
@@ -42,15 +42,11 @@ class Brief:
     reference: HouseholdReference
     world: HouseholdWorld
     toolkit: Toolkit
-    talk: bool = True
+    may_talk: bool = True
 
 
-NAME = r"\w+_\d+"
-"""The name of an object."""
-
-_FIELD = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
-_INNER = re.compile(r"\[([^\[\]]*)\]")
-"""An optional part that holds no other."""
+_FIELD_SLOT = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+_OPTIONAL_PART = re.compile(r"\[([^\[\]]*)\]")  # an optional part that holds no other
 
 
 class SentenceForm:
@@ -60,32 +56,33 @@ class SentenceForm:
     expression matches. ``[…]`` is optional, and left out where a field in it is empty; such parts
     may be nested.
 
-    >>> form = SentenceForm("I see {thing}[ {preposition:on|in} {place}]")
-    >>> form.render({"thing": "mug_1", "preposition": "on", "place": "table_1"})
+    >>> form = SentenceForm("I see {object}[ {preposition:on|in} {place}]")
+    >>> form.render({"object": "mug_1", "preposition": "on", "place": "table_1"})
     'I see mug_1 on table_1'
     >>> form.read("I see mug_1")
-    {'thing': 'mug_1', 'preposition': '', 'place': ''}
+    {'object': 'mug_1', 'preposition': '', 'place': ''}
     """
 
     def __init__(self, template: str) -> None:
-        patterns = {name: matched or NAME for name, matched in _FIELD.findall(template)}
+        slots = _FIELD_SLOT.findall(template)
+        patterns = {name: pattern or r"\w+_\d+" for name, pattern in slots}
         self.fields = tuple(patterns)
-        self._template = _FIELD.sub(r"{\1}", template)  # patterns may hold brackets
+        self._template = _FIELD_SLOT.sub(r"{\1}", template)  # patterns may hold brackets
         pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
-        for name, matched in patterns.items():
-            pattern = pattern.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>{matched})")
+        for name, pattern_text in patterns.items():
+            pattern = pattern.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>{pattern_text})")
         self._pattern = re.compile(pattern)
 
     def render(self, fields: Mapping[str, str]) -> str:
         """The sentence with these fields."""
 
-        def filled(part: re.Match[str]) -> str:
-            return part[1] if all(fields[name] for name, _ in _FIELD.findall(part[1])) else ""
+        def fill_part(part: re.Match[str]) -> str:
+            return part[1] if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])) else ""
 
-        parts, before = self._template, ""
-        while parts != before:  # from the innermost parts outwards
-            parts, before = _INNER.sub(filled, parts), parts
-        return parts.format_map(fields)
+        text, previous = self._template, ""
+        while text != previous:  # from the innermost parts outwards
+            text, previous = _OPTIONAL_PART.sub(fill_part, text), text
+        return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
         """The fields of a sentence, empty where left out; None where it has another form."""
@@ -94,7 +91,7 @@ class SentenceForm:
 
 
 class Sentence:
-    """What is said in one sentence: a subclass is a dataclass whose fields are the form's."""
+    """Base of the sentences of a message: a subclass is a dataclass whose fields are the form's."""
 
     __slots__ = ()
     form: ClassVar[SentenceForm]
@@ -116,14 +113,14 @@ Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "clo
 @dataclass(frozen=True, slots=True)
 class Command(
     Sentence,
-    form=f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
+    form=f"Please {{verb:{'|'.join(get_args(Verb))}}} {{object}}[ from {{place}}]"
     "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]",
 ):
-    """An order about one object, which is in or on ``place`` in ``room``; it is brought to ``to``
-    in ``to_room``."""
+    """An order about one object in or on ``place`` in ``room``; ``to`` and ``to_room``: where it is
+    brought."""
 
     verb: Verb
-    thing: str
+    object: str
     place: str = ""
     room: str = ""
     to: str = ""
@@ -131,24 +128,24 @@ class Command(
 
 
 @dataclass(frozen=True, slots=True)
-class WhereQuestion(Sentence, form="Where is {thing}", end="?"):
+class WhereQuestion(Sentence, form="Where is {object}", end="?"):
     """A question for an object's place."""
 
-    thing: str
+    object: str
 
 
 @dataclass(frozen=True, slots=True)
-class WhereAnswer(Sentence, form="{thing} is[ at {place}][ in the {room:[^.]+?}]"):
+class WhereAnswer(Sentence, form="{object} is[ at {place}][ in the {room:[^.]+?}]"):
     """The answer."""
 
-    thing: str
+    object: str
     place: str = ""
     room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble(Sentence, form="I cannot: {reason:.+}"):
-    """Why a command could not be carried out."""
+    """The reason why a command could not be carried out."""
 
     reason: str
 
@@ -170,62 +167,55 @@ def parse(text: str) -> Utterance | None:
     """The one sentence of a commander or follower, None for any other text."""
     text = text.strip() if len(text) <= LONGEST_ACTION else ""
     kinds: tuple[type[Utterance], ...] = get_args(Utterance)
-    return _read(text[:-1], [kind for kind in kinds if text.endswith(kind.end)])
+    return _parse_as(text[:-1], [kind for kind in kinds if text.endswith(kind.end)])
 
 
-def addressed(name: str, sentence: Sentence) -> str:
-    """A sentence to one of several actors, with the name before it."""
-    return f"{name}: {sentence}"
+def message_to(name: str, text: str) -> str | None:
+    """A message without the name before it (``follower_2: Done.``); None if it is another's.
 
-
-def heard_by(name: str, text: str) -> str | None:
-    """A message without the name it is addressed to; None where that is another's.
-
-    >>> heard_by("follower_2", "follower_2: Done."), heard_by("follower", "follower_2: Done.")
+    >>> message_to("follower_2", "follower_2: Done."), message_to("follower", "follower_2: Done.")
     ('Done.', None)
     """
     match = re.fullmatch(r"(follower\w*|commander): (.+)", text, re.DOTALL)
-    if match is None:
-        return text
-    return match[2] if match[1] == name else None
+    return text if match is None else match[2] if match[1] == name else None
 
 
 # Partners, several sentences a message.
 
 
 @dataclass(frozen=True, slots=True)
-class KnownSpot(Sentence, form="I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"):
+class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"):
     """An object's place. ``preposition`` and ``place`` are empty for the floor, and for furniture;
     ``room`` is where it was seen from."""
 
-    thing: str
+    object: str
     preposition: str = ""
     place: str = ""
     room: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Taking(Sentence, form="I take {thing}[ to {place}]"):
+class FetchClaim(Sentence, form="I take {object}[ to {place}]"):
     """A claim: the speaker fetches an object, to a ``place`` or to hold it."""
 
-    thing: str
+    object: str
     place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Put(Sentence, form="I have put {thing} {preposition:on|in} {place}"):
+class Placed(Sentence, form="I have put {object} {preposition:on|in} {place}"):
     """An object is where it should be."""
 
-    thing: str
+    object: str
     preposition: str
     place: str
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving(Sentence, form="I cannot get {thing}"):
+class GivingUp(Sentence, form="I cannot get {object}"):
     """The speaker cannot get an object that it claimed."""
 
-    thing: str
+    object: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +226,22 @@ class Searched(Sentence, form="I have looked through the {room:.+}"):
 
 
 @dataclass(frozen=True, slots=True)
-class MakeWay(Sentence, form="Please make way"):
+class MoveAside(Sentence, form="Please make way"):
     """Another actor may be standing in the speaker's way."""
 
 
-Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
+PartnerSentence = Location | FetchClaim | Placed | GivingUp | Searched | MoveAside
 
 
-def parse_all(text: str) -> tuple[Saying, ...]:
+def parse_all(text: str) -> tuple[PartnerSentence, ...]:
     """The sentences of a partner's message, in order, others left out; none of a reply, which
     quotes sentences and says none of them."""
     if is_reply(text) or len(text) > LONGEST_ACTION:
         return ()
-    kinds: tuple[type[Saying], ...] = get_args(Saying)
+    kinds: tuple[type[PartnerSentence], ...] = get_args(PartnerSentence)
     sentences = re.split(r"[.!?](?:\s+|$)", text)
-    return tuple(said for each in sentences if (said := _read(each.strip(), kinds)) is not None)
+    parsed = (_parse_as(sentence.strip(), kinds) for sentence in sentences)
+    return tuple(each for each in parsed if each is not None)
 
 
 # What cannot be read.
@@ -264,21 +255,21 @@ UNDERSTOOD = {
     "on table_1. I cannot get mug_1. I have looked through the kitchen. Please make way.",
 }
 """The sentences that each role reads."""
-MISUNDERSTOOD = 'I did not understand "'
+NOT_UNDERSTOOD = 'I did not understand "'
 
 
 def not_understood(role: str, text: str) -> str:
     """The reply to a message of no known form: its text, and the sentences that can be read."""
-    shown = " ".join(text[:LONGEST_ACTION].split())[:80]
-    return f'{MISUNDERSTOOD}{shown}". I understand: {UNDERSTOOD[role]}'
+    quote = " ".join(text[:LONGEST_ACTION].split())[:80]
+    return f'{NOT_UNDERSTOOD}{quote}". I understand: {UNDERSTOOD[role]}'
 
 
 def is_reply(text: str) -> bool:
-    """True if a message is such a reply; it gets none itself."""
-    return text.startswith(MISUNDERSTOOD)
+    """True if a message is such a reply, which itself gets none."""
+    return text.startswith(NOT_UNDERSTOOD)
 
 
-def is_unread(text: str) -> bool:
+def needs_reply(text: str) -> bool:
     """True if a partner can read no sentence of a message and should reply."""
     return bool(text.strip()) and not parse_all(text) and not is_reply(text)
 
@@ -286,7 +277,7 @@ def is_unread(text: str) -> bool:
 S = TypeVar("S", bound=Sentence)
 
 
-def _read(sentence: str, kinds: Iterable[type[S]]) -> S | None:
+def _parse_as(sentence: str, kinds: Iterable[type[S]]) -> S | None:
     """A sentence without its final mark as the first of these kinds that it has the form of."""
     for kind in kinds:
         fields = kind.form.read(sentence)

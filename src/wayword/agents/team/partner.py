@@ -1,10 +1,10 @@
-"""Partner: one of several equals, who finds, tells, claims and brings.
+"""Partner: one of several equals, who finds, reports, claims and brings.
 
-Partners share a search out by the order of their names: each begins with its own share of the
-rooms, looks into all that opens there, and helps with the others' shares after that. What it finds
-and has hands for it claims before it goes for it; what it has no hands for it tells the others. Of
-two who claim a thing, the one who said so first has it: messages arrive before the next turn of
-whoever they are for, so nobody acts on an old one.
+Partners divide a search by the order of their names: each begins with its own share of the rooms,
+looks into all that opens there, and helps with the others' shares after that. An object that it
+finds and has hands for it claims before it goes for it; one that it has no hands for it reports
+to the others. Of two claims the earlier one holds: messages arrive before the next turn of their
+recipient, so no one acts on an old one.
 """
 
 from __future__ import annotations
@@ -13,566 +13,546 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from wayword.agents.team.messages import (
-    Brief,
-    KnownSpot,
-    Leaving,
-    MakeWay,
-    Put,
-    Saying,
-    Searched,
-    Taking,
-    is_unread,
-    not_understood,
-    parse_all,
-)
+from wayword.agents.team import messages
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
-from wayword.worlds.household import verbs as st
 from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
-TRIES = 3
-"""How often one thing is tried before it is given up."""
-CLOSE = 1.4
-"""Who stands this near to where things are brought is in the others' way; metres."""
-WAIT = 20
-"""Turns without a word after which one no longer waits for the others."""
+MOST_TRIES = 3  # attempts at one object before it is given up
+IN_THE_WAY = 1.4  # metres from a goal within which a body is in the others' way
+MOST_SILENT_TURNS = 20  # turns without a word after which one no longer waits for the others
 
 
-Recognise = Callable[[str], str | None]
-"""The name of a thing one has seen or been told of -> which object of the goals it is."""
+FindObject = Callable[[str], str | None]
+"""The name of an object one has seen or heard of -> which object of the goals it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """``count`` of ``things`` (ids) in or on one of ``places`` (ids), or in hands for no places."""
+    """``count`` of ``objects`` (ids) in or on one of ``places`` (ids), or in hands without any."""
 
-    things: frozenset[str]
+    objects: frozenset[str]
     places: Ids
     count: int
 
 
 class Wants:
-    """What is wanted, asked by the names that things go by.
+    """Objects that are wanted, queried by the names that objects go by.
 
-    ``foreign`` lists the kinds of goals that are not read: all but things in places and in hands.
+    ``unread_goals`` lists the kinds of goals that are not read: all but objects in places or hands.
     """
 
-    def __init__(self, goals: tuple[GoalCondition, ...], recognise: Recognise) -> None:
-        self._recognise = recognise
+    def __init__(self, goals: tuple[GoalCondition, ...], find_object: FindObject) -> None:
+        self._find_object = find_object
         self.wants: list[Want] = []
-        self.foreign: list[str] = []
+        self.unread_goals: list[str] = []
         for goal in goals:
             if isinstance(goal, Inside) and not goal.traits:
-                self.wants.append(Want(frozenset(goal.things), goal.receptacles, goal.parts))
+                self.wants.append(Want(frozenset(goal.objects), goal.receptacles, goal.parts))
             elif isinstance(goal, Held):
-                self.wants.append(Want(frozenset(goal.things), (), goal.parts))
+                self.wants.append(Want(frozenset(goal.objects), (), goal.parts))
             else:
-                self.foreign.append(type(goal).__name__)
+                self.unread_goals.append(type(goal).__name__)
 
-    def of(self, name: str) -> list[int]:
-        """The wants that a thing would serve, by number."""
-        thing = self._recognise(name)
-        return [n for n, want in enumerate(self.wants) if thing in want.things]
+    def serving(self, name: str) -> list[int]:
+        """The wants that an object would serve, by number."""
+        i = self._find_object(name)
+        return [n for n, want in enumerate(self.wants) if i in want.objects]
 
-    def places(self, name: str) -> list[int]:
-        """The wants that a thing is a place for, by number."""
-        thing = self._recognise(name)
-        return [n for n, want in enumerate(self.wants) if thing in want.places]
+    def placing(self, name: str) -> list[int]:
+        """The wants that an object is a place for, by number."""
+        i = self._find_object(name)
+        return [n for n, want in enumerate(self.wants) if i in want.places]
 
 
 @dataclass(slots=True)
 class Whereabouts:
-    """Where a thing was last. ``place`` is what it is in or on, empty for the floor or unknown;
-    ``room`` is where it was seen from. ``own`` says that one has seen it oneself."""
+    """Last place of an object: ``place`` is what it is in or on (empty: on the floor, or unknown),
+    ``room`` is where it was seen from. ``firsthand``: one has seen it oneself."""
 
     preposition: str = ""
     place: str = ""
     room: str = ""
-    own: bool = False
+    firsthand: bool = False
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """What one actor has seen and been told, and nothing else. Names are those that all use.
+    """Observations and messages of one actor. Names are those that all use.
 
-    ``claims`` says who fetches a thing: of two who would, the one who said so first; ``headed``
-    where to. ``placed`` says what lies where it should; ``held`` who was seen with what.
-    ``looked`` are the receptacles it has looked into, ``seen_rooms`` the rooms it has looked around
-    in, ``searched`` those that an actor has searched completely. ``doors`` says which stand
-    open, ``door_rooms`` what they join. ``boxes`` are receptacles seen to open and shut.
+    ``claims``: object -> the first who said that it fetches it; ``destinations``: object -> where
+    to. ``placed``: object -> the right place, in which it lies; ``holders``: object -> who was seen
+    with it. ``looked_into``: receptacles; ``viewed_rooms``: rooms it has seen; ``searched_rooms``:
+    those that any actor has searched completely. ``door_open``: door -> True if open;
+    ``door_rooms``: door -> the rooms it joins. ``closable``: receptacles that open and close.
     """
 
-    me: str
-    things: dict[str, Whereabouts] = field(default_factory=dict)
+    actor: str
+    objects: dict[str, Whereabouts] = field(default_factory=dict)
     claims: dict[str, str] = field(default_factory=dict)
-    headed: dict[str, str] = field(default_factory=dict)
+    destinations: dict[str, str] = field(default_factory=dict)
     placed: dict[str, str] = field(default_factory=dict)
-    held: dict[str, str] = field(default_factory=dict)
-    looked: set[str] = field(default_factory=set)
-    seen_rooms: set[str] = field(default_factory=set)
-    searched: set[str] = field(default_factory=set)
-    doors: dict[str, bool] = field(default_factory=dict)
+    holders: dict[str, str] = field(default_factory=dict)
+    looked_into: set[str] = field(default_factory=set)
+    viewed_rooms: set[str] = field(default_factory=set)
+    searched_rooms: set[str] = field(default_factory=set)
+    door_open: dict[str, bool] = field(default_factory=dict)
     door_rooms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    boxes: dict[str, None] = field(default_factory=dict)
+    closable: dict[str, None] = field(default_factory=dict)
 
     def see(self, observation: HouseholdObservation) -> None:
-        for seen in observation.objects:
-            known = self._note(seen.name, observation.room)
-            if seen.container:
-                known.preposition, known.place = seen.preposition, seen.container
-            if not {"open", "closed"}.isdisjoint(seen.attributes):
-                self.boxes[seen.name] = None
-            if "open" in seen.attributes and seen.distance < 1.5:
-                self.looked.add(seen.name)
-            self.held.pop(seen.name, None)
-            if seen.container and self.placed.get(seen.name, seen.container) != seen.container:
-                del self.placed[seen.name]
+        for item in observation.objects:
+            entry = self._seen_entry(item.name, observation.room)
+            if item.container:
+                entry.preposition, entry.place = item.preposition, item.container
+            if not {"open", "closed"}.isdisjoint(item.attributes):
+                self.closable[item.name] = None
+            if "open" in item.attributes and item.distance < 1.5:
+                self.looked_into.add(item.name)
+            self.holders.pop(item.name, None)
+            if item.container and self.placed.get(item.name, item.container) != item.container:
+                del self.placed[item.name]
         for door in observation.doors:
-            self.doors[door.name] = door.open
+            self.door_open[door.name] = door.open
             self.door_rooms[door.name] = door.rooms
         for other in observation.others:
-            self.held |= dict.fromkeys(other.holding, other.name)
-        self.held |= {held.name: self.me for held in observation.holding}
+            self.holders |= dict.fromkeys(other.holding, other.name)
+        self.holders |= {held.name: self.actor for held in observation.holding}
 
-    def look_around(self, room: str, names: Iterable[str], boxes: Iterable[str] = ()) -> None:
-        """Take in what was seen in a room, by name alone; ``boxes`` of it open and shut."""
-        self.seen_rooms.add(room)
-        self.boxes |= dict.fromkeys(name for name in boxes if not name.startswith("door_"))
+    def look_around(self, room: str, names: Iterable[str], closable: Iterable[str] = ()) -> None:
+        """Take in what was seen in a room, by name alone; ``closable`` of it open and close."""
+        self.viewed_rooms.add(room)
+        self.closable |= dict.fromkeys(name for name in closable if not name.startswith("door_"))
         for name in names:
             if name.startswith("door_"):
-                self.doors.setdefault(name, False)
+                self.door_open.setdefault(name, False)
             else:
-                self._note(name, room).room = room
+                self._seen_entry(name, room).room = room
 
     def look_into(self, receptacle: str, details: Mapping[str, Json], room: str) -> None:
         """Take in what is in or on a receptacle, and that nothing else is."""
-        self.looked.add(receptacle)
-        where = self.things.get(receptacle)
+        self.looked_into.add(receptacle)
+        location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
         for name in contents:
-            known = self._note(name, where.room if where and where.room else room)
-            known.preposition = str(details.get("preposition", "in"))
-            known.place = receptacle
-        for name in [n for n, at in self.things.items() if at.place == receptacle]:
+            entry = self._seen_entry(name, location.room if location and location.room else room)
+            entry.preposition = str(details.get("preposition", "in"))
+            entry.place = receptacle
+        for name in [n for n, at in self.objects.items() if at.place == receptacle]:
             if name not in contents:
                 self.forget(name)
 
-    def hear(self, sender: str, sayings: Iterable[Saying]) -> None:
+    def hear(self, sender: str, sayings: Iterable[messages.PartnerSentence]) -> None:
         for saying in sayings:
-            if isinstance(saying, KnownSpot):
-                known = self.things.get(saying.thing)
-                if known is None or not known.own:
-                    spot = Whereabouts(saying.preposition, saying.place, saying.room)
-                    self.things[saying.thing] = spot
-            elif isinstance(saying, Taking):
-                if self.claims.setdefault(saying.thing, sender) == sender and saying.place:
-                    self.headed[saying.thing] = saying.place
-            elif isinstance(saying, Leaving):
-                if self.claims.get(saying.thing) == sender:
-                    del self.claims[saying.thing]
-            elif isinstance(saying, Put):
-                self.placed[saying.thing] = saying.place
-                self.claims.pop(saying.thing, None)
-                self.held.pop(saying.thing, None)
-                known = self.things.setdefault(saying.thing, Whereabouts())
-                known.preposition, known.place = saying.preposition, saying.place
-                known.own = known.own and sender == self.me
-            elif isinstance(saying, Searched):
-                self.searched.add(saying.room)
+            if isinstance(saying, messages.Location):
+                entry = self.objects.get(saying.object)
+                if entry is None or not entry.firsthand:
+                    location = Whereabouts(saying.preposition, saying.place, saying.room)
+                    self.objects[saying.object] = location
+            elif isinstance(saying, messages.FetchClaim):
+                if self.claims.setdefault(saying.object, sender) == sender and saying.place:
+                    self.destinations[saying.object] = saying.place
+            elif isinstance(saying, messages.GivingUp):
+                if self.claims.get(saying.object) == sender:
+                    del self.claims[saying.object]
+            elif isinstance(saying, messages.Placed):
+                self.placed[saying.object] = saying.place
+                self.claims.pop(saying.object, None)
+                self.holders.pop(saying.object, None)
+                entry = self.objects.setdefault(saying.object, Whereabouts())
+                entry.preposition, entry.place = saying.preposition, saying.place
+                entry.firsthand = entry.firsthand and sender == self.actor
+            elif isinstance(saying, messages.Searched):
+                self.searched_rooms.add(saying.room)
 
     def forget(self, name: str) -> None:
-        self.things.pop(name, None)
+        self.objects.pop(name, None)
         self.placed.pop(name, None)
 
-    def _note(self, name: str, room: str) -> Whereabouts:
-        """What is known of a thing that one sees oneself now."""
-        known = self.things.setdefault(name, Whereabouts(room=room))
-        known.own = True
-        return known
+    def is_firsthand(self, name: str) -> bool:
+        """True if the actor has seen the object itself, not only heard of it."""
+        at = self.objects.get(name)
+        return at is not None and at.firsthand
+
+    def _seen_entry(self, name: str, room: str) -> Whereabouts:
+        """The entry of an object that one sees oneself now."""
+        entry = self.objects.setdefault(name, Whereabouts(room=room))
+        entry.firsthand = True
+        return entry
 
 
 class WantStatus:
-    """What is known, set against what is wanted; computed again each turn.
+    """Knowledge compared with what is wanted; computed again each turn.
 
-    ``serves`` gives the want of each thing that lies where it should, is claimed or is held.
-    ``left`` counts what each want still lacks.
+    ``want_of`` gives the want of each object that lies where it should, is claimed or is held.
+    ``missing_counts`` are what each want still lacks. ``targets`` are the wants' places: of those
+    that would do, the one that has or gets most, else the first known.
     """
 
-    def __init__(self, wants: Wants, known: Knowledge) -> None:
-        self._wants, self._known = wants, known
-        self.left = [want.count for want in wants.wants]
-        self.serves: dict[str, int] = {}
-        self.targets = [self._target(n) for n in range(len(self.left))]
-        for thing, place in known.placed.items():
-            self._count(thing, [n for n in wants.of(thing) if self.targets[n] == place])
-        for thing in (*known.claims, *known.held):
-            if thing not in self.serves and thing not in known.placed:
-                self._count(thing, wants.of(thing))
+    def __init__(self, wants: Wants, knowledge: Knowledge) -> None:
+        self._wants, self._knowledge = wants, knowledge
+        self.missing_counts = [want.count for want in wants.wants]
+        self.want_of: dict[str, int] = {}
+        self.targets: list[str] = []
+        for number in range(len(self.missing_counts)):
+            goes_to = {**knowledge.destinations, **knowledge.placed}
+            names = (*knowledge.placed, *knowledge.destinations)  # one in both counts twice
+            counts = Counter(goes_to[name] for name in names if number in wants.serving(name))
+            options = {at for at in (*knowledge.objects, *counts) if number in wants.placing(at)}
+            self.targets.append(max(sorted(options), key=lambda p: counts[p], default=""))
+        for name, place in knowledge.placed.items():
+            self.assign(name, [n for n in wants.serving(name) if self.targets[n] == place])
+        for name in (*knowledge.claims, *knowledge.holders):
+            if name not in self.want_of and name not in knowledge.placed:
+                self.assign(name, wants.serving(name))
 
-    def open_things(self) -> list[str]:
-        """As many known things as are wanted still and claimed by no one, those seen oneself
-        first."""
-        left, found, things = list(self.left), [], self._known.things
-        for thing in sorted(things, key=lambda t: not things[t].own):
-            if thing in self.serves or thing in self._known.held or thing in self._known.placed:
+    def unclaimed(self) -> list[str]:
+        """Known objects, as many as are still wanted and unclaimed, those seen oneself first."""
+        missing, names, knowledge = list(self.missing_counts), [], self._knowledge
+        for name in sorted(knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand):
+            if name in self.want_of or name in knowledge.holders or name in knowledge.placed:
                 continue
-            serves = next((n for n in self._wants.of(thing) if left[n] > 0), None)
-            if serves is not None:
-                left[serves] -= 1
-                found.append(thing)
-        return found
+            want = next((n for n in self._wants.serving(name) if missing[n] > 0), None)
+            if want is not None:
+                missing[want] -= 1
+                names.append(name)
+        return names
 
-    def allot(self, thing: str) -> str:
-        """Assign a claimed thing to the first want that lacks it; where it goes, if known."""
-        self._count(thing, self._wants.of(thing))
-        return self.goes_to(thing)
-
-    def goes_to(self, thing: str) -> str:
-        """The place that a thing goes to; empty for hands, or where it is not known yet."""
-        number = self.serves.get(thing)
+    def destination(self, name: str) -> str:
+        """The place that an object goes to; empty for hands, or where it is not known yet."""
+        number = self.want_of.get(name)
         return "" if number is None else self.targets[number]
 
-    def homeless(self, holding: list[str]) -> list[str]:
-        """What is in the hands and goes to a place that one has not seen oneself."""
-        things = self._known.things
-        return [
-            thing
-            for thing in holding
-            if thing in self.serves
-            and self._wants.wants[self.serves[thing]].places
-            and not ((at := things.get(self.goes_to(thing))) and at.own)
-        ]
+    def needs_place(self, holding: list[str]) -> bool:
+        """True if something in the hands goes to a place that one has not seen oneself."""
+        return any(
+            name in self.want_of
+            and self._wants.wants[self.want_of[name]].places
+            and not self._knowledge.is_firsthand(self.destination(name))
+            for name in holding
+        )
 
-    def missing(self) -> int:
-        """How many things are wanted and not even claimed."""
-        return sum(self.left)
+    def is_done(self) -> bool:
+        """True if all that is wanted lies where it should, or is in hands where it should be."""
+        placed, wants = self._knowledge.placed, self._wants.wants
+        return not any(self.missing_counts) and not any(
+            name not in placed and wants[n].places for name, n in self.want_of.items()
+        )
 
-    def done(self) -> bool:
-        """Whether all that is wanted lies where it should, or is in hands where it should be."""
-        wants = self._wants.wants
-        far = [t for t, n in self.serves.items() if t not in self._known.placed and wants[n].places]
-        return not self.missing() and not far
-
-    def _count(self, thing: str, fits: list[int]) -> None:
-        serves = next((n for n in fits if self.left[n] > 0), None)
-        if serves is not None:
-            self.left[serves] -= 1
-            self.serves[thing] = serves
-
-    def _target(self, number: int) -> str:
-        """Of the places that would do, the one that has or gets most; else the first known."""
-        known = self._known
-        things = [t for t in (*known.placed, *known.headed) if number in self._wants.of(t)]
-        towards = Counter(known.placed.get(t) or known.headed.get(t, "") for t in things)
-        places = [place for place in known.things if number in self._wants.places(place)]
-        heard = [place for place in towards if number in self._wants.places(place)]
-        return max(sorted({*places, *heard}), key=lambda p: towards[p], default="")
+    def assign(self, name: str, candidates: Iterable[int]) -> None:
+        """Let an object serve the first of these wants that lacks one."""
+        want = next((n for n in candidates if self.missing_counts[n] > 0), None)
+        if want is not None:
+            self.missing_counts[want] -= 1
+            self.want_of[name] = want
 
 
 class Partner:
-    """One actor's script. It acts on its ``Knowledge`` alone.
+    """Script of one actor. It acts on its ``Knowledge`` alone.
 
-    Of the world it asks two things: how many hands it has itself, and which object of the goals a
-    name that it has seen or been told stands for.
+    Of the world it reads only how many hands it has itself, and which object of the goals a
+    name that it has seen or heard stands for.
     """
 
-    def __init__(self, brief: Brief) -> None:
+    def __init__(self, brief: messages.RoleBrief) -> None:
         world, self._actors = brief.world, brief.episode.actors
-        self.me, self._toolkit = brief.actor, brief.toolkit
-        self._number, self._team = self._actors.index(self.me), len(self._actors)
-        self._talks = brief.talk and self._team > 1
-        body = world.house.actors[self.me].body
+        self.actor = brief.actor
+        self._index, self._team_size = self._actors.index(self.actor), len(self._actors)
+        self._may_talk = brief.may_talk and self._team_size > 1
+        body = world.house.actors[self.actor].body
         missing = [verb for verb in VERBS if verb not in body.actions]
         if missing:
             raise UsageError(
-                f"partners act by whole errands, and {self.me} knows no {missing[0]}; "
+                f"partners act by high-level skills, and {self.actor} has no {missing[0]}; "
                 "set dataset.actions=high"
             )
-        self._hands = body.inventory_capacity
-        self.wants = Wants(brief.reference.goals, lambda name: world.object_id(self.me, name))
-        self.knowledge = Knowledge(self.me)
-        self._unsaid: list[Saying] = []
-        self._urgent = False
-        self._told_of: set[str] = set()
+        self._hand_count = body.inventory_capacity
+        self.wants = Wants(brief.reference.goals, lambda name: world.object_id(self.actor, name))
+        self.knowledge = Knowledge(self.actor)
+        self._unsent: list[messages.PartnerSentence] = []
+        self._must_speak = False
+        self._announced: set[str] = set()
         self._queue: list[Action] = []
-        self._failed: Counter[str] = Counter()
-        self._sought: set[tuple[str, Action]] = set()
-        self._no_way: set[Action] = set()
+        self._failures: Counter[str] = Counter()
+        self._search_tries: set[tuple[str, Action]] = set()
+        self._blocked: set[Action] = set()
         self._verified: set[str] = set()
-        self._patience = self._asks = TRIES
-        self._lost_way = STOP
-        self._cut_off = self._aside = False
-        self._room = ""
-        self._near: list[str] = []
-        self._nearest = ""
-        self._in_the_way = False
-        self._waited, self._reply = 0, ""
-        if self.wants.foreign:
-            brief.toolkit.note("goals_not_read", kinds=sorted(self.wants.foreign))
+        self._retries_left = self._requests_left = MOST_TRIES
+        self._last_blocked = STOP
+        self._needs_door = self._moved_aside = self._asked_to_move = False
+        self._room = self._nearest = self._reply = ""
+        self._nearby: list[str] = []
+        self._silent_turns = 0
+        if self.wants.unread_goals:
+            brief.toolkit.note("goals_not_read", kinds=sorted(self.wants.unread_goals))
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         self._room = observation.room
         self.knowledge.see(observation)
         for message in observation.messages:
-            sayings = parse_all(message.text)
+            sayings = messages.parse_all(message.text)
             self.knowledge.hear(message.sender, sayings)
-            self._in_the_way = self._in_the_way or MakeWay() in sayings
-            if is_unread(message.text):
-                self._reply = not_understood("partner", message.text)
-            self._waited = 0
-        if self._talks and self._reply:
+            self._asked_to_move = self._asked_to_move or messages.MoveAside() in sayings
+            if messages.needs_reply(message.text):
+                self._reply = messages.not_understood("partner", message.text)
+            self._silent_turns = 0
+        if self._may_talk and self._reply:
             text, self._reply = self._reply, ""
             return Decision(Action("chat", (text,)))
-        ledger = WantStatus(self.wants, self.knowledge)
-        self._near = [o.name for o in observation.objects if o.distance < CLOSE]
+        status = WantStatus(self.wants, self.knowledge)
+        self._nearby = [o.name for o in observation.objects if o.distance < IN_THE_WAY]
         self._nearest = observation.objects[0].name if observation.objects else ""
         holding = [held.name for held in observation.holding]
-        self._claim(ledger, holding)
-        if self._cut_off:
-            self._cut_off = False
-            self._through_a_door()
-        if self._talks and self._urgent:
+        self._claim(status, holding)
+        if self._needs_door:
+            self._needs_door = False
+            self._open_a_door()
+        if self._may_talk and self._must_speak:
             return self._speak()
-        action = self._next(ledger, holding, space)
-        if action == STOP and self._urgent:
-            return self._speak()
-        return Decision(action)
+        action = self._next_action(status, holding, space)
+        return self._speak() if action == STOP and self._must_speak else Decision(action)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if isinstance(decision, Rejection):
             return
         verb, words = decision.action.name, decision.action.arguments
+        details, knowledge = feedback.details, self.knowledge
         if not feedback.ok:
-            self._came_to_nothing(decision.action, feedback)
+            self._learn_from_failure(decision.action, feedback)
         elif verb == "go_explore":
-            seen = [name for name in feedback.details["seen"] if name not in self._actors]
-            boxes = feedback.details["closed"] + feedback.details["opened"]
-            self.knowledge.look_around(words[0], seen, boxes)
+            sighted = [name for name in details["seen"] if name not in self._actors]
+            knowledge.look_around(words[0], sighted, details["closed"] + details["opened"])
         elif verb == "go_check":
-            self.knowledge.look_into(words[0], feedback.details, self._room)
-        elif verb == "open" and words[0] in self.knowledge.doors:
-            self.knowledge.doors[words[0]] = True
-            self._no_way.clear()
+            knowledge.look_into(words[0], details, self._room)
+        elif verb == "open" and words[0] in knowledge.door_open:
+            knowledge.door_open[words[0]] = True
+            self._blocked.clear()
         elif verb in ("go_put", "put"):
-            details = feedback.details
-            put = Put(details["object"], details["preposition"], details["receptacle"])
-            self.knowledge.hear(self.me, [put])
+            put = messages.Placed(details["object"], details["preposition"], details["receptacle"])
+            knowledge.hear(self.actor, [put])
             self._say(put)
 
     def _speak(self) -> Decision:
-        text, self._unsaid, self._urgent = " ".join(map(str, self._unsaid)), [], False
+        text = " ".join(map(str, self._unsent))
+        self._unsent, self._must_speak = [], False
         return Decision(Action("chat", (text,)))
 
-    def _say(self, saying: Saying, urgent: bool = False) -> None:
+    def _say(self, saying: messages.PartnerSentence, urgent: bool = False) -> None:
         """Say it with the next message; at once where it is urgent."""
-        if self._talks:
-            self._unsaid.append(saying)
-            self._urgent = self._urgent or urgent
+        if self._may_talk:
+            self._unsent.append(saying)
+            self._must_speak = self._must_speak or urgent
 
-    def _claim(self, ledger: WantStatus, holding: list[str]) -> None:
-        """Take on what one has hands for; tell of the rest, each thing once."""
-        known = self.knowledge
-        mine = [t for t, who in known.claims.items() if who == self.me and t not in holding]
-        free = self._hands - len(holding) - len(mine)
-        for place in dict.fromkeys(ledger.targets):
-            if place and known.things[place].own and place not in self._told_of:
-                self._tell(place, urgent=False)
-        for thing in ledger.open_things():
-            if self._failed[thing] >= TRIES:
+    def _own_claims(self) -> list[str]:
+        return [name for name, who in self.knowledge.claims.items() if who == self.actor]
+
+    def _claim(self, status: WantStatus, holding: list[str]) -> None:
+        """FetchClaim what one has hands for; announce the rest, each object once."""
+        knowledge = self.knowledge
+        free_hands = self._hand_count - len({*holding, *self._own_claims()})
+
+        def announce(name: str, urgent: bool) -> None:
+            at = knowledge.objects.get(name)
+            if at is not None and at.firsthand and name not in self._announced:
+                self._announced.add(name)
+                self._say(messages.Location(name, at.preposition, at.place, at.room), urgent)
+
+        for place in dict.fromkeys(filter(None, status.targets)):
+            announce(place, urgent=False)
+        for name in status.unclaimed():
+            if self._failures[name] >= MOST_TRIES:
                 continue
-            if free > 0:
-                free -= 1
-                known.claims[thing] = self.me
-                self._say(Taking(thing, ledger.allot(thing)), urgent=True)
-            elif known.things[thing].own and thing not in self._told_of:
-                self._tell(thing, urgent=True)
+            if free_hands > 0:
+                free_hands -= 1
+                knowledge.claims[name] = self.actor
+                status.assign(name, self.wants.serving(name))
+                self._say(messages.FetchClaim(name, status.destination(name)), urgent=True)
+            else:
+                announce(name, urgent=True)
 
-    def _tell(self, thing: str, urgent: bool) -> None:
-        at = self.knowledge.things[thing]
-        self._told_of.add(thing)
-        self._say(KnownSpot(thing, at.preposition, at.place, at.room), urgent)
-
-    def _next(self, ledger: WantStatus, holding: list[str], space: ActionSpace) -> Action:
+    def _next_action(self, status: WantStatus, holding: list[str], space: ActionSpace) -> Action:
         if self._queue:
             return self._queue.pop(0)
-        if len(holding) < self._hands:
-            for thing in [t for t, who in self.knowledge.claims.items() if who == self.me]:
-                action = None if thing in holding else self._fetch(thing)
+        if len(holding) < self._hand_count:
+            for name in self._own_claims():
+                action = None if name in holding else self._fetch(name)
                 if action is not None:
                     return action
-        bring = self._bring(ledger, holding)
-        if bring is not None and (len(holding) >= self._hands or not ledger.missing()):
+        bring = self._bring(status, holding)
+        is_missing = any(status.missing_counts)
+        if bring is not None and (len(holding) >= self._hand_count or not is_missing):
             return bring
-        homeless = bool(ledger.homeless(holding))
-        if ledger.missing() or homeless or self._no_way:
-            search = self._search(space, again=homeless or bool(self._no_way))
+        retry = status.needs_place(holding) or bool(self._blocked)
+        if is_missing or retry:
+            search = self._search(space, retry)
             if search is not None:
                 return search
-        return bring or self._finish(ledger)
+        return bring or self._finish(status)
 
-    def _bring(self, ledger: WantStatus, holding: list[str]) -> Action | None:
+    def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
         """The next action to put down something one has for a place; None for nothing such."""
-        for thing in reversed(holding):
-            place = ledger.goes_to(thing)
-            if not place or self._failed[f"put {thing}"] >= TRIES:
+        for name in reversed(holding):
+            place = status.destination(name)
+            if not place or self._failures[f"put {name}"] >= MOST_TRIES:
                 continue
-            last = thing == holding[-1]
-            action: Action | None = Action("go_put" if last else "go_check", (place,))
-            if not self._own(place):
+            is_last = name == holding[-1]
+            action: Action | None = Action("go_put" if is_last else "go_check", (place,))
+            if not self.knowledge.is_firsthand(place):
                 action = self._look_for(place)
-            elif action in self._no_way:
+            elif action in self._blocked:
                 action = None
-            elif not last:
-                self._queue.append(Action("put", (thing, place)))
+            elif not is_last:
+                self._queue.append(Action("put", (name, place)))
             if action is not None:
                 return action
         return None
 
-    def _fetch(self, thing: str) -> Action | None:
-        """The next action to get a thing one has claimed; None where nothing can be done now."""
-        grab = Action("go_grab", (thing,))
-        if self._failed[thing] >= TRIES:
-            self._give_up(thing)
+    def _fetch(self, name: str) -> Action | None:
+        """The next action to get a claimed object; None where nothing can be done now."""
+        grab = Action("go_grab", (name,))
+        if self._failures[name] >= MOST_TRIES:
+            self._give_up(name)
             return None
-        if self._own(thing):
-            return None if grab in self._no_way else grab
-        action = self._look_for(thing)
-        if action is None and not self._no_way:
-            self._give_up(thing)
+        if self.knowledge.is_firsthand(name):
+            return None if grab in self._blocked else grab
+        action = self._look_for(name)
+        if action is None and not self._blocked:
+            self._give_up(name)
         return action
 
-    def _look_for(self, thing: str) -> Action | None:
-        """Towards something one has only been told of: into what it is in, or into its room."""
-        at = self.knowledge.things.get(thing)
+    def _look_for(self, name: str) -> Action | None:
+        """Move towards an object known only from messages: into what it is in, or into its room."""
+        at = self.knowledge.objects.get(name)
         if at is None:
             return None
         check, explore = Action("go_check", (at.place,)), Action("go_explore", (at.room,))
-        for action in (check if at.place and self._own(at.place) else None, explore):
-            if action is None or action in self._no_way or not action.arguments[0]:
+        for action in (check if self.knowledge.is_firsthand(at.place) else None, explore):
+            if action is None or action in self._blocked or not action.arguments[0]:
                 continue
-            if (thing, action) not in self._sought:
-                self._sought.add((thing, action))
+            if (name, action) not in self._search_tries:
+                self._search_tries.add((name, action))
                 return action
         return None
 
-    def _give_up(self, thing: str) -> None:
-        """Leave the thing to another partner."""
-        if self.knowledge.claims.get(thing) == self.me:
-            del self.knowledge.claims[thing]
-            self._failed[thing] = TRIES
-            self._say(Leaving(thing), urgent=True)
+    def _give_up(self, name: str) -> None:
+        """Leave the object to another partner."""
+        if self.knowledge.claims.get(name) == self.actor:
+            del self.knowledge.claims[name]
+            self._failures[name] = MOST_TRIES
+            self._say(messages.GivingUp(name), urgent=True)
 
-    def _search(self, space: ActionSpace, again: bool) -> Action | None:
+    def _search(self, space: ActionSpace, retry: bool) -> Action | None:
         """The next room to look around in, or what opens there to look into; rooms that no way has
-        led to yet come last. ``again`` also looks around where others have searched already."""
-        known = self.knowledge
+        led to yet come last. ``retry`` also looks around where others have searched already."""
+        knowledge = self.knowledge
         rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
-        checks = [a for a in space.listed if a.name == "go_check" and a.arguments[0] in known.boxes]
+        closable = knowledge.closable
+        checks = [a for a in space.listed if a.name == "go_check" and a.arguments[0] in closable]
         # The room one is in, then one's own share, then the others', theirs from the end.
-        share = rooms[self._number :: self._team]
-        order = [] if self._room in known.seen_rooms else [self._room]
-        order += [*share, *(room for room in reversed(rooms) if room not in share)]
-        for room in order:
+        own_rooms = rooms[self._index :: self._team_size]
+        rooms_in_order = [] if self._room in knowledge.viewed_rooms else [self._room]
+        rooms_in_order += [*own_rooms, *(room for room in reversed(rooms) if room not in own_rooms)]
+        for room in rooms_in_order:
             explore = Action("go_explore", (room,))
-            if room not in known.seen_rooms and (again or room not in known.searched):
-                if explore not in self._no_way:
+            is_searched = room in knowledge.searched_rooms
+            if room not in knowledge.viewed_rooms and (retry or not is_searched):
+                if explore not in self._blocked:
                     return explore
-            elif room not in known.searched:
+            elif not is_searched:
                 for check in checks:
-                    (box,) = check.arguments
-                    at = known.things.get(box)
-                    tried = check in self._no_way or self._failed[box] >= TRIES
-                    if at and at.room == room and box not in known.looked and not tried:
+                    (receptacle,) = check.arguments
+                    at = knowledge.objects.get(receptacle)
+                    failed = check in self._blocked or self._failures[receptacle] >= MOST_TRIES
+                    is_done = failed or receptacle in knowledge.looked_into
+                    if at and at.room == room and not is_done:
                         return check
-                known.searched.add(room)
-                self._say(Searched(room))
+                knowledge.searched_rooms.add(room)
+                self._say(messages.Searched(room))
         return None
 
-    def _finish(self, ledger: WantStatus) -> Action:
+    def _finish(self, status: WantStatus) -> Action:
         """Stop; before that, where something is missing, look at the places it should be, and try
         again what no way led to: someone may have stood in it."""
-        for number, count in enumerate(ledger.left):
-            place = ledger.targets[number]
-            if count and place and self._own(place) and place not in self._verified:
+        for missing, place in zip(status.missing_counts, status.targets, strict=True):
+            if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
                 self._verified.add(place)
                 return Action("go_check", (place,))
-        if self._no_way and self._patience:
-            self._patience -= 1
-            self._no_way.clear()
-            self._sought.clear()
+        if self._blocked and self._retries_left:
+            self._retries_left -= 1
+            self._blocked.clear()
+            self._search_tries.clear()
             return Action("go_explore", (self._room,))
-        for thing in [t for t, who in self.knowledge.claims.items() if who == self.me]:
-            if thing not in self.knowledge.held:
-                self._give_up(thing)
-        return self._rest(ledger)
+        for name in self._own_claims():
+            if name not in self.knowledge.holders:
+                self._give_up(name)
+        return self._wait(status)
 
-    def _rest(self, ledger: WantStatus) -> Action:
+    def _wait(self, status: WantStatus) -> Action:
         """Nothing is left to do: say what is done, keep out of the way, and wait for the others,
         who may ask for help or to be let past; stop when they are done, or silent for long."""
-        if self._talks and self._unsaid:
+        if self._may_talk and self._unsent:
             return self._speak().action
-        goals = {at.room for place in ledger.targets if (at := self.knowledge.things.get(place))}
-        standing = self._room in goals or not set(ledger.targets).isdisjoint(self._near)
-        asked, self._in_the_way = self._in_the_way, False
-        if ledger.done():
+        knowledge = self.knowledge
+        goal_rooms = {at.room for place in status.targets if (at := knowledge.objects.get(place))}
+        at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(self._nearby)
+        was_asked, self._asked_to_move = self._asked_to_move, False
+        if status.is_done():
             return STOP
-        if asked or (standing and not self._aside):
-            self._aside = True
+        if was_asked or (at_goal and not self._moved_aside):
+            self._moved_aside = True
             # To another room than those of the goals: the one with most in it, as it is the widest.
-            rooms = Counter(at.room for at in self.knowledge.things.values() if at.own)
-            others = self.knowledge.seen_rooms - {self._room}
-            if others:
-                best = max(sorted(others - goals or others), key=lambda room: rooms[room])
+            rooms = Counter(at.room for at in knowledge.objects.values() if at.firsthand)
+            other_rooms = knowledge.viewed_rooms - {self._room}
+            if other_rooms:
+                options = sorted(other_rooms - goal_rooms or other_rooms)
+                best = max(options, key=rooms.__getitem__)
                 return Action("go_explore", (best,))
-        self._waited += 1
-        if not self._talks or self._waited > WAIT:
+        self._silent_turns += 1
+        if not self._may_talk or self._silent_turns > MOST_SILENT_TURNS:
             return STOP
         return Action("goto", (self._nearest,)) if self._nearest else STOP
 
-    def _came_to_nothing(self, action: Action, feedback: Feedback) -> None:
-        """Learn from a failure; go round by another door, or open what a thing is shut in."""
+    def _learn_from_failure(self, action: Action, feedback: Feedback) -> None:
+        """Go round by another door, open the container, or leave the object to others."""
         verb, words, status = action.name, action.arguments, feedback.status
         self._queue.clear()
         if verb == "chat":
-            self._talks = False
-        elif status == st.NO_PATH:
-            self._lost_way = action
-            self._no_way.add(action)
-            self._cut_off = True
-            self._sought = {tried for tried in self._sought if tried[1] != action}
+            self._may_talk = False
+        elif status == "no_path":
+            self._last_blocked = action
+            self._blocked.add(action)
+            self._needs_door = True
+            self._search_tries = {tried for tried in self._search_tries if tried[1] != action}
         elif verb == "open":
-            self.knowledge.doors[words[0]] = True
+            self.knowledge.door_open[words[0]] = True
         else:
-            self._failed[words[0]] += 1
-            if status == st.CLOSED and "receptacle" in feedback.details:
+            self._failures[words[0]] += 1
+            if status == "closed" and "receptacle" in feedback.details:
                 self._queue.append(Action("go_check", (feedback.details["receptacle"],)))
-            elif status == st.RUNNING:
+            elif status == "running":
                 self._queue.append(Action("toggle_off", words[:1]))
             elif verb == "go_grab":
                 self.knowledge.forget(words[0])
                 self._give_up(words[0])
-            elif status in (st.FULL, st.DOES_NOT_FIT):
-                self._failed[f"put {feedback.details['object']}"] = TRIES
+            elif status in ("full", "does_not_fit"):
+                self._failures[f"put {feedback.details['object']}"] = MOST_TRIES
 
-    def _through_a_door(self) -> None:
-        """Go and open a shut door, one not tried before, those of the room one is in first."""
-        doors = self.knowledge.doors
-        shut = [door for door, is_open in doors.items() if not is_open]
-        shut = [door for door in shut if Action("goto", (door,)) not in self._no_way]
-        rooms = self.knowledge.door_rooms
-        shut.sort(key=lambda door: self._room not in rooms.get(door, (self._room,)))
-        if shut:
-            self._queue += [Action("goto", (shut[0],)), Action("open", (shut[0],))]
-        elif self._talks and self._lost_way.name != "goto" and self._asks:
-            self._asks -= 1
-            self._no_way.discard(self._lost_way)
-            self._say(MakeWay(), urgent=True)
-
-    def _own(self, name: str) -> bool:
-        at = self.knowledge.things.get(name)
-        return at is not None and at.own
+    def _open_a_door(self) -> None:
+        """Go and open a closed door, one not tried before, those of the room one is in first."""
+        knowledge = self.knowledge
+        closed = [
+            door
+            for door, is_open in knowledge.door_open.items()
+            if not is_open and Action("goto", (door,)) not in self._blocked
+        ]
+        closed.sort(key=lambda d: self._room not in knowledge.door_rooms.get(d, (self._room,)))
+        if closed:
+            self._queue += [Action("goto", (closed[0],)), Action("open", (closed[0],))]
+        elif self._may_talk and self._last_blocked.name != "goto" and self._requests_left:
+            self._requests_left -= 1
+            self._blocked.discard(self._last_blocked)
+            self._say(messages.MoveAside(), urgent=True)

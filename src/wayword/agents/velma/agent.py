@@ -4,11 +4,11 @@
 
 The prompt holds the task, the action space, solved examples, the instruction, and then each action
 and each observation on a line of its own; it ends in the number of the next action. Nothing that
-was written is ever rewritten, so a model that keeps its prefix reads every token once an episode.
+was written is ever rewritten, so a model that keeps its prefix reads every token once per episode.
 
-Departures from the released code, on purpose: an action that the street did not let the agent do
-is written down as what was carried out instead; an answer that is no action still becomes
-``forward``, but the decision holds what was said and why it does not count.
+Departures from the released code, on purpose: an action that the street does not allow
+is recorded as the one carried out instead; an answer that is no action still becomes
+``forward``, but the decision holds the answer and why it does not count.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -20,14 +20,23 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge
 
-from wayword.agents.answers import Reply, fields, items, replies
-from wayword.agents.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
+from wayword.agents.answers import FENCE, Reply, fields, items, replies
+from wayword.agents.clauses import (
+    NO,
+    YES,
+    Clause,
+    ask_yes,
+    done_answers,
+    note_clauses,
+    note_followed,
+)
 from wayword.agents.legal import Refusal, pick
-from wayword.agents.prompting import Prompts, TokenRate, context_tokens, quotable
+from wayword.agents.prompting import NotNegative, PromptBudget, Prompts, Temperature, quote_safe
 from wayword.agents.velma.legs import RouteProgress, legs
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
@@ -37,36 +46,31 @@ from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
-from wayword.perception.landmarks import TAU, visible
-from wayword.perception.opening import neural_scorer, recorded_scorer
+from wayword.perception.landmarks import TAU, recorded_scorer, visible
 from wayword.verbalize import street
 from wayword.worlds.street.moves import WORDS
 from wayword.worlds.street.world import StreetObservation
 
-FALLBACK = Action("forward")
-"""What the paper's recipe does when an answer is no action."""
+FALLBACK = Action("forward")  # what the paper's recipe does when an answer is no action
 
-RESERVE = 55 * 45
+WALK_RESERVE = 55 * 45
 """Characters kept free for the walk itself when examples are counted: 55 steps, 45 each."""
 
-AHEAD = street.VIEWS.index(0)
-BESIDE = (0, len(street.VIEWS) - 1)
-"""Numbers of the views ahead and straight to the sides."""
+AHEAD_VIEW = street.VIEWS.index(0)
+SIDE_VIEWS = (0, len(street.VIEWS) - 1)  # numbers of the views ahead and straight to the sides
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
-"""Where a completion goes on to invent what it would see, or another example."""
+"""Beginnings of text that a completion invents: observations, or another example."""
 
 
 # Landmarks: recorded lists, or a model's; tidied, and no name ever shortened, as a scorer would
 # look for something else. Source: VELMA, section 5.1 and appendix C.
 
-LONGEST = 100
-"""Characters of a landmark. The longest of the 20,065 recorded for Map2seq has 66."""
+LONGEST_LANDMARK = 100  # characters; the longest of the 20,065 recorded for Map2seq has 66
 
-MOST = 20
-"""Landmarks of one instruction; the recorded lists hold at most 9."""
+MOST_LANDMARKS = 20  # landmarks of one instruction; the recorded lists hold at most 9
 
-_ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:an?|the)\s+", re.I)
 _NOTHING = frozenset({"none", "n/a", "no landmarks"})
 _WRAPPING = ' \t"“”*'
 
@@ -80,90 +84,97 @@ class Landmarks:
     cut_off: str = ""
 
 
-def tidy(listed: Iterable[object]) -> Landmarks:
+def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
     """A list without empty, repeated and over-long entries.
 
-    >>> tidy(["a park", "The Park", "", "Staples"])
+    >>> tidy_landmarks(["a park", "The Park", "", "Staples"])
     Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
     """
     names: dict[str, str] = {}
     ignored = 0
-    for entry in listed:
+    for entry in read_landmarks:
         name = " ".join(str(entry).split()).strip(_WRAPPING)
         key = _ARTICLE.sub("", name).casefold()
         if not name or key in _NOTHING or key in names:
             continue
-        if len(name) > LONGEST or len(names) == MOST:
+        if len(name) > LONGEST_LANDMARK or len(names) == MOST_LANDMARKS:
             ignored += 1
             continue
         names[key] = name
     return Landmarks(tuple(names.values()), ignored)
 
 
-IN_THE_WAY = ("intersection", "side street")
+JUNCTION_WORDS = ("intersection", "side street")
 """Words of landmarks that the released code does not look for, wherever they stand."""
-COMMON = frozenset({"traffic lights", "double lights", "a building", "a large building"})
+COMMON_LANDMARKS = frozenset({"traffic lights", "double lights", "a building", "a large building"})
 """Landmarks that it does not look for: there are some in every view."""
 
 
-def released(names: Iterable[str]) -> tuple[str, ...]:
+def filter_landmarks(names: Iterable[str]) -> tuple[str, ...]:
     """The landmarks that VELMA's released code keeps (``vln/landmarks.py``, five-shot lists).
 
-    >>> released(["a park", "the next intersection", "traffic lights"])
+    >>> filter_landmarks(["a park", "the next intersection", "traffic lights"])
     ('a park',)
     """
-    kept = (name for name in names if name not in COMMON)
-    return tuple(name for name in kept if not any(word in name for word in IN_THE_WAY))
+    return tuple(
+        name
+        for name in names
+        if name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS)
+    )
 
 
-def listed(said: str | Reply) -> Landmarks:
+def read_landmarks(answer: str | Reply) -> Landmarks:
     """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
 
-    >>> listed("1. a park\\n2. Staples\\n\\nGo on").names
+    >>> read_landmarks("1. a park\\n2. Staples\\n\\nGo on").names
     ('a park', 'Staples')
     """
-    reply = Reply.of(said)
-    return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
+    reply = Reply.of(answer)
+    return replace(tidy_landmarks(items(reply.text)), cut_off=reply.cut_off)
 
 
-# A completion that goes on with a walk: the next actions, one a numbered line.
+# A completion that continues a walk: the next actions, one a numbered line.
 
-_NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
+_NUMBERED = re.compile(r"[\s*_`]*(?:(\d+)\s*[.):][*_`]*\s*)?(.*)", re.DOTALL)
+_LABELS = ("action", "actions", "next_action", "next_actions", "answer")
 
 
-def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
+def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     """The actions at the head of a completion that begins at the action of that number.
 
         >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
         ['forward', 'forward', 'left']
 
     The first line is an action, with or without its number; the following ones count as long as
-    they are numbered in sequence. Nothing follows a stop.
+    they are numbered in sequence. Nothing follows a stop. Fences, emphasis and labels do not count,
+    and a list of all five actions is no answer.
     """
-    reply = Reply.of(said)
+    reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
-    given = [v for vs in fields(reply.text, ("action", "actions")).given.values() for v in vs]
-    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
-    texts = map(str, flat or [reply.text])
+    given = [v for each in fields(reply.text, _LABELS).values.values() for v in each]
+    values = [item for value in given for item in (value if isinstance(value, list) else [value])]
+    texts = map(str, values or [FENCE.sub("", reply.text)])
     lines = [line for text in texts for line in text.strip().splitlines()]
+    numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
+    if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {*WORDS}:
+        return reply.reject("several_actions", "the answer lists all actions; give the next one")
     words: list[str] = []
-    for line in lines:
-        stated, word = _NUMBERED.match(line).groups()  # type: ignore[union-attr]  # matches any
+    for stated, word in numbers:
         due = str(number + len(words))
         picked = pick(word, WORDS) if stated == due or not (stated or words) else None
         if not isinstance(picked, str) or "stop" in words:
             break
         words.append(picked)
-    if not words and not any(_NUMBERED.match(line).group(1) for line in lines):  # type: ignore[union-attr]
-        alone = pick("\n".join(lines), WORDS)
-        words = [alone] if isinstance(alone, str) else []
+    if not words and not any(stated for stated, _ in numbers):
+        answer_word = pick("\n".join(lines), WORDS)
+        words = [answer_word] if isinstance(answer_word, str) else []
     if words:
         return words
     first = lines[0] if lines else ""
-    refused = pick(first, WORDS)
-    if isinstance(refused, Refusal) and refused.kind == "several_actions":
-        return reply.reject(refused.kind, f"{first[:60]!r} names several actions; give one a line")
+    refusal = pick(first, WORDS)
+    if isinstance(refusal, Refusal) and refusal.kind == "several_actions":
+        return reply.reject(refusal.kind, f"{first[:60]!r} names several actions; give one a line")
     kind: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
     return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 
@@ -173,27 +184,28 @@ def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
 
 @dataclass(frozen=True, slots=True)
 class VelmaSettings:
-    """How VELMA sees, asks and is answered.
+    """Settings of VELMA.
 
     ``shots``: solved examples of a training split, drawn by ``examples`` (a seed) for each
-    ``episode`` anew, as the released code does, or once a ``run`` (``draw``), so that a model can
+    ``episode``, as the released code does, or once a ``run`` (``draw``), so that a model can
     reuse what it has read of them. ``landmarks``: the ``recorded`` lists, or a list by the
     ``model`` (role ``landmarks``, where it has a model of its own), or ``none``. ``scores``:
-    which landmarks are in view is told by the ``dataset`` itself (towns; published ones have no
+    which landmarks are in view is given by the ``dataset`` itself (towns; published ones have no
     pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
     model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
     graph's nodes.txt), or by ``none``.
     ``landmark_filter``: leave out what the ``released`` code does, intersections and the like.
-    ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
+    ``tau``: the threshold on standardised scores. ``traffic``: describe the traffic flow at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
     the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0).
+    ``glosses``: explain each action in the action space, as the released prompt does.
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
 
-    shots: int = 2
+    shots: NotNegative = 2
     examples: int = 0
     draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
@@ -206,22 +218,21 @@ class VelmaSettings:
     tau: float = TAU
     traffic: bool = True
     decoding: Literal["choose", "complete"] = "choose"
-    max_tokens: int = 80
-    temperature: float = 0.0
-    context: int = 0
+    max_tokens: Annotated[int, Ge(4)] = 80
+    temperature: Temperature = 0.0
+    context: NotNegative = 0
     follow: bool = False
+    glosses: bool = False
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.shots < 0 or self.max_tokens < 4 or self.context < 0:
-            raise UsageError("velma: shots is at least 0, context 0 and max_tokens 4")
         if self.follow and (self.shots or self.decoding != "choose"):
             raise UsageError("velma: follow=true needs shots=0 and decoding=choose")
         if self.temperature and self.decoding == "choose":
-            raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
+            raise UsageError("velma: temperature has no effect with decoding=choose")
 
 
-_LISTED = SharedKey[dict[str, Landmarks]]("landmarks by episode")
+_LANDMARKS = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
 class Velma(Agent):
@@ -235,178 +246,192 @@ class Velma(Agent):
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
 
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        silent = perceiver is None or "score" not in perceiver.capabilities
+        unscored = settings.scores == "none" or (settings.scores == "dataset" and silent)
+        if unscored or settings.landmarks == "none":
+            return ('velma sees no landmarks (the paper\'s "no image")',)
+        return ()
+
     def __new__(cls, settings: VelmaSettings, toolkit: Toolkit) -> Velma:
         return object.__new__(RouteFollower if settings.follow else cls)
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
-        self._context = context_tokens(settings.context, toolkit, 8192)
-        self._prompts = Prompts(__file__, settings.prompts)
-        told = self._prompts
+        self._budget = PromptBudget(
+            toolkit, settings.context, settings.max_tokens, default_context=8192
+        )
+        self._budget.characters_per_token = 2.2  # SmolLM2: 2.6 for the walk, 3 and more over all
+        self._prompts = texts = Prompts(__file__, settings.prompts)
         self._sentences = street.Sentences(
-            told["junction"], told["landmark"], told["flow_with"], told["flow_against"]
+            texts["junction"], texts["landmark"], texts["flow_with"], texts["flow_against"]
         )
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
             raise UsageError(
-                "velma: nothing here sees landmarks, so a list of them is void; set "
+                "velma: nothing here sees landmarks, so a list of them has no effect; set "
                 "scores=recorded or scores=neural, or leave out landmarks=model"
             )
-        self._rate = TokenRate()
-        self._rate.characters_per_token = 2.2  # SmolLM2 takes 2.6 for the walk, 3 and more over all
         self._examples: list[str] = []
-        self._walk = ""
         self._landmarks: tuple[str, ...] = ()
-        self._forced: list[str] = []
-        self._planned: list[str] = []
-        self._number = 1
-        self._asked = self._oriented = self._blind = False
+        self._opening_moves: list[str] = []
+        self._next_actions: list[str] = []
+        self._walk, self._number = "", 1
+        self._cue_written = self._is_turned = self._noted_no_scores = False
 
     async def begin(self, episode: Episode) -> None:
         """Read the instruction, list its landmarks, and replay the examples."""
         if self._scorer is None and self._settings.scores == "dataset":
             self._toolkit.note("no_image", told="nothing says which landmarks are in view")
-        self._landmarks = await self._listed(episode)
-        self._forced = [str(word) for word in episode.extra.get("opening", ())]
-        self._oriented = bool(self._forced)
-        self._walk = self._route(episode)
+        self._landmarks = await self._find_landmarks(episode)
+        self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
+        self._is_turned = bool(self._opening_moves)
+        self._walk = self._route_text(episode)
         if self._settings.shots:
             seed = self._settings.examples
             if self._settings.draw == "episode":
                 seed = zlib.crc32(f"{seed}/{episode.id}".encode())
-            drawn = self._toolkit.demonstrations(self._settings.shots, seed)
-            self._examples = [await self._solved(example) for example in drawn]
-        self._fit(RESERVE)
+            demonstrations = self._toolkit.demonstrations(self._settings.shots, seed)
+            self._examples = [await self._render_example(example) for example in demonstrations]
+        self._fit(WALK_RESERVE)
 
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
-        self._look(observation)
-        if self._forced:
-            return Decision(Action(self._forced.pop(0)))
-        if self._planned:
-            return Decision(Action(self._planned.pop(0)))
+        self._append_view(observation)
+        if self._opening_moves:
+            return Decision(Action(self._opening_moves.pop(0)))
+        if self._next_actions:
+            return Decision(Action(self._next_actions.pop(0)))
         if self._settings.decoding == "choose":
-            return await self._chosen()
+            return await self._choose()
         self._fit()
-        prompt, settings = self.prompt, self._settings
-        seed = self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None
-        sampling = Sampling(settings.temperature, 1.0, settings.max_tokens, STOPS, seed=seed)
-        answer = await self._toolkit.model().complete(prompt, sampling)
-        self._rate.learn(len(prompt), answer.usage.prompt)
-        read = read_actions(replies(answer, sampling)[0], self._number)
-        if isinstance(read, Rejection):
-            return Decision(FALLBACK, fallback_for=read)
-        self._planned = read[1:]
-        return Decision(Action(read[0]))
+        temperature = self._settings.temperature
+        reply = (await self._budget.ask(self.prompt, None, temperature, STOPS))[0]
+        words = read_actions(reply, self._number)
+        self._next_actions = words[1:] if isinstance(words, list) else []
+        return self._decide(words)
 
-    async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
-        self._look(seen)
-        self._forced = self._forced[1:]
+    async def recall(self, view: StreetObservation, space: ActionSpace, decided: object) -> None:
+        self._append_view(view)
+        self._opening_moves = self._opening_moves[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if isinstance(decision, Rejection):
             return
-        executed = _executed(decision, feedback)
+        executed = _executed_action(decision, feedback)
         self._walk += f" {executed}\n"
-        self._number, self._asked = self._number + 1, False
+        self._number, self._cue_written = self._number + 1, False
         if executed != decision.action.name:
-            self._planned.clear()
+            self._next_actions.clear()
 
     @property
     def prompt(self) -> str:
-        return "\n\n".join([self._prompts["task"], *self._examples, self._walk])
+        glossed = self._settings.glosses and not self._prompts.is_custom("task")
+        task = self._prompts["task_glossed" if glossed else "task"]
+        return "\n\n".join([task, *self._examples, self._walk])
 
-    def _look(self, seen: StreetObservation) -> None:
+    def _append_view(self, view: StreetObservation) -> None:
         """Append what is new to see, and the next action's number."""
-        if self._asked:
+        if self._cue_written:
             return  # the last answer changed nothing, and the prompt stands as it is
-        lines = self._lines(seen, self._landmarks, turned=self._oriented)
+        lines = self._lines(view, self._landmarks, faced=self._is_turned)
         if lines:
-            self._planned.clear()
+            self._next_actions.clear()
         self._walk += "".join(f"{line}\n" for line in lines)
         self._walk += self._cue()
-        self._asked = True
+        self._cue_written = True
 
     def _cue(self) -> str:
         """The beginning of the line that the next answer ends."""
-        return street.cue(self._number)
+        return street.action_number(self._number)
 
-    def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
-        flow, told = None, self._sightings(seen, landmarks)
-        if self._scorer is not None and self._settings.traffic and seen.step == 0 and not turned:
-            flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
-        return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
+    def _lines(self, view: StreetObservation, landmarks: Sequence[str], faced: bool) -> list[str]:
+        """The lines of an observation; ``faced``: the route's start heading is already given."""
+        flow, sightings = None, self._sightings(view, landmarks)
+        if self._scorer is not None and self._settings.traffic and view.step == 0 and not faced:
+            flow = self._scorer.flow(view.scene, view.panorama, view.heading)
+        return street.observation(view.exits, view.changed, sightings, flow, self._sentences)
 
     def _sightings(
-        self, seen: StreetObservation, landmarks: Sequence[str]
+        self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
         """The landmarks in view, each with the number of its view."""
         if self._scorer is None or not landmarks:
             return []
-        headings = [(seen.heading + view) % 360 for view in street.VIEWS]
-        scores = self._scorer.score(seen.scene, seen.panorama, headings, landmarks)
-        if np.isnan(scores).all() and not self._blind:
-            self._blind = True
-            self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
-        return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
+        headings = [(view.heading + side) % 360 for side in street.VIEWS]
+        scores = self._scorer.score(view.scene, view.panorama, headings, landmarks)
+        if np.isnan(scores).all() and not self._noted_no_scores:
+            self._noted_no_scores = True
+            self._toolkit.note("no_landmark_scores", panorama=view.panorama, heading=view.heading)
+        return [(landmarks[row], side) for row, side in visible(scores, self._settings.tau)]
 
-    async def _chosen(self) -> Decision:
+    async def _choose(self) -> Decision:
         self._fit()
         choice = await self._toolkit.model().choose(self.prompt, WORDS)
-        self._rate.learn(len(self.prompt), choice.usage.prompt)
-        return Decision(Action(choice.best))
+        self._budget.learn(len(self.prompt), choice.usage.prompt)
+        if not choice.other_text:
+            return Decision(Action(choice.best))
+        return self._decide(read_actions(choice.other_text, self._number))
 
-    async def _listed(self, episode: Episode) -> tuple[str, ...]:
+    def _decide(self, words: list[str] | Rejection) -> Decision:
+        """The first of the actions, or the recipe's fallback for an answer that names none."""
+        if isinstance(words, Rejection):
+            return Decision(FALLBACK, fallback_for=words)
+        return Decision(Action(words[0]))
+
+    async def _find_landmarks(self, episode: Episode) -> tuple[str, ...]:
         """The landmarks to look for; none where nothing could see them."""
-        found = Landmarks()
-        if self._scorer is None or self._settings.landmarks == "none":
+        settings, note, landmarks = self._settings, self._toolkit.note, Landmarks()
+        if self._scorer is None or settings.landmarks == "none":
             return ()
-        if self._settings.landmarks == "model":
+        if settings.landmarks == "model":
             # An example's list is asked for once a run, not once an episode.
-            known = self._toolkit.shared.once(_LISTED, None, dict)
-            if episode.id not in known:
-                prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
+            cached = self._toolkit.shared.once(_LANDMARKS, None, dict)
+            if episode.id not in cached:
+                prompt = self._prompts.fill(
+                    "landmarks", instruction=quote_safe(episode.instruction)
+                )
                 sampling = Sampling(max_tokens=256, stop=("\n\n",))
                 answer = await self._toolkit.model("landmarks").complete(prompt, sampling)
                 limit = "the token limit of the role 'landmarks'"
-                known[episode.id] = listed(replies(answer, sampling, limit)[0])
-            found = known[episode.id]
+                cached[episode.id] = read_landmarks(replies(answer, sampling, limit)[0])
+            landmarks = cached[episode.id]
         elif "landmarks" in episode.extra:
-            found = tidy(episode.extra["landmarks"])
+            landmarks = tidy_landmarks(episode.extra["landmarks"])
         else:
-            self._toolkit.note("no_recorded_landmarks", episode=episode.id)
-        if found.ignored:
-            self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
-        if found.cut_off:
-            self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
-        return released(found.names) if self._settings.landmark_filter != "none" else found.names
+            note("no_recorded_landmarks", episode=episode.id)
+        if landmarks.ignored:
+            note("landmarks_ignored", episode=episode.id, count=landmarks.ignored)
+        if landmarks.cut_off:
+            note("landmarks_cut_off", episode=episode.id, reason=landmarks.cut_off)
+        names = landmarks.names
+        return filter_landmarks(names) if settings.landmark_filter != "none" else names
 
-    def _route(self, episode: Episode) -> str:
-        return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
+    def _route_text(self, episode: Episode) -> str:
+        return self._prompts.fill("route", instruction=quote_safe(episode.instruction)) + "\n"
 
-    async def _solved(self, example: Demonstration) -> str:
+    async def _render_example(self, example: Demonstration) -> str:
         """A demonstration as the finished text of its walk."""
-        landmarks = await self._listed(example.episode)
-        turned = bool(example.episode.extra.get("opening"))
+        landmarks = await self._find_landmarks(example.episode)
+        is_turned = bool(example.episode.extra.get("opening"))
         lines = []
         game = example.game()
         for number, (actor, decision) in enumerate(example.decisions(), 1):
             observation = game.observation(actor)
             if isinstance(observation, StreetObservation):
-                lines += self._lines(observation, landmarks, turned)
+                lines += self._lines(observation, landmarks, is_turned)
             lines.append(street.action(number, decision.action.name))
             game.carry_out(actor, decision)
-        return self._route(example.episode) + "\n".join(lines)
+        return self._route_text(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:
         """Drop whole examples, the first ones first, until the prompt fits the context."""
-        room = self._context - self._settings.max_tokens
-        before = len(self._examples)
-        while self._examples and (
-            len(self.prompt) + reserve > room * self._rate.characters_per_token
-        ):
+        budget, drawn = self._budget, len(self._examples)
+        room = (budget.context - budget.answer) * budget.characters_per_token
+        while self._examples and len(self.prompt) + reserve > room:
             del self._examples[0]
-        if gone := before - (left := len(self._examples)):
-            self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
+        if dropped := drawn - (left := len(self._examples)):
+            self._toolkit.note(EXAMPLES_DROPPED, count=dropped, left=left, context=budget.context)
 
 
 class RouteFollower(Velma):
@@ -422,65 +447,72 @@ class RouteFollower(Velma):
         super().__init__(settings, toolkit)
         self.clauses: tuple[Clause, ...] = ()
         self.answers: dict[Action, str] = {}
+        self._refused: Rejection | None = None  # the answer that was neither yes nor no
 
     @property
     def followed(self) -> int:
-        return self._course.followed
+        return self._progress.followed
 
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
-        self._look(observation)
-        course = self._course
-        if self._forced:
-            note_followed(self._toolkit.note, course.followed, ())
-            return Decision(Action(self._forced.pop(0)))
-        done = self._due and await self._done(course)
-        note_followed(self._toolkit.note, course.followed, range(1, course.followed + done))
-        if done and course.last:
+        self._append_view(observation)
+        progress = self._progress
+        if self._opening_moves:
+            note_followed(self._toolkit.note, progress.followed, ())
+            return Decision(Action(self._opening_moves.pop(0)))
+        self._refused = None
+        done = self._asks_done and await self._ask_done(progress)
+        note_followed(self._toolkit.note, progress.followed, range(1, progress.followed + done))
+        if done and progress.is_last:
             return Decision(STOP)
-        return await self._chosen() if done or course.junction else Decision(FALLBACK)
+        if done or progress.at_junction:
+            decision = await self._choose()
+            return replace(decision, fallback_for=decision.fallback_for or self._refused)
+        return Decision(FALLBACK, fallback_for=self._refused)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         super().on_feedback(decision, feedback)
         if isinstance(decision, Decision):
-            self._course.took(_executed(decision, feedback))
+            self._progress.take(_executed_action(decision, feedback))
 
-    def _route(self, episode: Episode) -> str:
-        route = legs(quotable(episode.instruction))
-        self._course = RouteProgress(route, self._scorer is not None)
+    def _route_text(self, episode: Episode) -> str:
+        route = legs(quote_safe(episode.instruction))
+        self._progress = RouteProgress(route, self._scorer is not None)
         self.clauses = tuple(leg.clause for leg in route)
         note_clauses(self._toolkit.note, self.clauses)
-        told = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
-        return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
+        lines = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
+        return self._prompts.fill("clauses", clauses="\n".join(lines)) + "\n"
 
     def _sightings(
-        self, seen: StreetObservation, landmarks: Sequence[str]
+        self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
-        told = super()._sightings(seen, landmarks)
-        lit = any("light" in name and view == AHEAD for name, view in told)
-        beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
-        self._course.see(seen.exits if seen.changed else 0, lit=lit, beside=beside)
-        return told
+        sightings = super()._sightings(view, landmarks)
+        light_ahead = any("light" in name and side == AHEAD_VIEW for name, side in sightings)
+        beside = [(name, street.DIRECTIONS[side]) for name, side in sightings if side in SIDE_VIEWS]
+        exits = view.exits if view.changed else 0
+        self._progress.see(exits, light_ahead=light_ahead, landmarks=beside)
+        return sightings
 
     def _cue(self) -> str:
-        self._due = not self._forced and self._course.decisive()
-        begins = not self._forced and self._course.begins()
-        now = self._prompts.fill("now", leg=self._course.leg.text) + "\n" if begins else ""
-        return now if self._due else now + super()._cue()
+        self._asks_done = not self._opening_moves and self._progress.leg_may_end()
+        line = ""
+        if not self._opening_moves and self._progress.announce_leg():
+            line = self._prompts.fill("now", leg=self._progress.leg.text) + "\n"
+        return line if self._asks_done else line + super()._cue()
 
-    async def _done(self, course: RouteProgress) -> bool:
+    async def _ask_done(self, progress: RouteProgress) -> bool:
         """Append what was counted, and whether the leg that is followed is done."""
-        self._walk += self._prompts.fill("since", **course.words())
-        self.answers = if_done(course.followed, len(course.legs), STOP)
-        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        course.done = choice.best == YES
-        self._walk += f" {YES if course.done else NO}\n"
-        self.answers, self._due = {}, False
-        if not (course.done and course.last):
+        self._walk += self._prompts.fill("since", **progress.slots())
+        self.answers = done_answers(progress.followed, len(progress.legs), STOP)
+        margin, self._refused = await ask_yes(self._toolkit.model(), self.prompt)
+        progress.leg_done = margin > 0
+        self._walk += f" {YES if progress.leg_done else NO}\n"
+        self.answers, self._asks_done = {}, False
+        if not (progress.leg_done and progress.is_last):
             self._walk += super()._cue()
-        return course.done
+        return progress.leg_done
 
 
-def _executed(decision: Decision, feedback: Feedback) -> str:
+def _executed_action(decision: Decision, feedback: Feedback) -> str:
     """The action that was carried out, which need not be the one decided on."""
     return str(feedback.details.get("executed", decision.action.name))
 
@@ -489,11 +521,13 @@ def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:
     if settings.scores == "recorded":
         return recorded_scorer(settings.scores_file)
     if settings.scores == "neural":
+        from wayword.perception.networks.matching import neural_scorer
+
         return neural_scorer(settings.clip, settings.images, settings.nodes)
-    own = toolkit.perceiver
-    if settings.scores != "dataset" or own is None:
+    perceiver = toolkit.perceiver
+    if settings.scores != "dataset" or perceiver is None:
         return None
-    return own if "score" in own.capabilities else None
+    return perceiver if "score" in perceiver.capabilities else None
 
 
 agent = Velma

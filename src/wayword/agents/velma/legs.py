@@ -1,13 +1,13 @@
 """Street instructions cut into legs: each ends in a turn, the last one where to stop.
 
-    >>> told = "Go through two lights. At the next one turn left, and stop half way down the block."
-    >>> [leg.text for leg in legs(told)]
+    >>> text = "Go through two lights. At the next one turn left, and stop half way down the block."
+    >>> [leg.text for leg in legs(text)]
     ['Go through two lights. At the next one turn left', 'stop half way down the block']
-    >>> [(leg.turn, leg.crossings) for leg in legs(told)]
+    >>> [(leg.turn, leg.crossings) for leg in legs(text)]
     [('left', 3), ('', None)]
 
 Plain rules on words read how many crossings a leg counts, and where behind the last of them it
-stops. What they make of a text is a hint: the text itself stands beside it wherever they are shown.
+stops. Their result is a hint: the text itself stands next to it wherever they are shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wayword.agents.clauses import MOVES, NUMBERS, ORDINALS, Clause, plain_words
+from wayword.agents.clauses import MOTION, NUMBERS, ORDINALS, Clause, plain_words
 
 Kind = Literal["lights", "intersections"]
 
@@ -30,30 +30,30 @@ _CROSSING = (
 )
 _ORDINAL = r"first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th"
 _CARDINAL = r"one|two|three|four|five|six|couple|both|[1-6]"
-_MENTION = re.compile(
+_CROSSING_NAMED = re.compile(
     rf"\b(?:(the|a|an|this|that|these|those|your)\s+)?(?:(?:(next|following|another)|({_ORDINAL}))"
     rf"\s+)?(?:({_CARDINAL})\s+)?{_ADJECTIVES}{_CROSSING}\b",
-    re.IGNORECASE,
+    re.I,
 )
-_ALONE = re.compile(
+_CROSSING_IMPLIED = re.compile(
     rf"\b(?:at|to|the)\s+(?:the\s+)?(?:(next|following|one after)|({_ORDINAL}))"
     r"(?:\s+(?:one|sets?)\b|(?!\s+\w)|(?=\s+(?:turn|take|make|go|you|where|there|with|that|is)\b))",
-    re.IGNORECASE,
+    re.I,
 )
-_CROSS = re.compile(
-    r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.IGNORECASE
+_STREET_CROSSED = re.compile(
+    r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.I
 )
 _PASSING = re.compile(r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$", re.I)
-_REACHING = re.compile(r"\b(?:at|to|reach|until)\s*$", re.IGNORECASE)
+_REACHING = re.compile(r"\b(?:at|to|reach|until)\s*$", re.I)
 _TURN = re.compile(
     r"\b(?:turn|make|take|hang|go|bear|veer|head|turning|making|taking|then another|then a|and a)"
     r"\s+(?:(?:a|an|the|your|first|second|next|sharp|slight|immediate|quick|another|hard|to|slightly)"
     r"\s+)*(left|right)\b(?!\s+(?:past|before|after)\b)",
-    re.IGNORECASE,
+    re.I,
 )
-_AT = re.compile(r"\s*(?:at|when|on|onto|after|once)\b", re.IGNORECASE)
-_EDGE = re.compile(r"^[\s.,;!]*(?:(?:and|then)\b[\s,]*)*", re.IGNORECASE)
-_MANY = {"couple": 2, "both": 2}
+_TURN_PLACE = re.compile(r"\s*(?:at|when|on|onto|after|once)\b", re.I)
+_LINKING_WORDS = re.compile(r"^[\s.,;!]*(?:(?:and|then)\b[\s,]*)*", re.I)
+_VAGUE_NUMBERS = {"couple": 2, "both": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +76,31 @@ class Leg:
 
 def legs(instruction: str) -> tuple[Leg, ...]:
     """The legs of an instruction, in order; the last one has no turn."""
-    found, begin = list[Leg](), 0
-
-    def add(end: int, turn: str) -> None:
-        text = _EDGE.sub("", instruction[begin:end], count=1).strip().rstrip(".,;! ")
-        number, passed = counted(text) or (None, False)
-        if number and passed and turn:
-            number += 1  # one turns at the crossing after those
-        lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.IGNORECASE)
-        kind: Kind = "lights" if lights else "intersections"
-        found.append(Leg(Clause(" ".join(text.split()), begin), turn, number, kind))
-
+    spans, begin = list[tuple[int, int, str]](), 0
     for turn in _TURN.finditer(instruction):
         end = turn.end()
         tail = re.match(r"[^.,;]*", instruction[end:])
-        if tail and _AT.match(tail[0]):
+        if tail and _TURN_PLACE.match(tail[0]):
             end += tail.end()
         if end > begin:
-            add(end, turn[1].lower())
+            spans.append((begin, end, turn[1].lower()))
             begin = end
-    if len(_EDGE.sub("", instruction[begin:])) > 2 or not found:
-        add(len(instruction), "")
-    else:
-        last = found[-1]
-        found.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
-    return tuple(found)
+    has_rest = len(_LINKING_WORDS.sub("", instruction[begin:])) > 2
+    if has_rest or not spans:
+        spans.append((begin, len(instruction), ""))
+    parts = list[Leg]()
+    for start, end, turn_side in spans:
+        text = _LINKING_WORDS.sub("", instruction[start:end], count=1).strip().rstrip(".,;! ")
+        number, passes_last = count_crossings(text) or (None, False)
+        if number and passes_last and turn_side:
+            number += 1  # one turns at the crossing after those
+        lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.I)
+        kind: Kind = "lights" if lights else "intersections"
+        parts.append(Leg(Clause(" ".join(text.split()), start), turn_side, number, kind))
+    if parts[-1].turn:
+        last = parts[-1]
+        parts.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
+    return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,70 +108,70 @@ class _Mention:
     """Crossings named at a place of a text, and how."""
 
     article: str
-    again: bool
+    is_next: bool
     ordinal: int
-    many: int
+    count: int
     passing: bool
     reaching: bool
 
 
-def counted(text: str) -> tuple[int, bool] | None:
-    """How many crossings a leg counts, and whether the last one is gone through; None for none.
+def count_crossings(text: str) -> tuple[int, bool] | None:
+    """The crossings that a leg counts, and True if it goes through the last; None for none.
 
-    >>> counted("Go through the next light. At the second light turn right")
+    >>> count_crossings("Go through the next light. At the second light turn right")
     (2, False)
-    >>> counted("go through 2 more lights and stop"), counted("turn left at the bank")
-    ((2, True), None)
+    >>> [count_crossings(leg) for leg in ("go through 2 more lights", "turn left at the bank")]
+    [(2, True), None]
     """
-    number, passed = 0, False
-    for one in _mentions(text):
-        if one.many:
-            number, passed = number + one.many, True
-        elif one.ordinal:
-            number, passed = max(number, one.ordinal), one.passing
-        elif one.again:
-            number, passed = number + 1, one.passing
-        elif one.article in ("this", "that", "these", "those"):
-            passed = passed or one.passing
-        elif one.passing:
-            number += number == 0 or passed
-            passed = True
-        elif number == 0 or (passed and one.reaching):
-            number, passed = number + 1, False
-    return (number, passed) if number else None
+    number, passes_last = 0, False
+    for mention in _mentions(text):
+        if mention.count:
+            number, passes_last = number + mention.count, True
+        elif mention.ordinal:
+            number, passes_last = max(number, mention.ordinal), mention.passing
+        elif mention.is_next:
+            number, passes_last = number + 1, mention.passing
+        elif mention.article in ("this", "that", "these", "those"):
+            passes_last = passes_last or mention.passing
+        elif mention.passing:
+            number += number == 0 or passes_last
+            passes_last = True
+        elif number == 0 or (passes_last and mention.reaching):
+            number, passes_last = number + 1, False
+    return (number, passes_last) if number else None
 
 
 def _mentions(text: str) -> Iterator[_Mention]:
-    found: dict[int, tuple[int, _Mention]] = {}
+    mentions: dict[int, tuple[int, _Mention]] = {}
 
-    def add(one: re.Match[str], article: str, again: str, ordinal: str, many: str = "") -> None:
-        before = text[max(0, one.start() - 14) : one.start()].rstrip()
-        passing, reaching = bool(_PASSING.search(before)), bool(_REACHING.search(before))
-        numbers = _number(ordinal), _number(many)
-        found[one.start()] = one.end(), _Mention(article, bool(again), *numbers, passing, reaching)
+    def add(match: re.Match[str], article: str, again: str, ordinal: str, count: str = "") -> None:
+        before = text[max(0, match.start() - 14) : match.start()].rstrip()
+        how = bool(_PASSING.search(before)), bool(_REACHING.search(before))
+        mention = _Mention(article, bool(again), _number(ordinal), _number(count), *how)
+        mentions[match.start()] = match.end(), mention
 
-    for one in _MENTION.finditer(text):
-        add(one, *((part or "").lower() for part in one.groups()[:4]))
-    for one in _ALONE.finditer(text):
-        at = one.start(1) if one[1] else one.start(2)
-        if not any(begin <= at < end for begin, (end, _) in found.items()):
-            add(one, "the", (one[1] or "").lower(), (one[2] or "").lower())
-    for one in _CROSS.finditer(text):
-        found[one.start()] = one.end(), _Mention("the", False, 0, 0, True, False)
-    return (found[begin][1] for begin in sorted(found))
+    for match in _CROSSING_NAMED.finditer(text):
+        add(match, *((part or "").lower() for part in match.groups()[:4]))
+    for match in _CROSSING_IMPLIED.finditer(text):
+        at = match.start(1) if match[1] else match.start(2)
+        if not any(begin <= at < end for begin, (end, _) in mentions.items()):
+            add(match, "the", (match[1] or "").lower(), (match[2] or "").lower())
+    for match in _STREET_CROSSED.finditer(text):
+        mentions[match.start()] = match.end(), _Mention("the", False, 0, 0, True, False)
+    return (mentions[begin][1] for begin in sorted(mentions))
 
 
 def _number(word: str) -> int:
     """``second``, ``2nd``, ``two`` or ``couple`` as a number; 0 for no word."""
     if word[:1].isdigit():
         return int(word[0])
-    plain = ORDINALS.get(word, word)
-    return NUMBERS.index(plain) + 1 if plain in NUMBERS else _MANY.get(plain, 0)
+    cardinal = ORDINALS.get(word, word)
+    return NUMBERS.index(cardinal) + 1 if cardinal in NUMBERS else _VAGUE_NUMBERS.get(cardinal, 0)
 
 
 # Where behind the last crossing a leg stops.
 
-_PLACES = (
+_STOP_PLACES = (
     ("a third", r"1/3|third of|a third|quarter|1/4"),
     ("two thirds", r"2/3|two[- ]thirds|3/4|three[- ]quarters"),
     ("half", r"\b(?:half|halfway|half-way|mid|mid-?block|1/2)\b|middle of the block"),
@@ -188,174 +188,174 @@ _PLACES = (
 _STEPS = re.compile(
     r"\b(?:(one|two|three|four|five|six|seven|eight|nine|\d+)|(couple|few)|(?:a|an)|1st)"
     r"(?:\s+(?:or|to|-)\s+(two|three|four|five|six|\d+))?(?:\s+of)?(?:\s+more)?\s+steps?\b",
-    re.IGNORECASE,
+    re.I,
 )
 FRACTIONS = {"a third": 1 / 3, "half": 1 / 2, "two thirds": 2 / 3}
 """The places that are a part of a block."""
 
 
-def steps_told(text: str) -> int | None:
-    """The steps that a leg counts out, the larger of two numbers; None where it counts none.
+def step_count(text: str) -> int | None:
+    """The steps that a leg counts, the larger of two numbers; None where it counts none.
 
-    >>> steps_told("Take a step or two and stop"), steps_told("stop after 1 or 2 steps")
+    >>> step_count("Take a step or two and stop"), step_count("stop after 1 or 2 steps")
     (2, 2)
     """
-    if re.search(r"\bsteps? or (?:two|2|so)\b", text, re.IGNORECASE):
+    if re.search(r"\bsteps? or (?:two|2|so)\b", text, re.I):
         return 2
-    found = _STEPS.search(text)
-    if found is None:
+    match = _STEPS.search(text)
+    if match is None:
         return None
-    one, vague, more = ((part or "").lower() for part in found.groups())
-    if vague:
-        return 2 if vague == "couple" else 3
-    return max(1, *(int(word) if word.isdigit() else _number(word) for word in (more, one)))
+    first, vague_number, second = ((part or "").lower() for part in match.groups())
+    if vague_number:
+        return 2 if vague_number == "couple" else 3
+    return max(1, *(int(word) if word.isdigit() else _number(word) for word in (second, first)))
 
 
-def place_told(text: str) -> str:
-    """Where a leg stops, in plain words: ``half``, ``near the end``; "" where it does not say."""
+def stop_place(text: str) -> str:
+    """The place where a leg stops: ``half``, ``near the end``; "" where it does not say."""
     words = text.lower()
-    return next((name for name, pattern in _PLACES if re.search(pattern, words)), "")
+    return next((name for name, pattern in _STOP_PLACES if re.search(pattern, words)), "")
 
 
 # A walk along the legs of a street instruction: what was counted, and what of it agrees.
 
-_WARNS = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", re.IGNORECASE)
+_WARNING = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", re.I)
 
 
 def goal_part(leg: str) -> str:
-    """The last step that a leg tells, with what is said of it; no warning of going too far.
+    """The last step of a leg, with what is said of it; no warning of going too far.
 
     >>> goal_part("Pass a zoo, stop at the bank, which is on your left")
     ' stop at the bank, which is on your left'
     """
-    parts = [part for part in re.split(r"[,.]", leg) if not _WARNS.search(part)]
-    moving = [number for number, part in enumerate(parts) if MOVES.search(part)]
-    return ",".join(parts[moving[-1] if moving else -1 :]) if parts else leg
+    parts = [part for part in re.split(r"[,.]", leg) if not _WARNING.search(part)]
+    moving_parts = [number for number, part in enumerate(parts) if MOTION.search(part)]
+    return ",".join(parts[moving_parts[-1] if moving_parts else -1 :]) if parts else leg
 
 
 @dataclass(slots=True)
-class Since:
-    """What was met since the last turn, or since the start.
+class TurnCounts:
+    """Counts since the last turn, or since the start.
 
-    ``on`` counts the steps since then or since the last crossing; ``block`` is how many steps lay
-    between the last two crossings, 0 before there were two. A light counts where one was in view
-    ahead, and an intersection was come to, at most a step on.
+    ``stretch_steps`` are the steps since then or since the last crossing; ``block_steps`` those
+    between the last two crossings, 0 before there were two. A traffic light counts where one was
+    in view ahead at an intersection or one step before it.
     """
 
     turn: str = "start"
     steps: int = 0
-    on: int = 0
-    block: int = 0
+    stretch_steps: int = 0
+    block_steps: int = 0
     junctions: int = 0
     crossroads: int = 0
     lights: int = 0
-    _lit: bool = False
+    _light_was_ahead: bool = False
 
-    def see(self, exits: int, *, lit: bool) -> None:
-        """A new place: its ways, 0 where one has only turned; and whether a light is ahead."""
-        self.lights += exits > 2 and (lit or self._lit)
-        self._lit = lit
+    def see(self, exits: int, *, light_ahead: bool) -> None:
+        """A new place: its exits, 0 where one has only turned; and whether a light is ahead."""
+        self.lights += exits > 2 and (light_ahead or self._light_was_ahead)
+        self._light_was_ahead = light_ahead
         self.crossroads += exits > 3
         if exits > 2:
-            self.block = self.on if self.junctions else 0
-            self.on, self.junctions = 0, self.junctions + 1
+            self.block_steps = self.stretch_steps if self.junctions else 0
+            self.stretch_steps, self.junctions = 0, self.junctions + 1
 
-    def done(self, word: str) -> None:
+    def take(self, word: str) -> None:
         if word == "forward":
-            self.steps, self.on = self.steps + 1, self.on + 1
+            self.steps, self.stretch_steps = self.steps + 1, self.stretch_steps + 1
         elif word != "stop":
-            self.turn, self.steps, self.on, self.block = word.replace("_", " "), 0, 0, 0
+            self.turn, self.steps = word.replace("_", " "), 0
+            self.stretch_steps = self.block_steps = 0
             self.junctions = self.crossroads = self.lights = 0
 
 
 @dataclass(slots=True)
 class RouteProgress:
-    """How far a walk is along its ``legs``: the number of the one that is ``followed``, from 1.
+    """The progress of a walk along its ``legs``; ``followed`` is the current one's number, from 1.
 
-    ``sees``: whether landmarks can be seen; where not, lights are counted by their intersections.
-    ``beside`` holds the landmarks beside the place (name, and where in words).
+    ``sees_landmarks``: landmarks can be seen; else lights are counted by their intersections.
+    ``landmarks`` next to the place are pairs of a name and a direction in words. ``announced`` is
+    the last leg whose words were written down; ``steps`` counts from the start. ``leg_done``: the
+    model said that the leg ends here, so the next one begins with the next action.
     """
 
     legs: Sequence[Leg]
-    sees: bool
+    sees_landmarks: bool
     followed: int = 1
-    told: int = 0
-    """The number of the leg whose words were last written down."""
-    since: Since = field(default_factory=Since)
-    beside: Sequence[tuple[str, str]] = ()
-    junction: bool = False
+    announced: int = 0
+    counts: TurnCounts = field(default_factory=TurnCounts)
+    landmarks: Sequence[tuple[str, str]] = ()
+    at_junction: bool = False
     steps: int = 0
-    """Steps since the start."""
-    done: bool = False
-    """Whether the leg was answered to be done here; the next one begins with the next action."""
+    leg_done: bool = False
 
     @property
     def leg(self) -> Leg:
         return self.legs[self.followed - 1]
 
     @property
-    def last(self) -> bool:
-        """Whether it is the last one, at whose end one stops."""
+    def is_last(self) -> bool:
+        """True for the last leg, at whose end one stops."""
         return self.followed == len(self.legs)
 
-    def see(self, exits: int, *, lit: bool, beside: Sequence[tuple[str, str]]) -> None:
-        """A new place with its ways, or with 0 a new way to face; what is beside it."""
-        self.junction, self.beside = exits > 2, beside
-        self.since.see(exits, lit=lit)
+    def see(self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]) -> None:
+        """Count a new place by its exits, 0 for a mere turn; ``landmarks`` are next to it."""
+        self.at_junction, self.landmarks = exits > 2, landmarks
+        self.counts.see(exits, light_ahead=light_ahead)
 
-    def begins(self) -> bool:
-        """Whether the words of the leg are still to be written down; asked once for each leg."""
-        begins, self.told = self.told != self.followed, self.followed
-        return begins
+    def announce_leg(self) -> bool:
+        """True once for each leg: its words are still to be written down."""
+        is_new, self.announced = self.announced != self.followed, self.followed
+        return is_new
 
-    def took(self, word: str) -> None:
-        self.since.done(word)
+    def take(self, word: str) -> None:
+        self.counts.take(word)
         self.steps += word == "forward"
-        if self.done and not self.last:
-            self.followed += 1
-        self.done = False
+        self.followed += self.leg_done and not self.is_last
+        self.leg_done = False
 
-    def decisive(self) -> bool:
-        """Whether the leg may end here: at a crossing, and the last one anywhere."""
-        return self.junction or self.last
+    def leg_may_end(self) -> bool:
+        """True if the leg may end here: at a crossing, and the last one anywhere."""
+        return self.at_junction or self.is_last
 
-    def words(self) -> dict[str, str]:
+    def slots(self) -> dict[str, str]:
         """The slots of a sentence: the steps since the turn, landmarks, and what agrees."""
-        beside = "".join(f"; {name} {where}" for name, where in self.beside)
-        since = {"since": str(self.since.steps), "turn": self.since.turn}
-        return {**since, "beside": beside, "signs": ", ".join(self.signs())}
+        landmarks = "".join(f"; {name} {where}" for name, where in self.landmarks)
+        counts = {"since": str(self.counts.steps), "turn": self.counts.turn}
+        return {**counts, "beside": landmarks, "signs": ", ".join(self.signs())}
 
     def signs(self) -> Iterator[str]:
-        """What of the place agrees with the leg, and what the leg tells to do: by plain rules."""
-        leg, since = self.leg, self.since
-        if self.junction:
-            yield f"at intersection {since.junctions}"
+        """The signs of the place that agree with the leg, and what the leg says to do."""
+        leg, counts = self.leg, self.counts
+        if self.at_junction:
+            yield f"at intersection {counts.junctions}"
         if leg.crossings is not None:
-            kind: Kind = leg.kind if self.sees else "intersections"
-            if since.crossroads != since.junctions:
-                yield _of(since.crossroads, leg.crossings, "crossroads")
-            met = since.lights if kind == "lights" else since.junctions
-            yield _of(met, leg.crossings, kind)
+            kind: Kind = leg.kind if self.sees_landmarks else "intersections"
+            if counts.crossroads != counts.junctions:
+                yield _progress_words(counts.crossroads, leg.crossings, "crossroads")
+            passed = counts.lights if kind == "lights" else counts.junctions
+            yield _progress_words(passed, leg.crossings, kind)
         goal = plain_words(goal_part(leg.text))
-        told = set() if leg.turn else {"left", "right"} & goal
-        for name, where in self.beside:
+        sides = set() if leg.turn else {"left", "right"} & goal
+        for name, where in self.landmarks:
             words = plain_words(name) - {"a", "an", "the"}
             if words and words <= goal:
-                other = told and where.rpartition(" ")[2] not in told
-                yield "beside it, other side" if other else "beside it"
+                is_other_side = sides and where.rpartition(" ")[2] not in sides
+                yield "beside it, other side" if is_other_side else "beside it"
         if leg.turn:
             yield f"turn {leg.turn}"
-        elif self.last:
-            place, steps = place_told(leg.text), steps_told(leg.text)
-            if steps is None and place in FRACTIONS and since.block:
-                steps = max(1, round(FRACTIONS[place] * since.block))
+        elif self.is_last:
+            place, steps = stop_place(leg.text), step_count(leg.text)
+            if steps is None and place in FRACTIONS and counts.block_steps:
+                steps = max(1, round(FRACTIONS[place] * counts.block_steps))
             yield f"stop {place}".strip()
-            reached = " reached" * (since.on == steps)
-            yield f"{since.on} on" if steps is None else f"{since.on} of {steps} steps{reached}"
+            done = counts.stretch_steps
+            mark = " reached" * (done == steps)
+            yield f"{done} on" if steps is None else f"{done} of {steps} steps{mark}"
             yield f"{self.steps} in all"
 
 
-def _of(so_far: int, number: int, kind: str) -> str:
-    """So many of a number, and whether it is reached or passed."""
-    how = " reached" if so_far == number else " passed" * (so_far > number)
-    return f"{so_far} of {number} {kind}{how}"
+def _progress_words(so_far: int, number: int, kind: str) -> str:
+    """``2 of 3 lights``, and whether that number is reached or passed."""
+    mark = " reached" if so_far == number else " passed" * (so_far > number)
+    return f"{so_far} of {number} {kind}{mark}"

@@ -3,26 +3,25 @@
     wayword run walker --on houses --model local:walker
 
 The instruction is cut into clauses by plain rules (:mod:`~wayword.agents.clauses`), and the
-text says which one is followed. At every viewpoint a line tells the place, and the first question
-is whether the clause is done here; if it is, the next clause is asked about, and behind the last
-one the walk stops. Then each neighbor has a line of its own (its direction, what stands where it
-leads, what lies behind it) that ends in a question mark: does the clause lead there? The neighbor
-with the most probable yes is taken. So each answer hangs on the lines just above it, and a
-small model need not keep its place in the instruction over a whole walk.
+text says which one is followed. At every viewpoint the first question is whether the clause is done
+here; if it is, the next clause is asked about, and behind the last one the walk stops. Then each
+neighbor has a line of its own (its direction, what stands where it leads, what lies behind it)
+that ends in a question mark: does the clause lead there? The neighbor with the most probable yes is
+taken. So each answer depends on the lines just above it, and a small model need not keep its place
+in the instruction over a whole walk.
 
 Each line ends in what it shares with the clause's end. ``all`` or ``some`` of the words that this
-names stand in the first words for the ``place``, in the names of things ``at`` it or ``by`` it, or
+names stand in the first words for the ``place``, in the names of objects ``at`` it or ``by`` it, or
 in what one ``sees`` that way. The clause goes ``through`` what it names, and not merely there; it
 has been followed for ``no steps``, or more; ``turn`` says that it begins with a turn that way;
-``back`` and ``seen``, that one has been there. These are plain rules on words, and an untrained
-model reads the same ones.
+``back`` and ``seen``, that one has been there. An untrained model reads the same signs.
 
 Text is only ever appended, so a model with a prefix cache reads every token once an episode, and
 the last prompt of an episode is a complete training example. The model writes no thoughts: yes and
 no are ranked by their log-probability.
 
-A view is described by the content words of its caption, each once: articles, verbs of seeing and
-what every picture shows (walls, ceilings) are left out; ``walker/prompts/skipped.txt`` lists them.
+A view is described by the content words of its caption, each once, without the words of
+``walker/prompts/skipped.txt`` (articles, verbs of seeing, walls, ceilings).
 """
 
 from __future__ import annotations
@@ -38,16 +37,17 @@ from wayword.agents.clauses import (
     NO,
     YES,
     Clause,
+    ask_yes,
+    clause_ends,
     clauses,
+    done_answers,
     goes_through,
-    if_done,
-    last_parts,
     note_clauses,
     note_followed,
     plain_words,
     turn_of,
 )
-from wayword.agents.prompting import Prompts
+from wayword.agents.prompting import NotNegative, Prompts
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
@@ -58,7 +58,7 @@ from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
-TURNS = (
+DIRECTION_NAMES = (
     (25.0, "ahead"),
     (65.0, "slightly {side}"),
     (115.0, "{side}"),
@@ -70,38 +70,31 @@ TURNS = (
 STEEP = 9.0
 """Degrees of elevation from which a neighbor is up or down; steps between rooms stay below."""
 
-FAR = 3.0
-"""Metres from which a neighbor is called far; recorded objects end at the same distance."""
+FAR_DISTANCE = 3.0  # metres from which a neighbor is far; recorded objects end there, too
 
-AT, BY = 0.9, 1.9
-"""Metres within which a thing stands at a place, or by it."""
+AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object stands at a place, or by it
 
-AGREES = 45.0
-"""A neighbor lies in a told direction if it is the nearest to it, within so many degrees."""
+TOLERANCE = 45.0
+"""Degrees: a neighbor lies in a named direction if it is the nearest to it and within these."""
 
 _WORD = re.compile(r"[a-z]+")
-_NUMBER = re.compile(r"\s*_\d+$")
-"""Recorded objects name a second chair ``chair _2``."""
-_STEPS = ("no steps", "one step", "two steps", "three steps", "many steps")
+_NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chair _2``
+_STEP_COUNTS = ("no steps", "one step", "two steps", "three steps", "many steps")
 
 
 @dataclass(frozen=True, slots=True)
 class WalkerSettings:
-    """How much is described: at most so many words of a neighbor's view (``words``) and of the
-    place (``here``), and so many things at a place and by it (``near``).
+    """Limits of the description: words of a neighbor's view (``words``) and of the
+    place (``here``), and objects at a place and by it (``near``).
 
     ``prompts``: a folder of texts to use instead of the shipped ones. Weights are trained for one
     wording: to change any of these, train again.
     """
 
-    words: int = 4
-    here: int = 5
-    near: int = 2
+    words: NotNegative = 4
+    here: NotNegative = 5
+    near: NotNegative = 2
     prompts: str = ""
-
-    def __post_init__(self) -> None:
-        if min(self.words, self.here, self.near) < 0:
-            raise UsageError("walker: words, here and near must be at least 0")
 
 
 class Walker(Agent):
@@ -120,9 +113,12 @@ class Walker(Agent):
             raise UsageError("walker: this dataset has no perceiver to describe its viewpoints")
         self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
         self._prompts = Prompts(__file__, settings.prompts)
+        self._skipped = frozenset(self._prompts["skipped"].split())
+        self._unspecific_words = self._skipped | set(self._prompts["moves"].split())
         self._visited: list[str] = []
         self._steps = 0
-        self._picked: dict[Action, str] = {}
+        self._refused: Rejection | None = None  # the turn's latest answer that was no yes or no
+        self._picked_directions: dict[Action, str] = {}
         self.prompt = ""
         self.clauses: tuple[Clause, ...] = ()
         self.followed = 1
@@ -134,173 +130,167 @@ class Walker(Agent):
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
-        self._visited, self._steps, self._picked = [], 0, {}
+        self._visited, self._steps, self._picked_directions = [], 0, {}
         note_clauses(self._toolkit.note, self.clauses)
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        arrived = False
-        while not arrived and await self._done(percept):  # on to the first clause not done here
+        arrived, self._refused = False, None
+        while not arrived and await self._ask_done(percept):  # to the first clause not done here
             arrived = self.followed == len(self.clauses)
             if not arrived:
                 self.followed, self._steps = self.followed + 1, 0
-        before = range(1, self.followed + arrived)
-        note_followed(self._toolkit.note, self.followed, before)
+        note_followed(self._toolkit.note, self.followed, range(1, self.followed + arrived))
         if arrived or not observation.neighbors:
-            return Decision(STOP)
-        return Decision(await self._pick(observation, percept))
+            return Decision(STOP, fallback_for=self._refused)
+        best = await self._pick_neighbor(observation, percept)
+        return Decision(best, fallback_for=self._refused)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if isinstance(decision, Decision) and decision.action in self._picked:
-            direction = self._picked[decision.action]
-            self.prompt += "\n" + self._prompts.fill("go", direction=direction) + "\n"
+        if isinstance(decision, Decision) and decision.action in self._picked_directions:
+            direction_text = self._picked_directions[decision.action]
+            self.prompt += "\n" + self._prompts.fill("go", direction=direction_text) + "\n"
             self._steps += 1
-            self._picked = {}
+            self._picked_directions = {}
 
-    async def _yes(self) -> float:
+    async def _yes_margin(self) -> float:
         """The log-probability of yes less that of no, as an answer to the text as it stands."""
-        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        return choice.logprobs[1] - choice.logprobs[0]
+        margin, refused = await ask_yes(self._toolkit.model(), self.prompt)
+        self._refused = refused or self._refused
+        return margin
 
-    async def _done(self, percept: Percept) -> bool:
-        """Append the place, and whether the clause is done here."""
-        here, signs = self._place(percept)
+    async def _ask_done(self, percept: Percept) -> bool:
+        """Append the place in a few words, with the objects at it and by it and what agrees with
+        the clause, and the answer whether the clause is done here."""
         clause = self.clauses[self.followed - 1].text
-        self.prompt += self._prompts.fill("place", clause=clause, here=here, signs=signs)
-        self.answers = if_done(self.followed, len(self.clauses), STOP)
-        done = await self._yes() > 0
+        distances = [
+            (sighting.distance, sighting.name)
+            for part in percept.sectors
+            for sighting in part.sightings
+            if sighting.distance is not None
+        ]
+        objects, shared = self._objects_nearby(distances)
+        words = self._shorten(content_words(percept.summary, self._skipped), self._settings.here)
+        place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
+        steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
+        signs = [steps, "through" * goes_through(clause), place, *shared]
+        place_text = _join("; ", [words, *objects])
+        slots = {"clause": clause, "here": place_text, "signs": _join(", ", signs)}
+        self.prompt += self._prompts.fill("place", **slots)
+        self.answers = done_answers(self.followed, len(self.clauses), STOP)
+        done = await self._yes_margin() > 0
         self.prompt += f" {YES if done else NO}\n"
         return done
 
-    async def _pick(self, seen: IndoorObservation, percept: Percept) -> Action:
+    async def _pick_neighbor(self, view: IndoorObservation, percept: Percept) -> Action:
         """Append the neighbors, left to right, each asked about; one behind is first or last."""
-        around = sorted(seen.neighbors, key=lambda near: relative(near.heading, seen.heading))
-        told = turn_of(self.clauses[self.followed - 1].text)
-        turned = None  # the neighbor in the direction that the clause begins with, while it begins
-        if told is not None and not self._steps:
-            away = [abs(relative(near.heading, seen.heading + told)) for near in around]
-            turned = around[away.index(min(away))] if min(away) <= AGREES else None
-        ways = {Action("goto", (near.viewpoint,)): near for near in around}
-        likely: dict[Action, float] = {}
-        for action, near in ways.items():
-            self.prompt += "\n" if likely else ""
-            self.prompt += self._way(seen, percept, near, near is turned)
-            self.answers = {other: YES if other == action else NO for other in ways}
-            likely[action] = await self._yes()
-        best = max(likely, key=likely.__getitem__)
-        self._visited.append(seen.viewpoint)
-        self._picked = {best: direction(ways[best], seen.heading)}
+        neighbors = sorted(view.neighbors, key=lambda each: relative(each.heading, view.heading))
+        turn = turn_of(self.clauses[self.followed - 1].text)
+        target = None  # the neighbor in the direction of the turn that the clause begins with
+        if turn is not None and not self._steps:
+            angles = [abs(relative(each.heading, view.heading + turn)) for each in neighbors]
+            target = neighbors[angles.index(min(angles))] if min(angles) <= TOLERANCE else None
+        options = {Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors}
+        yes_margins: dict[Action, float] = {}
+        for action, neighbor in options.items():
+            self.prompt += "\n" if yes_margins else ""
+            self.prompt += self._neighbor_line(view, percept, neighbor, neighbor is target)
+            self.answers = {other: YES if other == action else NO for other in options}
+            yes_margins[action] = await self._yes_margin()
+        best = max(yes_margins, key=yes_margins.__getitem__)
+        self._visited.append(view.viewpoint)
+        self._picked_directions = {best: direction_text(options[best], view.heading)}
         return best
 
-    def _way(self, seen: IndoorObservation, percept: Percept, near: Neighbor, turned: bool) -> str:
-        caption = percept.sectors[sector(near.heading, len(percept.sectors))].caption
-        words = gist(caption, self._skipped)
-        things, shared = self._standing(_around(percept, near))
-        back = near.viewpoint == self._visited[-1] if self._visited else False
-        mark = "back" if back else "seen" * (near.viewpoint in self._visited)
-        signs = [direction(near, seen.heading), "turn" * turned, *shared]
-        signs += [self._shared("sees", [caption]), mark]
-        told = [*things, self._first(words, self._settings.words)]
-        return self._prompts.fill("way", view=_listed("; ", told), signs=_listed(", ", signs))
+    def _neighbor_line(
+        self, observation: IndoorObservation, percept: Percept, neighbor: Neighbor, is_target: bool
+    ) -> str:
+        caption = percept.sectors[sector(neighbor.heading, len(percept.sectors))].caption
+        objects, shared = self._objects_nearby(_objects_near(percept, neighbor))
+        is_back = neighbor.viewpoint == self._visited[-1] if self._visited else False
+        visit_sign = "back" if is_back else "seen" * (neighbor.viewpoint in self._visited)
+        signs = [direction_text(neighbor, observation.heading), "turn" * is_target, *shared]
+        signs += [self._overlap_sign("sees", [caption]), visit_sign]
+        words = self._shorten(content_words(caption, self._skipped), self._settings.words)
+        view = _join("; ", [*objects, words])
+        return self._prompts.fill("way", view=view, signs=_join(", ", signs))
 
-    def _place(self, percept: Percept) -> tuple[str, str]:
-        """The place in a few words with the things at it and by it; what agrees with the clause."""
-        seen = [thing for part in percept.sectors for thing in part.sightings]
-        near = [(thing.distance, thing.name) for thing in seen if thing.distance is not None]
-        things, shared = self._standing(near)
-        steps = _STEPS[min(self._steps, len(_STEPS) - 1)]
-        first = percept.summary.partition(",")[0]
-        words = self._first(gist(percept.summary, self._skipped), self._settings.here)
-        through = goes_through(self.clauses[self.followed - 1].text)
-        signs = [steps, "through" * through, self._shared("place", [first]), *shared]
-        return _listed("; ", [words, *things]), _listed(", ", signs)
-
-    def _standing(self, things: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
-        """The things (metres, name) at a place and by it, and what they share with the clause."""
-        told, shared = [], []
-        for word, least, most in (("at", -1.0, AT), ("by", AT, BY)):
-            there = sorted(thing for thing in things if least < thing[0] <= most)
-            names = list(dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in there))
-            shared.append(self._shared(word, names))
-            names.sort(key=lambda name: -len(plain_words(name) & self._sought))
+    def _objects_nearby(self, objects: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
+        """The objects (metres, name) at a place and by it, and what they share with the clause."""
+        texts, shared = [], []
+        for word, least, most in (("at", -1.0, AT_RADIUS), ("by", AT_RADIUS, BY_RADIUS)):
+            nearby = sorted(one for one in objects if least < one[0] <= most)
+            names = list(dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in nearby))
+            shared.append(self._overlap_sign(word, names))
+            names.sort(key=lambda name: -len(plain_words(name) & self._goal_words))
             listed = ", ".join(names[: self._settings.near])
-            told.append(f"{word} {listed}" if listed else "")
-        return told, shared
+            texts.append(f"{word} {listed}" if listed else "")
+        return texts, shared
 
-    def _first(self, words: Sequence[str], most: int) -> str:
+    def _shorten(self, words: Sequence[str], most: int) -> str:
         """The first words, but those that the clause names before others."""
-        named = [word for word in words if plain_words(word) & self._sought]
-        kept = set([*named, *(word for word in words if word not in named)][:most])
-        return " ".join(word for word in words if word in kept)
+        named_words = [word for word in words if plain_words(word) & self._goal_words]
+        chosen = set([*named_words, *(word for word in words if word not in named_words)][:most])
+        return " ".join(word for word in words if word in chosen)
 
-    def _shared(self, what: str, texts: Sequence[str]) -> str:
+    def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
         """``at all`` or ``at some``: how much of what the clause names stands in the texts."""
-        found = plain_words(" ".join(texts)) & self._sought
-        return f"{what} {'all' if found == self._sought else 'some'}" if found else ""
+        common = plain_words(" ".join(texts)) & self._goal_words
+        return f"{label} {'all' if common == self._goal_words else 'some'}" if common else ""
 
     @property
-    def _sought(self) -> frozenset[str]:
-        """What the last part of the clause names."""
-        moves = _words(self._prompts["moves"])
-        return _named(self.clauses[self.followed - 1].text, self._skipped | moves)
-
-    @property
-    def _skipped(self) -> frozenset[str]:
-        return _words(self._prompts["skipped"])
+    def _goal_words(self) -> frozenset[str]:
+        return _goal_words_of(self.clauses[self.followed - 1].text, self._unspecific_words)
 
 
-def _listed(joint: str, parts: Iterable[str]) -> str:
+def _join(joint: str, parts: Iterable[str]) -> str:
     return joint.join(filter(None, parts))
 
 
-def _around(percept: Percept, near: Neighbor) -> list[tuple[float, str]]:
-    """Things in sight with their distance (metres, on the floor) from where a neighbor lies."""
+def _objects_near(percept: Percept, neighbor: Neighbor) -> list[tuple[float, str]]:
+    """Objects in sight with their distance (metres, on the floor) from where a neighbor lies."""
 
-    def spot(heading: float, distance: float) -> Point:  # metres to the east and north
+    def position(heading: float, distance: float) -> Point:  # metres to the east and north
         east, north = unit(heading)
         return distance * east, distance * north
 
-    there = spot(near.heading, near.distance)
+    end = position(neighbor.heading, neighbor.distance)
     return [
-        (math.dist(there, spot(thing.heading, thing.distance)), thing.name)
+        (math.dist(end, position(sighting.heading, sighting.distance)), sighting.name)
         for part in percept.sectors
-        for thing in part.sightings
-        if thing.distance is not None
+        for sighting in part.sightings
+        if sighting.distance is not None
     ]
 
 
-def direction(near: Neighbor, heading: float) -> str:
-    """Where a neighbor lies: ``slightly left``, ``behind``, ``ahead up far``.
+def direction_text(neighbor: Neighbor, heading: float) -> str:
+    """The direction of a neighbor: ``slightly left``, ``behind``, ``ahead up far``.
 
     ``heading``: the direction the actor faces, degrees, absolute.
     """
-    angle = relative(near.heading, heading)
+    angle = relative(neighbor.heading, heading)
     side = "left" if angle < 0 else "right"
-    turn = next(name for most, name in TURNS if abs(angle) <= most)
-    steep = " up" if near.elevation >= STEEP else " down" if near.elevation <= -STEEP else ""
-    return turn.format(side=side) + steep + (" far" if near.distance >= FAR else "")
+    turn = next(name for most, name in DIRECTION_NAMES if abs(angle) <= most)
+    elevation = neighbor.elevation
+    slope = " up" if elevation >= STEEP else " down" if elevation <= -STEEP else ""
+    return turn.format(side=side) + slope + (" far" if neighbor.distance >= FAR_DISTANCE else "")
 
 
-def gist(sentence: str, skipped: Collection[str]) -> list[str]:
+def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
     """The content words of a sentence, each once, in order.
 
-    >>> gist("A hallway with a bench leads to a hallway.", {"a", "with", "to"})
+    >>> content_words("A hallway with a bench leads to a hallway.", {"a", "with", "to"})
     ['hallway', 'bench', 'leads']
     """
     words: Iterable[str] = _WORD.findall(sentence.lower())
     return list(dict.fromkeys(word for word in words if word not in skipped))
 
 
-@lru_cache(maxsize=8)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 @lru_cache(maxsize=64)
-def _named(clause: str, dull: frozenset[str]) -> frozenset[str]:
-    """The content words of a clause's end; of the whole where that has none."""
-    texts = (*last_parts(clause), clause)
-    return next((found for text in texts if (found := plain_words(text) - dull)), frozenset())
+def _goal_words_of(clause: str, unspecific: frozenset[str]) -> frozenset[str]:
+    """The content words of a clause's end; of the whole clause where that has none."""
+    texts = (*clause_ends(clause), clause)
+    return next(filter(None, (plain_words(text) - unspecific for text in texts)), frozenset())
 
 
 agent = Walker

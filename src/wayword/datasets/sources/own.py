@@ -1,20 +1,21 @@
-"""A task file as a dataset of one episode, and its acceptance: the expert solves it first.
+"""Tasks from a user's YAML file, and their acceptance by running the expert.
 
-Its goal is in the goal language of ``worlds.household.goals``, a condition a line, by the name of
-its class: ``- inside: {thing: mug, place: desk, dirty: false}``. A kind means any one of that kind;
-a name that the file gave to a thing means that one.
+Goals use the goal language of ``worlds.household.goals``: one condition per line, under the name
+of its class: ``- inside: {thing: mug, place: desk, dirty: false}``. A kind matches any object of
+that kind; a name given in the file matches that object only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import random
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
@@ -36,7 +37,14 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, suggest
 from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
-from wayword.datasets.procedural.floorplans import CORNER, DOOR, FloorPlan, PlanDoor, PlanRoom
+from wayword.datasets.procedural.floorplans import (
+    CORNER,
+    DOOR,
+    FloorPlan,
+    PlanDoor,
+    PlanRoom,
+    shared_walls,
+)
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.furniture import (
     FURNITURE_KINDS,
@@ -46,8 +54,8 @@ from wayword.datasets.procedural.homes.furniture import (
     threshold,
 )
 from wayword.datasets.procedural.homes.home import (
-    FEWEST,
-    MOST,
+    MAX_ROOMS,
+    MIN_ROOMS,
     Home,
     build_scene,
     home_name,
@@ -55,39 +63,27 @@ from wayword.datasets.procedural.homes.home import (
 )
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
 from wayword.settings import load_yaml
+from wayword.worlds.household import goals
 from wayword.worlds.household.expert import SolvableHousehold
-from wayword.worlds.household.goals import (
-    Beside,
-    GoalCondition,
-    Has,
-    Held,
-    HouseholdReference,
-    Ids,
-    Inside,
-    Lit,
-    Near,
-    Stacked,
-    Trait,
-)
 from wayword.worlds.household.house import FLAGS
-from wayword.worlds.household.layout import Layout, fits
+from wayword.worlds.household.layout import Layout, can_stand
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject
 from wayword.worlds.household.world import HouseholdWorld
 
-# What a file may say.
+# The fields of a file.
 
 
-def _pair(value: Any) -> Any:
+def _parse_pair(value: Any) -> Any:
     if not isinstance(value, list) or len(value) != 2 or bool in map(type, value):
-        raise ValueError(f"must be two numbers, as in [1.5, 2], not {value!r}")
+        raise ValueError(f"must be two numbers, as in [1.5, 2], got {value!r}")
     return tuple(value)
 
 
-def _among(known: Iterable[str] | Callable[[], Iterable[str]]) -> AfterValidator:
-    """One of these names."""
+def _allowed_names(options: Iterable[str] | Callable[[], Iterable[str]]) -> AfterValidator:
+    """Return a validator that accepts these names."""
 
     def check(value: str) -> str:
-        names = list(known() if callable(known) else known)
+        names = list(options() if callable(options) else options)
         if value not in names:
             raise ValueError(f"there is no {value!r}; {suggest(value, names)}")
         return value
@@ -98,8 +94,8 @@ def _among(known: Iterable[str] | Callable[[], Iterable[str]]) -> AfterValidator
 SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 
 
-def _pieces() -> list[str]:
-    """Furniture that stands by itself; a microwave comes with its counter."""
+def _standing_kinds() -> list[str]:
+    """Return free-standing furniture kinds; a microwave, for example, comes with its counter."""
     parts = {part.kind for each in FURNITURE_KINDS.values() for part in each.parts}
     return [kind for kind in FURNITURE_KINDS if kind not in parts]
 
@@ -107,50 +103,48 @@ def _pieces() -> list[str]:
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Number = Annotated[float, Field(ge=-1000, le=1000)]
 """Metres or degrees."""
-Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_pair)]
+Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_parse_pair)]
 """``[x, y]`` in metres."""
-Heat = Annotated[str, _among(TEMPERATURES)]
+Heat = Annotated[str, _allowed_names(TEMPERATURES)]
 
 
 class FileFields(BaseModel):
-    """Fields of a file. A field that is left empty counts as left out."""
+    """Fields of a file. An empty field counts as omitted."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
     example: ClassVar[str] = "words: Put a mug on the desk."
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: Any) -> Any:
+    def _check_names(cls, given: Any) -> Any:
         if not isinstance(given, Mapping):
-            raise ValueError(f"must hold fields, as in {cls.example}, not {given!r}")
-        for name in given:
-            if name not in cls.model_fields:
-                raise ValueError(
-                    f"has no field {name!r}; {suggest(str(name), [*cls.model_fields])}"
-                )
-        return {name: value for name, value in given.items() if value is not None}
+            raise ValueError(f"must hold fields, as in {cls.example}, got {given!r}")
+        for key in given:
+            if key not in cls.model_fields:
+                raise ValueError(f"has no field {key!r}; {suggest(str(key), [*cls.model_fields])}")
+        return {key: value for key, value in given.items() if value is not None}
 
 
 class HomeEntry(FileFields):
     """A generated home."""
 
     example = "home: {rooms: 4, seed: 7}"
-    rooms: int = Field(4, ge=FEWEST, le=MOST)
+    rooms: int = Field(4, ge=MIN_ROOMS, le=MAX_ROOMS)
     seed: int = Field(0, ge=0, le=10**9)
     number: int = Field(0, ge=0, le=9999)
 
 
 class PieceEntry(FileFields):
-    """A piece of furniture; ``at`` is metres from its room's south-west corner."""
+    """A piece of furniture; ``at`` is in metres from the room's south-west corner."""
 
     example = "{kind: desk, at: [2, 1]}"
-    kind: Annotated[str, _among(_pieces)]
+    kind: Annotated[str, _allowed_names(_standing_kinds)]
     at: Spot | None = None
-    facing: Annotated[str, _among(SIDES)] = "south"
+    facing: Annotated[str, _allowed_names(SIDES)] = "south"
 
 
 class RoomEntry(FileFields):
-    """A rectangle with furniture, which may be given by its kind alone."""
+    """A rectangular room with furniture; a piece may be given by its kind alone."""
 
     example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
     name: Words
@@ -160,22 +154,22 @@ class RoomEntry(FileFields):
 
     @field_validator("size")
     @classmethod
-    def _fair(cls, size: tuple[float, float]) -> tuple[float, float]:
+    def _check_size(cls, size: tuple[float, float]) -> tuple[float, float]:
         if not all(1.5 <= side <= 30 for side in size):
-            raise ValueError(f"must be 1.5 to 30 m each way, not {size[0]:g} x {size[1]:g}")
+            raise ValueError(f"must be 1.5 to 30 m per side, got {size[0]:g} x {size[1]:g}")
         return size
 
     @field_validator("furniture", mode="before")
     @classmethod
-    def _by_kind(cls, given: Any) -> Any:
+    def _parse_kinds(cls, given: Any) -> Any:
         listed = given if isinstance(given, list) else []
         return [{"kind": e} if isinstance(e, str) else e for e in listed] if listed else given
 
     @property
     def plan(self) -> PlanRoom:
-        """The room of the floor plan."""
-        (x, y), (wide, deep) = self.at, self.size
-        return PlanRoom(self.name, x, y, round(x + wide, 4), round(y + deep, 4))
+        """Return the room for the floor plan."""
+        (x, y), (width, depth) = self.at, self.size
+        return PlanRoom(self.name, x, y, round(x + width, 4), round(y + depth, 4))
 
 
 class DoorEntry(FileFields):
@@ -186,11 +180,11 @@ class DoorEntry(FileFields):
     shut: bool = False
 
 
-class ThingEntry(FileFields):
-    """A small thing; ``name`` is what goals call it."""
+class ObjectEntry(FileFields):
+    """A small object; goals refer to it by ``name``."""
 
     example = "{kind: mug, place: counter_top}"
-    kind: Annotated[str, _among(OBJECTS)]
+    kind: Annotated[str, _allowed_names(OBJECTS)]
     place: Words
     room: str = ""
     name: str = ""
@@ -200,7 +194,7 @@ class ThingEntry(FileFields):
 
 
 class StartEntry(FileFields):
-    """Where the agent starts."""
+    """The agent's start."""
 
     example = "start: {room: kitchen}"
     room: str = ""
@@ -209,7 +203,7 @@ class StartEntry(FileFields):
 
 
 class TaskEntry(FileFields):
-    """A whole file; the conditions of ``goal`` are read once the home is there."""
+    """A full task file; conditions in ``goal`` are read after the home is built."""
 
     words: Words
     name: Words | None = None
@@ -217,7 +211,7 @@ class TaskEntry(FileFields):
     rooms: list[RoomEntry] = Field([], min_length=1, max_length=40)
     doors: list[DoorEntry] | None = None
     plenty: float = Field(0.0, ge=0, le=50)
-    things: list[ThingEntry] = []
+    things: list[ObjectEntry] = []
     goal: list[Any] = []
     start: StartEntry | None = None
     rules: Words | None = None
@@ -225,65 +219,67 @@ class TaskEntry(FileFields):
     accepted: Any = None
 
     @model_validator(mode="after")
-    def _one_home(self) -> TaskEntry:
+    def _check_home(self) -> TaskEntry:
         if bool(self.home) == bool(self.rooms):
             raise ValueError("needs either a 'home' (generated) or 'rooms' (your own), not both")
         return self
 
 
-class Named(FileFields):
-    """A condition on a thing."""
+class OnObject(FileFields):
+    """A condition on an object."""
 
     example = "inside: {thing: mug, place: desk}"
     thing: Words
 
 
-class Close(Named):
-    """``lit`` and ``near``: within so many metres."""
+class WithinDistance(OnObject):
+    """``lit`` and ``near``: within ``distance`` metres."""
 
     distance: Number = 1.5
 
 
-class Besides(Named):
-    """``beside``: in or on the same as another thing."""
+class NextTo(OnObject):
+    """``beside``: in or on the same receptacle as another object."""
 
     other: Words
 
 
 _STATES: Any = {**dict.fromkeys(FLAGS, (bool | None, None)), "temperature": (Heat | None, None)}
-States: type[Any] = create_model("States", __base__=Named, **_STATES, count=(int, Field(1, ge=1)))
-"""``has``: the states that so many of the things are in."""
-Placed = create_model("Placed", __base__=States, place=(Words, ...), room=(str, ""))
-"""``inside``: in or on a place as well."""
-Carried = create_model("Carried", __base__=Placed, movable=(Words, ...))
-"""``stacked``: in or on something that is in or on a place."""
+InState: type[Any] = create_model(
+    "States", __base__=OnObject, **_STATES, count=(int, Field(1, ge=1))
+)
+"""``has``: the states required of ``count`` of the objects."""
+InPlace = create_model("Placed", __base__=InState, place=(Words, ...), room=(str, ""))
+"""``inside``: additionally in or on a place."""
+OnStack = create_model("Carried", __base__=InPlace, movable=(Words, ...))
+"""``stacked``: in or on a movable receptacle that is in or on a place."""
 CONDITIONS: Mapping[str, type[Any]] = {
-    "inside": Placed,
-    "has": States,
-    "stacked": Carried,
-    "held": Named,
-    "lit": Close,
-    "near": Close,
-    "beside": Besides,
+    "inside": InPlace,
+    "has": InState,
+    "stacked": OnStack,
+    "held": OnObject,
+    "lit": WithinDistance,
+    "near": WithinDistance,
+    "beside": NextTo,
 }
 
 
 E = TypeVar("E", bound=FileFields)
 
 
-class Where(NamedTuple):
-    """A file, and the record of it that is being read: ``room 2, furniture 1``."""
+class Record(NamedTuple):
+    """A file and the record being read, such as ``room 2, furniture 1``."""
 
     path: Path
     record: str = ""
 
     def error(self, problem: str, remedy: str = "", field: str = "") -> DataError:
-        """The error for the record, or for one of its fields."""
+        """Return the error for the record or for one of its fields."""
         parts = [self.record, f"field {field!r}" if field else ""]
         return DataError(self.path, ", ".join(part for part in parts if part), problem, remedy)
 
     def entry(self, model: type[E], given: Any) -> E:
-        """The entry that some values make. Raises ``DataError`` for the first that does not fit."""
+        """Validate the values as an entry. Raises ``DataError`` for the first invalid one."""
         try:
             return model.model_validate(given)
         except ValidationError as error:
@@ -299,412 +295,433 @@ class Where(NamedTuple):
         if first["type"] == "missing":
             problem = "is missing"
         elif first["type"] != "value_error":
-            problem = f"{problem.replace('Input should', 'must')}, not {first['input']!r}"
+            problem = f"{problem.replace('Input should', 'must')}, got {first['input']!r}"
         raise DataError(self.path, ", ".join(part for part in parts if part), problem)
 
 
-# The home of a task file: a generated one, or rooms of one's own; and the things in it.
+# The home of a task file (generated or with custom rooms) and the objects in it.
 #
-# Rooms of one's own are rectangles with doors where they touch, furnished with what the file lists.
-# Furniture without a place finds one, and every piece must be in reach: see ``procedural.homes``.
+# Custom rooms are rectangles, with doors where they touch and the furniture that the file lists.
+# Furniture without a position is placed. Every piece must be reachable: see ``procedural.homes``.
 
 TRIES = 40
-"""How often furniture without a place is set down anew before it is given up."""
+"""Attempts to place furniture without a position."""
 
 
 def digest(value: Any) -> str:
-    """A short checksum of JSON values."""
+    """Return a short checksum of JSON values."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
-    """The home that a file asks for by ``home`` or ``rooms``; the latter is called ``name``."""
+    """Build the home given by ``home`` or ``rooms``; a home of custom rooms is called ``name``."""
     if task.home:
-        return homes.home_of(home_name("own", task.home.seed, task.home.rooms, task.home.number))
+        return homes.cached_home(
+            home_name("own", task.home.seed, task.home.rooms, task.home.number)
+        )
     rooms = [each.plan for each in task.rooms]
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
+        where = Record(path, f"room {m}")
         if a.name == b.name:
-            raise Where(path, f"room {m}").error(
-                f"{b.name!r} is the name of two rooms", field="name"
-            )
+            raise where.error(f"{b.name!r} is the name of two rooms", field="name")
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
             remedy = f"change room {n} or this one"
-            raise Where(path, f"room {m}").error(f"{b.name} overlaps {a.name}", remedy, field="at")
-    doors = _doors(path, task.doors, rooms)
+            raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
+    doors = _read_doors(path, task.doors, rooms)
     plan = FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
-    reached = {0}
-    for _ in rooms:
-        reached |= {room for door in plan.doors if reached & set(door.rooms) for room in door.rooms}
-    for number, room in enumerate(rooms):
-        if number not in reached:
-            problem = f"no doors lead from {rooms[0].name} to {room.name}"
-            raise Where(path).error(
-                problem, "rooms must touch; list a door between them", field="doors"
-            )
-    pieces = [(number, each) for number, room in enumerate(task.rooms) for each in room.furniture]
-    return _furnished(path, name, plan, pieces, [shut for _, shut in doors])
-
-
-def _doors(
-    path: Path, listed: list[DoorEntry] | None, rooms: list[PlanRoom]
-) -> list[tuple[PlanDoor, bool]]:
-    """The listed doors and whether each is shut; one in every shared wall where none are listed."""
-    if listed is None:
-        made = [_door(rooms, *pair) for pair in combinations(range(len(rooms)), 2)]
-        return [(door, False) for door in made if door is not None]
-    names = [room.name for room in rooms]
-    found = []
-    for n, entry in enumerate(listed, 1):
-        one, other = entry.between
-        unknown = next((name for name in entry.between if name not in names), None)
-        if unknown is not None:
-            problem = f"there is no room {unknown!r}"
-            raise Where(path, f"door {n}").error(problem, suggest(unknown, names), field="between")
-        door = _door(rooms, *sorted((names.index(one), names.index(other))))
-        if one == other or door is None:
-            problem = f"{one} and {other} share no wall of {DOOR + 2 * CORNER:g} m"
-            raise Where(path, f"door {n}").error(problem, field="between")
-        found.append((door, entry.shut))
-    return found
-
-
-def _door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None:
-    """A door in the middle of the wall that two rooms share; None where it is too short."""
-    a, b = rooms[one], rooms[other]
-    for vertical in (True, False):
-        touch = {a.x0, a.x1} & {b.x0, b.x1} if vertical else {a.y0, a.y1} & {b.y0, b.y1}
-        low = max(a.y0, b.y0) if vertical else max(a.x0, b.x0)
-        high = min(a.y1, b.y1) if vertical else min(a.x1, b.x1)
-        if touch and high - low >= DOOR + 2 * CORNER:
-            at, middle = touch.pop(), round((low + high) / 2, 4)
-            x, y = (at, middle) if vertical else (middle, at)
-            return PlanDoor((one, other), x, y, vertical, DOOR)
-    return None
-
-
-def _furnished(
-    path: Path, name: str, plan: FloorPlan, wanted: list[tuple[int, PieceEntry]], shut: list[bool]
-) -> Home:
+    for number in plan.cut_off:
+        problem = f"no doors lead from {rooms[0].name} to {rooms[number].name}"
+        remedy = "rooms must touch; list a door between them"
+        raise Record(path).error(problem, remedy, field="doors")
+    listed = [(number, each) for number, room in enumerate(task.rooms) for each in room.furniture]
     problem = ""
     for attempt in range(TRIES):
-        pieces, missing = _set_down(random.Random(f"{name}/{attempt}"), plan, wanted)
+        pieces, missing = _place_furniture(Random(f"{name}/{attempt}"), plan, listed)
         if missing:
             problem = f"there is no room left for {missing}"
             continue
-        scene = build_scene(name, plan, pieces, shut)
+        scene = build_scene(name, plan, pieces, [closed for _, closed in doors])
         layout = Layout(scene)
         starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
-        problem = "somebody on foot does not reach every room and piece of furniture"
-    raise Where(path).error(problem, "make rooms larger, or list less furniture", field="rooms")
+        problem = "some rooms or furniture cannot be reached on foot"
+    raise Record(path).error(problem, "make rooms larger, or list less furniture", field="rooms")
 
 
-def _set_down(
-    rng: random.Random, plan: FloorPlan, wanted: list[tuple[int, PieceEntry]]
+def _read_doors(
+    path: Path, listed: list[DoorEntry] | None, rooms: list[PlanRoom]
+) -> list[tuple[PlanDoor, bool]]:
+    """Read the doors (True if closed); without a list, put one in every shared wall."""
+    if listed is None:
+        pairs = combinations(range(len(rooms)), 2)
+        return [(door, False) for pair in pairs if (door := _shared_door(rooms, *pair)) is not None]
+    names = [room.name for room in rooms]
+    doors = []
+    for n, entry in enumerate(listed, 1):
+        where = Record(path, f"door {n}")
+        for name in entry.between:
+            if name not in names:
+                problem = f"there is no room {name!r}"
+                raise where.error(problem, suggest(name, names), field="between")
+        one, other = sorted(map(names.index, entry.between))
+        door = _shared_door(rooms, one, other)
+        if one == other or door is None:
+            problem = f"share no wall of {DOOR + 2 * CORNER:g} m"
+            raise where.error(f"{' and '.join(entry.between)} {problem}", field="between")
+        doors.append((door, entry.shut))
+    return doors
+
+
+def _shared_door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None:
+    """Return a door in the middle of a wall shared by two rooms; None if the wall is too short."""
+    for vertical, line, low, high in shared_walls(rooms[one], rooms[other]):
+        if high - low >= DOOR + 2 * CORNER:
+            middle = round((low + high) / 2, 4)
+            x, y = (line, middle) if vertical else (middle, line)
+            return PlanDoor((one, other), x, y, vertical, DOOR)
+    return None
+
+
+def _place_furniture(
+    rng: Random, plan: FloorPlan, listed: list[tuple[int, PieceEntry]]
 ) -> tuple[list[FurniturePiece], str]:
-    """The pieces, those with a place first; and the one that finds no place, as ``a desk in …``."""
+    """Place furniture, fixed positions first; name a piece that did not fit: ``a desk in …``."""
     pieces: list[FurniturePiece] = []
-    for number, each in sorted(wanted, key=lambda pair: pair[1].at is None):
-        room = plan.rooms[number]
-        here = [piece for piece in pieces if piece.room == number]
-        if each.at is None:
-            kept = [threshold(door) for door in plan.doors if number in door.rooms]
-            kept += [box for piece in here for box in front_of(piece)]
-            taken = [piece.box for piece in here]
-            piece = find_place(rng, each.kind, number, room, taken, kept)
+    for number, piece_entry in sorted(listed, key=lambda pair: pair[1].at is None):
+        room, piece = plan.rooms[number], None
+        if piece_entry.at is None:
+            same_room = [other for other in pieces if other.room == number]
+            free_points = [threshold(door) for door in plan.doors if number in door.rooms]
+            free_points += [front_of(other) for other in same_room]
+            taken_boxes = [other.box for other in same_room]
+            piece = find_place(rng, piece_entry.kind, number, room, taken_boxes, free_points)
         else:
-            piece = _placed(each.kind, each.at, SIDES[each.facing], number, room)
+            spec, front = FURNITURE_KINDS[piece_entry.kind], SIDES[piece_entry.facing]
+            width, depth = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
+            x, y = room.x0 + piece_entry.at[0], room.y0 + piece_entry.at[1]
+            candidate = FurniturePiece(piece_entry.kind, x, y, width, depth, front, number)
+            west, south, east, north = candidate.box
+            if room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1:
+                piece = candidate
         if piece is None:
-            return pieces, f"the {each.kind} in the {room.name}"
+            return pieces, f"the {piece_entry.kind} in the {room.name}"
         pieces.append(piece)
     return pieces, ""
 
 
-def _placed(
-    kind: str, at: tuple[float, float], front: tuple[int, int], number: int, room: PlanRoom
-) -> FurniturePiece | None:
-    """A piece where the file says, if it fits."""
-    spec = FURNITURE_KINDS[kind]
-    wide, deep = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-    piece = FurniturePiece(kind, room.x0 + at[0], room.y0 + at[1], wide, deep, front, number)
-    west, south, east, north = piece.box
-    inside = room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1
-    return piece if inside else None
+# Small objects.
 
 
-# Small things.
+def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
+    """Place the file's objects in the home; return the arrangement and the ids of named objects.
 
-
-def arranged(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
-    """The home with the file's things in it, and the ids of those that have a name of their own.
-
-    ``plenty`` lays the usual small things about first.
+    ``plenty`` adds the usual small objects first.
     """
-    rng = random.Random(f"{home.name}/things")
-    made = Arrangement(home, {each.id: each for each in home.scene.objects})
+    rng = Random(f"{home.name}/things")
+    draft = Arrangement(home, {each.id: each for each in home.scene.objects})
     if task.plenty:
-        made = arrange(rng, home, task.plenty)
+        draft = arrange(rng, home, task.plenty)
     named: dict[str, str] = {}
     for n, entry in enumerate(task.things, 1):
-        laid = _laid(rng, made, Where(path, f"thing {n}"), entry)
+        where, kind = Record(path, f"thing {n}"), entry.kind
+        item = OBJECTS[kind].make(f"{kind}|{1 + len(draft.of(kind))}", kind)
+        for state, affordance in (("dirty", "dirtyable"), ("sliced", "sliceable")):
+            if getattr(entry, state) and affordance not in item.affordances:
+                raise where.error(f"a {kind} is never {state}", field=state)
+        item = replace(item, dirty=entry.dirty, sliced=entry.sliced)
+        item = draft.place_on(rng, item, _holder_for(draft, where, entry, item.type))
+        if entry.temperature:
+            heated = replace(item, temperature=entry.temperature)  # type: ignore[arg-type]
+            draft.objects[item.id] = heated
         if entry.name:
-            if entry.name in named or made.of(entry.name):
-                problem = f"{entry.name!r} means something else already"
-                raise Where(path, f"thing {n}").error(problem, field="name")
-            named[entry.name] = laid.id
-    return made, named
+            if entry.name in named or draft.of(entry.name):
+                raise where.error(f"{entry.name!r} is already in use", field="name")
+            named[entry.name] = item.id
+    return draft, named
 
 
-def _laid(rng: random.Random, made: Arrangement, where: Where, entry: ThingEntry) -> HouseObject:
-    thing = OBJECTS[entry.kind].make(f"{entry.kind}|{1 + len(made.of(entry.kind))}", entry.kind)
-    for state, able in (("dirty", "dirtyable"), ("sliced", "sliceable")):
-        if getattr(entry, state) and able not in thing.affordances:
-            raise where.error(f"a {entry.kind} is never {state}", field=state)
-    thing = replace(thing, dirty=entry.dirty, sliced=entry.sliced)
-    laid = made.lay(rng, thing, _spot(made, where, entry, thing.type))
-    heat = entry.temperature or laid.temperature
-    made.objects[laid.id] = replace(laid, temperature=heat)  # type: ignore[arg-type]
-    return made.objects[laid.id]
-
-
-def _spot(made: Arrangement, where: Where, entry: ThingEntry, thing: str) -> HouseObject:
-    """What a thing is to lie in or on: the first piece of that kind (in that room) with space."""
-    kind, room = entry.place, entry.room
-    check_room(made, where, room)
-    there = [o for o in made.objects.values() if o.type == kind and room in ("", made.room(o))]
-    if not there:
-        hint = suggest(kind, sorted({o.type for o in made.objects.values() if o.receptacle}))
+def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str) -> HouseObject:
+    """Return the first receptacle of the required kind (in its room) with space for an object."""
+    place, room = entry.place, entry.room
+    check_room(draft, where, room)
+    listed = [o for o in draft.objects.values() if o.type == place and room in ("", draft.room(o))]
+    if not listed:
+        hint = suggest(place, sorted({o.type for o in draft.objects.values() if o.receptacle}))
         inside = f"the {room}" if room else "the home"
-        raise where.error(f"there is no {kind!r} in {inside}", hint, field="place")
-    fits = [o for o in there if o.receptacle and (not o.accepts or thing in o.accepts)]
-    if not fits:
-        raise where.error(f"a {thing} does not go into or onto a {kind}", field="place")
-    free = [o for o in fits if made.space(o) > 0]
+        raise where.error(f"there is no {place!r} in {inside}", hint, field="place")
+    suitable = [o for o in listed if o.receptacle and (not o.accepts or kind in o.accepts)]
+    if not suitable:
+        raise where.error(f"a {kind} does not go into or onto a {place}", field="place")
+    free = [o for o in suitable if draft.free_slots(o) > 0]
     if not free:
-        raise where.error(f"every {kind} there is full", field="place")
+        raise where.error(f"every {place} there is full", field="place")
     return free[0]
 
 
-def check_room(made: Arrangement, where: Where, room: str) -> None:
-    """Raises ``DataError`` for a room that is none; empty means any."""
-    rooms = [each.name for each in made.home.scene.rooms]
+def check_room(draft: Arrangement, where: Record, room: str) -> None:
+    """Raise ``DataError`` for an unknown room; empty means any room."""
+    rooms = [each.name for each in draft.home.scene.rooms]
     if room and room not in rooms:
         raise where.error(f"there is no room {room!r}", suggest(room, rooms), field="room")
 
 
 MOST_CONDITIONS = 1_000
-"""Conditions of one task. Each is checked at every step, and the expert plans for each."""
+"""Maximum conditions per task. Each is checked at every step and planned for by the expert."""
 
 
 def read_goals(
-    path: Path, task: TaskEntry, made: Arrangement, named: Mapping[str, str]
-) -> tuple[GoalCondition, ...]:
-    """The conditions that the file lists, at least one."""
+    path: Path, task: TaskEntry, draft: Arrangement, named: Mapping[str, str]
+) -> tuple[goals.GoalCondition, ...]:
+    """Read the conditions in the file, at least one."""
     if not task.goal:
-        remedy = f"list conditions, as in - {Named.example}"
-        raise Where(path).error("is missing", remedy, field="goal")
+        remedy = f"list conditions, as in - {OnObject.example}"
+        raise Record(path).error("is missing", remedy, field="goal")
     if len(task.goal) > MOST_CONDITIONS:
         problem = f"holds {len(task.goal):,} conditions; at most {MOST_CONDITIONS:,} are checked"
-        raise Where(path).error(problem, "split the task into several", field="goal")
-    return tuple(_condition(path, n, e, made, named) for n, e in enumerate(task.goal, 1))
+        raise Record(path).error(problem, "split the task into several", field="goal")
+    return tuple(_condition(path, n, e, draft, named) for n, e in enumerate(task.goal, 1))
 
 
 def _condition(
-    path: Path, number: int, given: Any, made: Arrangement, named: Mapping[str, str]
-) -> GoalCondition:
-    where = Where(path, f"goal {number}")
+    path: Path, number: int, given: Any, draft: Arrangement, named: Mapping[str, str]
+) -> goals.GoalCondition:
+    where = Record(path, f"goal {number}")
     if not isinstance(given, Mapping) or len(given) != 1:
-        raise where.error(f"must be one condition, as in {Named.example}")
-    ((kind, inner),) = given.items()
+        raise where.error(f"must be one condition, as in {OnObject.example}")
+    ((kind, fields),) = given.items()
     if kind not in CONDITIONS:
         raise where.error(f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS)))
-    where = Where(path, f"goal {number} ({kind})")
-    entry: Any = where.entry(CONDITIONS[kind], inner)
-    check_room(made, where, room := getattr(entry, "room", ""))
+    where = Record(path, f"goal {number} ({kind})")
+    entry: Any = where.entry(CONDITIONS[kind], fields)
+    check_room(draft, where, getattr(entry, "room", ""))
 
-    def ids(field: str, room: str = "") -> Ids:
-        """The ids of what a field names."""
-        what = getattr(entry, field)
-        found = [named[what]] if what in named else made.ids(what)
-        found = [i for i in found if room in ("", made.room(made.objects[i]))]
-        if not found:
+    def ids(field: str, room: str = "") -> goals.Ids:
+        """Return the ids of the objects named by a field."""
+        name = getattr(entry, field)
+        matches = [named[name]] if name in named else draft.ids(name)
+        matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
+        if not matches:
             inside = f"the {room}" if room else "the home"
-            hint = suggest(what, [*named, *sorted({o.type for o in made.objects.values()})])
-            if what in OBJECTS:
-                hint = f"lay one there, as in things: [{{kind: {what}, place: desk}}]"
-            raise where.error(f"there is no {what!r} in {inside}", hint, field=field)
-        return tuple(found)
+            hint = suggest(name, [*named, *sorted({o.type for o in draft.objects.values()})])
+            if name in OBJECTS:
+                hint = f"add one, as in things: [{{kind: {name}, place: desk}}]"
+            raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
+        return tuple(matches)
 
-    things = ids("thing")
-    if isinstance(entry, Besides):
-        return Beside(things, ids("other"))
-    if isinstance(entry, Close):
-        return (Lit if kind == "lit" else Near)(things, entry.distance)
-    if kind == "held":
-        return Held(things)
-    if entry.count > len(things):
-        problem = f"asks for {entry.count}, and there are {len(things)}"
+    objects = ids("thing")
+    match kind:
+        case "beside":
+            return goals.Beside(objects, ids("other"))
+        case "lit" | "near":
+            return (goals.Lit if kind == "lit" else goals.Near)(objects, entry.distance)
+        case "held":
+            return goals.Held(objects)
+    if entry.count > len(objects):
+        problem = f"asks for {entry.count}, and there are {len(objects)}"
         raise where.error(problem, field="count")
     states = {name: getattr(entry, name) for name in (*FLAGS, "temperature")}
-    traits: tuple[Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
-    if kind == "has" and not traits:
-        raise where.error("names no state", f"there are: {', '.join(states)}")
+    traits: tuple[goals.Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
     if kind == "has":
-        return Has(things, traits, entry.count)
-    places = ids("place", room)
-    if not made.objects[places[0]].receptacle:
+        if not traits:
+            raise where.error("names no state", f"there are: {', '.join(states)}")
+        return goals.Has(objects, traits, entry.count)
+    places = ids("place", entry.room)
+    if not draft.objects[places[0]].receptacle:
         raise where.error(f"nothing goes into or onto a {entry.place}", field="place")
     if kind == "inside":
-        return Inside(things, places, traits, entry.count)
-    return Stacked(things, ids("movable"), places, traits)
+        return goals.Inside(objects, places, traits, entry.count)
+    return goals.Stacked(objects, ids("movable"), places, traits)
 
 
 # The dataset.
 
-MARK = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = 1_000_000
+COMMENT = "# Checked by the expert; written by `wayword task new`."
+MOST_BYTES = 1_000_000  # of a task file: what is larger is no task file
 KIND = "own"
 
 
 @dataclass(frozen=True)
-class OwnSettings(homes.HomesSettings):
-    """``actions`` and ``body`` as in ``household``; the file says everything else."""
+class FileSettings(homes.HomesSettings):
+    """``actions`` and ``body`` as in ``household``; the rest comes from the file."""
 
-    useless: ClassVar[tuple[str, ...]] = ()
+    unused_verbs: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """What a file says. ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty
-    for a draft. ``checksum`` is that of all but that mark."""
+    """A task from a file. ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty
+    for a draft. ``checksum`` covers everything except the mark; ``text`` is the file's text."""
 
     path: Path
     case: homes.Case
     max_steps: int
     accepted: Mapping[str, Json]
     checksum: str
+    text: str
 
     @property
     def scene(self) -> str:
-        """The checksum of the home as this version builds it."""
+        """Checksum of the home as built by this version."""
         return digest(self.case.scene.to_json())
 
 
-def read_task(path: Path) -> TaskFile:
-    """The task of a file. Raises ``DataError`` with one line for what is wrong with it."""
-    tree = _tree(path)
-    entry = Where(path).entry(TaskEntry, tree)
-    # Its name is made of what the file says, so that the file may be called anything.
+def read_tasks(path: Path) -> list[TaskFile]:
+    """Read the tasks of a file, separated by ``---`` lines, or of all YAML files in a folder.
+
+    Raises ``DataError`` with a one-line reason for an invalid task.
+    """
+    files = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
+    tasks = [task for file in files for task in _read_file(file)]
+    by_name = {task.case.task.episode.id: task.path for task in tasks}
+    if len(by_name) < len(tasks):
+        names = [task.case.task.episode.id for task in tasks]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(by_name[twice], "field 'name'", f"{twice!r} names two tasks")
+    return tasks
+
+
+def _read_file(path: Path) -> list[TaskFile]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(path, "", f"is larger than {MOST_BYTES:,} bytes", "is it a task file?")
+        texts = re.split(r"^---.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        remedy = "`wayword task example` prints one to start from"
+        raise DataError(path, "", problem.lower(), remedy) from None
+    texts = [text for text in texts if re.search(r"^[^#\s]", text, re.MULTILINE)] or texts[:1]
+    several = len(texts) > 1
+    return [
+        _read_task(path, text, f"{path.stem}-{number}" if several else path.stem)
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+def _read_task(path: Path, text: str, name: str) -> TaskFile:
+    tree = _read_tree(path, text)
+    entry = Record(path).entry(TaskEntry, tree)
+    # The home's name depends on the content only, not on the file name.
     home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
-    made, named = arranged(path, entry, home)
-    goals = read_goals(path, entry, made, named)
-    name, rules = entry.name or path.stem, entry.rules or homes.read_rules("household")
-    start = _start(path, entry.start, home, made)
+    draft, named = arrange_objects(path, entry, home)
+    required = read_goals(path, entry, draft, named)
+    name, rules = entry.name or name, entry.rules or homes.read_rules("household")
+    start = _pose(path, entry.start, home, draft)
     episode = Episode(name, entry.words, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
-    reference = HouseholdReference(name, KIND, goals, steps if isinstance(steps, int) else None)
-    case = homes.Case(Task(episode, reference), home, made.scene())
-    own = {key: value for key, value in tree.items() if key != "accepted"}
-    return TaskFile(path, case, entry.max_steps, accepted, digest(own))
+    expert_length = steps if isinstance(steps, int) else None
+    reference = goals.HouseholdReference(name, KIND, required, expert_length)
+    case = homes.Case(Task(episode, reference), home, draft.scene())
+    content = {key: value for key, value in tree.items() if key != "accepted"}
+    return TaskFile(path, case, entry.max_steps, accepted, digest(content), text)
 
 
-def accept(path: Path, out: Path | None = None) -> TaskFile:
-    """Have the expert solve a file's task, and write the file with the mark that says so.
+def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
+    """Solve a file's tasks with the expert, and write the file with the acceptance marks.
 
-    ``out`` is the file itself where it is None; everything in it stays as it is, comments too.
-    Raises ``DataError`` for what is wrong with the file, for a task that is done before it begins,
-    and for one that the expert cannot solve, with the reason.
+    Without ``target_path`` the file is updated in place; comments are preserved. For a folder,
+    every file is updated. Raises ``DataError`` with the reason if a file is invalid, a task is
+    already solved at the start, or the expert cannot solve it.
     """
-    task = read_task(path)
-    played, reference = _One(task, OwnSettings()), task.case.task.reference
+    if path.is_dir():
+        return [task for file in sorted(path.glob("*.y*ml")) for task in accept(file)]
+    texts = []
+    for task in _read_file(path):
+        mark = {"steps": _solve(task), "task": task.checksum, "scene": task.scene}
+        text = task.text.partition(COMMENT)[0].rstrip()
+        texts.append(f"{text}\n\n{COMMENT}\naccepted: {json.dumps(mark)}\n")
+    target = target_path or path
+    target.write_text("---\n".join(texts), encoding="utf-8")
+    return _read_file(target)
+
+
+def _solve(task: TaskFile) -> int:
+    """Solve a task with the expert and return its steps. Raises ``DataError``."""
+    path, reference = task.path, task.case.task.reference
+    played = _FileSource([task], FileSettings())
     world = played.world(task.case.task.episode)
     world.reset(task.case.task.episode)
-    assert isinstance(reference, HouseholdReference)
+    assert isinstance(reference, goals.HouseholdReference)
     if reference.met(world.state()) == reference.parts():
         raise DataError(path, "field 'goal'", "holds already at the start", "ask for a change")
     try:
         steps = len(played.solve(task.case.task))
     except PlanningFailed as reason:
-        remedy = "see that the home has what it takes, and that no goals contradict"
+        remedy = "check that the home has what the goals need and that no goals contradict"
         raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
     if steps > task.max_steps:
         problem = f"is {task.max_steps}, and the expert takes {steps}"
         raise DataError(path, "field 'max_steps'", problem)
-    mark = {"steps": steps, "task": task.checksum, "scene": task.scene}
-    text = path.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
-    target = out or path
-    target.write_text(f"{text}\n\n{MARK}\naccepted: {json.dumps(mark)}\n", encoding="utf-8")
-    return read_task(target)
+    return steps
 
 
-class OwnTasks(homes.SourcedTasks[OwnSettings]):
-    """The task of one file, as ``wayword run AGENT --on ./task.yaml`` plays it.
+class FileTasks(homes.SourcedTasks[FileSettings]):
+    """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``.
 
-    Examples of solved tasks (``shots``) are drawn from ``household``'s generated ones. Raises
-    ``DataError`` for a file that was not accepted, or was changed after that.
+    Solved examples (``shots``) are drawn from ``household``'s generated tasks. Raises
+    ``DataError`` for a task that was not accepted, or was changed since.
     """
 
     name: ClassVar[str] = KIND
-    Settings: ClassVar[type[Any]] = OwnSettings
+    Settings: ClassVar[type[Any]] = FileSettings
     splits: ClassVar[tuple[str, ...]] = ("test",)
     file: ClassVar[Path]
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
-        task = read_task(self.file)
-        again = f"check it with `wayword task new {self.file}`"
-        if not task.accepted:
-            raise DataError(self.file, "", "is a draft that the expert has not solved", again)
-        mark = task.accepted if isinstance(task.accepted, Mapping) else {}
-        if mark.get("task") != task.checksum:
-            raise DataError(self.file, "", "was changed after the expert had solved it", again)
-        if mark.get("scene") != task.scene:
-            problem = "was accepted by another version of Wayword, whose home is a different one"
-            raise DataError(self.file, "", problem, again)
-        vars(self)["max_steps"] = task.max_steps  # this file's own
-        return _One(task, self.settings)
+        tasks = read_tasks(self.file)
+        for task in tasks:
+            remedy = f"check it with `wayword task new {self.file}`"
+            if not task.accepted:
+                raise DataError(task.path, "", "is a draft that the expert has not solved", remedy)
+            mark = task.accepted if isinstance(task.accepted, Mapping) else {}
+            if mark.get("task") != task.checksum:
+                problem = "was changed after the expert had solved it"
+                raise DataError(task.path, "", problem, remedy)
+            if mark.get("scene") != task.scene:
+                problem = (
+                    "was accepted by another version of Wayword, whose home is a different one"
+                )
+                raise DataError(task.path, "", problem, remedy)
+        vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # the files' own
+        return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:
         return Household("generated_train", None, Household.Settings()).training()
 
 
-class _One(SolvableHousehold):
-    """The source of one task."""
+class _FileSource(SolvableHousehold):
+    """Source of a file's tasks."""
 
     tasks: Sequence[Task]
     files: Mapping[str, Path]
 
-    def __init__(self, task: TaskFile, settings: homes.HomesSettings) -> None:
-        self._case, self._body = task.case, settings.make_body()
-        self.tasks = (task.case.task,)
-        self.files = {task.path.name: task.path}
+    def __init__(self, tasks: Sequence[TaskFile], settings: homes.HomesSettings) -> None:
+        self._cases = {task.case.task.episode.id: task.case for task in tasks}
+        self._body = settings.make_body()
+        self.tasks = tuple(case.task for case in self._cases.values())
+        self.files = {task.path.name: task.path for task in tasks}
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        return self._case.world(self._body)
+        return self._cases[episode.id].world(self._body)
 
 
-def dataset_of(path: Path) -> type[OwnTasks]:
-    """The dataset class of a task file: what ``--on ./task.yaml`` opens."""
+def dataset_of(path: Path) -> type[FileTasks]:
+    """Return the dataset class for a task file or folder, as used by ``--on ./task.yaml``."""
 
-    class Own(OwnTasks):
+    class Bound(FileTasks):
         file = path
 
-    Own.__name__ = Own.__qualname__ = "OwnTasks"
-    return Own
+    Bound.__name__ = Bound.__qualname__ = "FileTasks"
+    return Bound
 
 
-def _tree(path: Path) -> Mapping[str, Any]:
+def _read_tree(path: Path, text: str) -> Mapping[str, Any]:
     import yaml
 
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(path, "", f"is larger than {MOST_BYTES:,} bytes", "is it a task file?")
-        tree = load_yaml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        remedy = "`wayword task example` prints one to start from"
-        raise DataError(path, "", (error.strerror or str(error)).lower(), remedy) from None
+        tree = load_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise DataError(path, "", f"is not valid YAML: {problem}") from None
@@ -713,19 +730,19 @@ def _tree(path: Path) -> Mapping[str, Any]:
     return tree
 
 
-def _start(path: Path, entry: StartEntry | None, home: Home, made: Arrangement) -> dict[str, Json]:
-    """Where the agent starts: a place of its own, a free one of a room, or any free one."""
-    rng = random.Random(f"{home.name}/start")
+def _pose(path: Path, entry: StartEntry | None, home: Home, draft: Arrangement) -> dict[str, Json]:
+    """Return the agent's start: the given position, or a free one in the given or any room."""
+    rng = Random(f"{home.name}/start")
     if entry is None:
-        return homes.start_in(rng, home, KIND)
-    where = Where(path, "field 'start'")
-    check_room(made, where, entry.room)
+        return homes.draw_start(rng, home, KIND)
+    where = Record(path, "field 'start'")
+    check_room(draft, where, entry.room)
     places = [at for at in home.starts if entry.room in ("", home.layout.room_at(*at))]
-    start = homes.start_in(rng, home, KIND, places)
+    start = homes.draw_start(rng, home, KIND, places)
     if entry.at:
         x, y = entry.at
-        if not fits(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
-            raise where.error(f"nobody can stand at {x:g}, {y:g}", field="at")
+        if not can_stand(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
+            raise where.error(f"no free place to stand at {x:g}, {y:g}", field="at")
         start["poses"]["agent"].update(x=x, y=y)
     if entry.heading is not None:
         start["poses"]["agent"]["heading"] = entry.heading % 360
@@ -733,6 +750,6 @@ def _start(path: Path, entry: StartEntry | None, home: Home, made: Arrangement) 
 
 
 def example() -> str:
-    """A task file to start from."""
+    """Return a task file to start from."""
     text = resources.files("wayword.datasets.sources") / "example.yaml"
     return text.read_text(encoding="utf-8")

@@ -1,19 +1,20 @@
 """RoboTHOR's apartments as scenes: object metadata, and the floors inferred from episodes.
 
 What stands where is published; walls and free floor are inferred (see ``floors``). The inferred
-grids of an apartment are kept in the cache folder, under a checksum of all that they came from.
+grids of an apartment are stored in the cache folder, under a checksum of all that they came from.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,20 @@ from wayword.core.files import (
     cache_folder,
     find,
     find_any,
-    keep,
-    parsed,
     read_bytes,
+    read_cached_arrays,
     read_field,
     read_json,
+    write_cached_arrays,
 )
 from wayword.core.geometry import Box, Point
-from wayword.datasets.sources.thor import ObjectRecord, Records, add, read_records, scene_names
+from wayword.datasets.sources.thor import (
+    ObjectRecord,
+    Records,
+    add_objects,
+    read_records,
+    read_scenes,
+)
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
 
@@ -58,40 +65,40 @@ from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SPACING = 0.05
+SPACING = 0.05  # metres, as are all of these
 GRID = 0.25
 """RoboTHOR's starts lie on multiples of this."""
 RADIUS = 0.2
 """Of RoboTHOR's body."""
-CLOSING = 0.1
+GAP_RADIUS = 0.1
 """Half of the widest gap that is closed."""
-COVERS = 0.1
+OPEN_RADIUS = 0.1
 """Of a body in a free place, this much around its middle counts as open for certain."""
-EXPLAINS = 0.3
-"""Furniture this near explains why nobody was at a place."""
-BRIDGES = 2.0
+EXPLAINED_M = 0.3
+"""Furniture this near explains why no body was at a place."""
+LONGEST_BRIDGE = 2.0
 """The longest piece of wall taken for granted between two proven ones."""
-THIN = 0.45
+THICKEST_WALL = 0.45
 """A wall between two rooms is no thicker than this, as it is inferred."""
-LONGEST = 3.0
+LONGEST_EXTENSION = 3.0
 """Such a wall is lengthened by this much at most where only furniture ends its proof."""
-MARGIN = 0.4
+OUTER_WALL = 0.4
 """Of wall around everything."""
-SPECK = 0.4
+SHORTEST_WALL = 0.4  # shorter pieces of wall are noise of the inference
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is published of one furnishing: ``starts`` (S, 2), the ends of the ``ways`` that
-    shortest paths take (L, 4), and the ``boxes`` (west, south, east, north) of what stands there.
-    ``seen`` and ``unseen`` (N, 4) are lines from places to targets that are in view from there, and
-    that are not."""
+    """Published data of one furnishing: ``starts`` (S, 2), the segments of shortest paths as
+    ``paths`` (L, 4), and the ``boxes`` (west, south, east, north) of its objects. ``visible`` and
+    ``hidden`` (N, 4) are lines from places to targets that are in view from there, and that are
+    not."""
 
     starts: Floats
-    ways: Floats
+    paths: Floats
     boxes: Sequence[Box]
-    seen: Floats
-    unseen: Floats
+    visible: Floats
+    hidden: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,126 +112,81 @@ class Floors:
     wall: Bools
 
 
-def infer(furnishings: Sequence[Evidence]) -> Floors:
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The grid of an apartment: the middle of its first cell, and its shape (rows, columns)."""
+
+    x: float
+    y: float
+    shape: tuple[int, int]
+
+    def points(self, xy: Floats) -> Bools:
+        """The cells that hold points (P, 2)."""
+        cells = np.zeros(self.shape, dtype=np.bool_)
+        i = np.clip(np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp), 0, self.shape[1] - 1)
+        j = np.clip(np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp), 0, self.shape[0] - 1)
+        cells[j, i] = True
+        return cells
+
+    def boxes(self, boxes: Sequence[Box], by: float) -> Bools:
+        """The cells that boxes cover, grown on all sides by ``by`` metres."""
+        covered = np.zeros(self.shape, dtype=np.bool_)
+        for west, south, east, north in boxes:
+            i0, j0 = round((west - by - self.x) / SPACING), round((south - by - self.y) / SPACING)
+            i1, j1 = round((east + by - self.x) / SPACING), round((north + by - self.y) / SPACING)
+            covered[max(j0, 0) : max(j1 + 1, 0), max(i0, 0) : max(i1 + 1, 0)] = True
+        return covered
+
+
+def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """The floors of an apartment from all of its furnishings."""
-    west, south, wide, high = _frame(furnishings)
-    free = np.stack([_free(one, west, south, (high, wide)) for one in furnishings])
-    opened = np.asarray(np.stack([_grown(one, COVERS) for one in free]).any(axis=0))
-    shape = high, wide
-    bare = [~_boxes(one.boxes, EXPLAINS, west, south, shape) for one in furnishings]
-    stands = [_boxes(one.boxes, -SPACING, west, south, shape) for one in furnishings]
-    proven = _without_specks(~opened & np.any(bare, axis=0))
-    for one, box in zip(furnishings, stands, strict=True):
-        proven |= _line_cells(one.unseen, west, south, shape) & ~opened & ~box
-    maybe = ~opened & ~np.any(stands, axis=0)
-    wall = _bridged(proven, maybe) | _bridged(proven.T, maybe.T).T
-    wall |= _lengthened(proven, opened)
-    wall |= _lengthened(proven.T, opened.T).T
-    wall &= _far_or_between(np.asarray(free.any(axis=0)))
-    seen = [_line_cells(one.seen, west, south, shape) for one in furnishings]
-    wall &= ~_grown(np.asarray(np.any(seen, axis=0)), SPACING)
-    walls = np.stack([wall & ~box for box in stands])
-    # Thin diagonal ways must hold together cell by cell, so they are drawn three cells wide.
-    wide_ways = [_grown(_line_cells(one.ways, west, south, shape), SPACING) for one in furnishings]
-    return Floors(west, south, (free | np.stack(wide_ways)) & ~walls, walls)
+    grid = _grid(furnishings)
+    free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
+    open_cells = np.asarray(np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0))
+    unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
+    furniture = [grid.boxes(evidence.boxes, -SPACING) for evidence in furnishings]
+    proven_wall = _drop_specks(~open_cells & np.any(unfurnished, axis=0))
+    for evidence, box in zip(furnishings, furniture, strict=True):
+        proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~box
+    unexplained = ~open_cells & ~np.any(furniture, axis=0)
+    wall = _bridge_gaps(proven_wall, unexplained) | _bridge_gaps(proven_wall.T, unexplained.T).T
+    wall |= _lengthen_walls(proven_wall, open_cells)
+    wall |= _lengthen_walls(proven_wall.T, open_cells.T).T
+    wall &= _possible_wall(np.asarray(free_cells.any(axis=0)))
+    visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
+    wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
+    walls = np.stack([wall & ~box for box in furniture])
+    # Thin diagonal segments must be connected cell by cell, so they are drawn three cells wide.
+    path_cells = [_grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings]
+    return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
 
 
-def _line_cells(lines: Floats, west: float, south: float, shape: tuple[int, int]) -> Bools:
-    """The cells under straight lines (L, 4)."""
-    cells = np.zeros(shape, dtype=np.bool_)
-    xy = _along(lines)
-    i = np.clip(np.round((xy[:, 0] - west) / SPACING).astype(np.intp), 0, shape[1] - 1)
-    j = np.clip(np.round((xy[:, 1] - south) / SPACING).astype(np.intp), 0, shape[0] - 1)
-    cells[j, i] = True
-    return cells
+def _grid(furnishings: Sequence[Evidence]) -> _Grid:
+    points = [one.starts for one in furnishings] + [one.paths.reshape(-1, 2) for one in furnishings]
+    corners = [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
+    all_points = np.concatenate([*points, *corners])
+    low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
+    high = np.ceil((all_points.max(axis=0) + OUTER_WALL) / GRID) * GRID
+    columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
+    return _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
 
 
-def _lengthened(proven: Bools, opened: Bools) -> Bools:
-    """Thin proven walls along the rows, lengthened at both ends up to the next open place."""
-    reach = round(THIN / SPACING)
-    thin = proven & _near_rows(opened, reach) & _near_rows(opened[::-1], reach)[::-1]
-    found = np.zeros_like(proven)
-    for row in np.flatnonzero(thin.any(axis=1)).tolist():
-        for first, last in _runs(thin[row]):
-            if last - first + 1 < SPECK / SPACING:
-                continue
-            left = np.flatnonzero(opened[row, :first])
-            right = np.flatnonzero(opened[row, last + 1 :])
-            start = int(left[-1]) + 1 if len(left) else first
-            end = last + int(right[0]) if len(right) else last
-            start = max(start, first - round(LONGEST / SPACING))
-            found[row, start : min(end, last + round(LONGEST / SPACING)) + 1] = True
-    return found
-
-
-def _near_rows(cells: Bools, reach: int) -> Bools:
-    """Whether a cell lies at most so many rows after one of the cells."""
-    found = np.zeros_like(cells)
-    for step in range(1, reach + 1):
-        found[step:] |= cells[:-step]
-    return found
-
-
-def _far_or_between(free: Bools) -> Bools:
-    """Where a wall can be: a body's radius from every free place, or half-way between two."""
-    from scipy.ndimage import distance_transform_edt
-
-    away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
-    here = away[1:-1, 1:-1]
-    high, wide = free.shape
-    found: Bools = here >= RADIUS - SPACING / 2
-    for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
-        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
-        found |= (here >= after) & (here >= before) & (here > 0)
-    return found
-
-
-def _bridged(proven: Bools, maybe: Bools) -> Bools:
-    """The proven wall, and the runs of what may be wall between two pieces of it in a row."""
-    wall = proven.copy()
-    for row in range(len(wall)):
-        for first, last in _runs(maybe[row] & ~proven[row]):
-            between = first > 0 and last + 1 < wall.shape[1]
-            if between and last - first < BRIDGES / SPACING:
-                wall[row, first : last + 1] = proven[row, first - 1] and proven[row, last + 1]
-    return wall
-
-
-def _frame(furnishings: Sequence[Evidence]) -> tuple[float, float, int, int]:
-    """West and south edge, and the cells to the east and to the north."""
-    points = [one.starts for one in furnishings] + [one.ways.reshape(-1, 2) for one in furnishings]
-    corners = [np.array(one.boxes).reshape(-1, 2, 2).reshape(-1, 2) for one in furnishings]
-    every = np.concatenate([*points, *corners])
-    low = np.floor((every.min(axis=0) - MARGIN) / GRID) * GRID
-    high = np.ceil((every.max(axis=0) + MARGIN) / GRID) * GRID
-    wide, tall = np.round((high - low) / SPACING).astype(int).tolist()
-    return float(low[0]), float(low[1]), wide + 1, tall + 1
-
-
-def _free(one: Evidence, west: float, south: float, shape: tuple[int, int]) -> Bools:
-    places = [one.starts, _between_starts(one.starts), _along(one.ways)]
-    xy = np.concatenate(places)
-    free = np.zeros(shape, dtype=np.bool_)
-    i = np.round((xy[:, 0] - west) / SPACING).astype(np.intp)
-    j = np.round((xy[:, 1] - south) / SPACING).astype(np.intp)
-    free[j, i] = True
-    return _closed(free)
-
-
-def _between_starts(starts: Floats) -> Floats:
-    """Points on the straight ways between starts side by side, diagonals included."""
-    cells = {(round(x / GRID), round(y / GRID)) for x, y in starts.tolist()}
-    lines = [
+def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
+    """Free cells: starts, lines between starts side by side (diagonals included) and paths, with
+    gaps up to twice ``GAP_RADIUS`` closed."""
+    starts = {(round(x / GRID), round(y / GRID)) for x, y in evidence.starts.tolist()}
+    segments = [
         (i * GRID, j * GRID, (i + di) * GRID, (j + dj) * GRID)
-        for i, j in cells
+        for i, j in starts
         for di, dj in ((1, 0), (0, 1), (1, 1), (1, -1))
-        if (i + di, j + dj) in cells
+        if (i + di, j + dj) in starts
     ]
-    return _along(np.array(lines).reshape(-1, 4))
+    lines = np.array(segments).reshape(-1, 4)
+    cells = grid.points(np.concatenate((evidence.starts, _sample(lines), _sample(evidence.paths))))
+    return np.asarray(~_grow(~_grow(cells, GAP_RADIUS), GAP_RADIUS) | cells)
 
 
-def _along(lines: Floats) -> Floats:
+def _sample(lines: Floats) -> Floats:
     """(P, 2) points on all the lines (L, 4), half a cell apart."""
     if not len(lines):
         return np.zeros((0, 2))
@@ -236,127 +198,117 @@ def _along(lines: Floats) -> Floats:
     return np.asarray(start[which] + t[:, None] * step[which])
 
 
-def _boxes(
-    boxes: Sequence[Box], by: float, west: float, south: float, shape: tuple[int, int]
-) -> Bools:
-    """The cells that boxes cover, grown on all sides."""
-    covered = np.zeros(shape, dtype=np.bool_)
-    for box in boxes:
-        i0, j0 = _index(box[0] - by - west), _index(box[1] - by - south)
-        i1, j1 = _index(box[2] + by - west), _index(box[3] + by - south)
-        covered[max(j0, 0) : max(j1 + 1, 0), max(i0, 0) : max(i1 + 1, 0)] = True
-    return covered
+def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
+    """Thin proven walls along the rows, lengthened at both ends up to the next open place."""
+    reach, longest = round(THICKEST_WALL / SPACING), round(LONGEST_EXTENSION / SPACING)
+    thin_walls = proven & _rows_after(opened, reach) & _rows_after(opened[::-1], reach)[::-1]
+    extension = np.zeros_like(proven)
+    for row in np.flatnonzero(thin_walls.any(axis=1)).tolist():
+        for first, last in _true_runs(thin_walls[row]):
+            if last - first + 1 < SHORTEST_WALL / SPACING:
+                continue
+            left = np.flatnonzero(opened[row, :first])
+            right = np.flatnonzero(opened[row, last + 1 :])
+            start = int(left[-1]) + 1 if len(left) else first
+            end = last + int(right[0]) if len(right) else last
+            extension[row, max(start, first - longest) : min(end, last + longest) + 1] = True
+    return extension
 
 
-def _index(metres: float) -> int:
-    return round(metres / SPACING)
+def _rows_after(cells: Bools, reach: int) -> Bools:
+    """True where a cell lies at most ``reach`` rows after one of the cells."""
+    following = np.zeros_like(cells)
+    for step in range(1, reach + 1):
+        following[step:] |= cells[:-step]
+    return following
 
 
-def _grown(cells: Bools, by: float) -> Bools:
-    """What lies within so many metres of the cells."""
+def _possible_wall(free: Bools) -> Bools:
+    """Cells where a wall can be: a body's radius from every free place, or half-way between two."""
+    from scipy.ndimage import distance_transform_edt
+
+    away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
+    centre = away[1:-1, 1:-1]
+    high, wide = free.shape
+    candidates: Bools = centre >= RADIUS - SPACING / 2
+    for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
+        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
+        candidates |= (centre >= after) & (centre >= before) & (centre > 0)
+    return candidates
+
+
+def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
+    """The proven wall, and the runs of what may be wall between two pieces of it in a row."""
+    wall = proven.copy()
+    for row in range(len(wall)):
+        for first, last in _true_runs(maybe[row] & ~proven[row]):
+            has_both_ends = first > 0 and last + 1 < wall.shape[1]
+            if has_both_ends and last - first < LONGEST_BRIDGE / SPACING:
+                wall[row, first : last + 1] = proven[row, first - 1] and proven[row, last + 1]
+    return wall
+
+
+def _grow(cells: Bools, margin: float) -> Bools:
+    """The cells within ``margin`` metres of the given ones."""
     from scipy.ndimage import distance_transform_edt
 
     away = np.asarray(distance_transform_edt(~cells))
-    return np.asarray(away * SPACING <= by + 1e-9)
+    return np.asarray(away * SPACING <= margin + 1e-9)
 
 
-def _closed(cells: Bools) -> Bools:
-    """The cells with gaps up to twice ``CLOSING`` closed."""
-    return np.asarray(~_grown(~_grown(cells, CLOSING), CLOSING) | cells)
-
-
-def _without_specks(wall: Bools) -> Bools:
+def _drop_specks(wall: Bools) -> Bools:
     from scipy.ndimage import find_objects, label
 
     parts, _ = label(wall)
-    kept = wall.copy()
+    cleaned = wall.copy()
     for number, box in enumerate(find_objects(parts), 1):
-        extent = max(side.stop - side.start for side in box) * SPACING
-        if extent < SPECK:
-            kept[box] &= parts[box] != number
-    return kept
+        if max(side.stop - side.start for side in box) * SPACING < SHORTEST_WALL:
+            cleaned[box] &= parts[box] != number
+    return cleaned
+
+
+def _true_runs(row: Bools) -> list[tuple[int, int]]:
+    """First and last index of each run of true values."""
+    steps = np.diff(np.concatenate(([False], row, [False])).astype(np.int8))
+    firsts, lasts = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
     """The edges between wall and what is not, in one furnishing, straight runs joined."""
-    found: list[tuple[Point, Point]] = []
+    segments: list[tuple[Point, Point]] = []
     for turned in (False, True):
         wall = floors.wall[number].T if turned else floors.wall[number]
         before = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
         edges = before[:-1] != before[1:]  # edge j lies below cell j
         for j in np.flatnonzero(edges.any(axis=1)).tolist():
-            for first, last in _runs(edges[j]):
-                across = (j - 0.5) * SPACING
-                a, b = (first - 0.5) * SPACING, (last + 0.5) * SPACING
-                ends = ((across, a), (across, b)) if turned else ((a, across), (b, across))
-                found.append((_at(floors, ends[0]), _at(floors, ends[1])))
-    return found
-
-
-def _at(floors: Floors, offset: Point) -> Point:
-    return round(floors.x + offset[0], 4), round(floors.y + offset[1], 4)
-
-
-def _runs(row: Bools) -> list[tuple[int, int]]:
-    """First and last index of each run of true values."""
-    padded = np.concatenate(([False], row, [False])).astype(np.int8)
-    steps = np.diff(padded)
-    firsts, lasts = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+            for first, last in _true_runs(edges[j]):
+                ends = [((i - 0.5) * SPACING, (j - 0.5) * SPACING) for i in (first, last + 1)]
+                a, b = (
+                    (round(floors.x + u, 4), round(floors.y + v, 4))
+                    for u, v in ([(v, u) for u, v in ends] if turned else ends)
+                )
+                segments.append((a, b))
+    return segments
 
 
 METADATA = "robothor_scene_objects_75.json"
 SPLITS = ("train", "debug", "val", "test")
-LOW = 1.0
-"""Things whose underside is higher than this (metres) explain no gap in the free floor."""
-NEAR, FAR = 0.85, 0.5
-"""A target nearer than this (metres) that a path longer than this leads to was not in view."""
-VERSION = 6
-"""Of the inference: raise it when it changes, so that cached floors are made again."""
-
-
-def episodes_of(folder: Path, split: str, scene: str) -> Sequence[Any]:
-    """The records of a scene's episodes in a split. Raises ``DataError``, also when one is looked
-    at."""
-    path = find(folder / "episodes" / split, f"{scene}.json")
-    text = read_bytes(path).strip()
-    starts = [found.start() for found in _RECORD.finditer(text)]
-    if (text[:1], text[-1:]) == (b"[", b"]") and 0 < len(starts) == text.count(EPISODE):
-        return _Records(path, text, starts)
-    return _all_records(path)  # not laid out as published: broken, or written by others
-
-
 EPISODE = b'"initial_position"'
 """Every record of an episode has it once."""
-_RECORD = re.compile(rb'\{\s*"id"\s*:')
+LOWEST_EDGE = 1.0
+"""Objects whose underside is higher than this (metres) explain no gap in the free floor."""
+NEAR, FAR = 0.85, 0.5
+"""A target nearer than this (metres) that a path longer than this leads to was not in view."""
+VERSION = 7
+"""Version of the inference: raise it when it changes, so that cached floors are made again."""
 
 
-class _Records(Sequence[Any]):
-    """Records parsed when they are looked at: a scene has 1,800, of which a run plays few."""
-
-    def __init__(self, path: Path, text: bytes, starts: Sequence[int]) -> None:
-        self._path, self._text, self._bounds = path, text, [*starts, len(text)]
-
-    def __len__(self) -> int:
-        return len(self._bounds) - 1
-
-    def __getitem__(self, number: Any) -> Any:
-        piece = self._text[self._bounds[number] : self._bounds[number + 1]].rstrip(b" \r\n\t,]")
-        try:
-            return parsed(piece)
-        except (ValueError, RecursionError):
-            return self._whole[number]
-
-    @cached_property
-    def _whole(self) -> list[Any]:
-        return _all_records(self._path)
-
-
-def _all_records(path: Path) -> list[Any]:
-    records = read_json(path)
-    if not isinstance(records, list):
-        raise DataError(path, "", "is not a list of episodes", "fetch it again")
-    return records
+def episodes_of(path: Path) -> list[str]:
+    """The records of a scene's episodes as JSON texts: as objects the 108,000 of the training split
+    take three times the memory. Raises ``DataError``."""
+    return [json.dumps(record) for record in read_json(path, list)]
 
 
 def apartment_of(scene: str) -> str:
@@ -366,181 +318,127 @@ def apartment_of(scene: str) -> str:
 
 @lru_cache(maxsize=96)
 def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
-    """One furnished apartment. Raises ``DataError``.
+    """A furnished apartment. Raises ``DataError``.
 
-    Where a split is ``evaluated`` and others have enough episodes in the scene, its own open no
-    floor and no wall: see ``independent``. A scene without object metadata (those of the test
-    split) holds no objects, and its floor is inferred from its starts alone.
+    Episodes of the ``evaluated`` split do not contribute free floor or openings in walls if other
+    splits have enough episodes in the scene (``is_independent``). A scene without object
+    metadata (those of the test split) holds no objects, and its floor is inferred from its starts
+    alone.
     """
-    without = evaluated if evaluated and independent(folder, name, evaluated) else ""
+    without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
     names, floors = floors_of(folder, apartment_of(name), without)
     if name not in names:
         raise DataError(folder / "episodes", f"scene {name!r}", "no split has episodes in it")
     number = names.index(name)
-    free = floors.free[number]
-    high, wide = free.shape
+    rows, columns = np.nonzero(floors.free[number])
+    xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
+    high, wide = floors.free[number].shape
     east, north = floors.x + (wide - 1) * SPACING, floors.y + (high - 1) * SPACING
     corners = ((floors.x, floors.y), (east, floors.y), (east, north), (floors.x, north))
     builder = SceneBuilder(name)
     builder.room("apartment", corners, walls=False)
     for a, b in outline(floors, number):
         builder.wall(a, b)
-    builder.floor(_places(floors, free), SPACING)
-    add(builder, records_of(folder, name))
+    builder.floor(list(zip(xs.tolist(), ys.tolist(), strict=True)), SPACING)
+    add_objects(builder, records_of(folder, name))
     return builder.build()
 
 
-def _places(floors: Floors, free: NDArray[np.bool_]) -> list[tuple[float, float]]:
-    rows, columns = np.nonzero(free)
-    xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
-    return list(zip(xs.tolist(), ys.tolist(), strict=True))
-
-
 @lru_cache(maxsize=16)
-def floors_of(folder: Path, apartment: str, without: str = "") -> tuple[tuple[str, ...], Floors]:
+def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[str, ...], Floors]:
     """The furnishings of an apartment that any split has episodes in, one left out if asked, and
     their floors."""
-    files = _files(folder, apartment, without)
+    files = [
+        (path.name.partition(".")[0], path)
+        for split in SPLITS
+        if split != excluded
+        for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
+    ]
     if not files:
         raise DataError(folder / "episodes", f"apartment {apartment!r}", "no split has it")
-    names = tuple(sorted({name for name, _ in files}, key=_number))
-    kept = cache_folder() / "robothor" / f"{apartment}-{_digest(folder, files)}.npz"
-    found = _read(kept)
-    if found is None:
-        found = infer([_evidence(folder, name, files) for name in names])
-        _write(kept, found)
-    return names, found
+    names = tuple(sorted({name for name, _ in files}, key=lambda n: int(n.rpartition("_")[2])))
+    digest = hashlib.sha256(f"{VERSION}".encode())
+    metadata = find_any(folder, METADATA)
+    for path in (*(path for _, path in files), *([metadata] if metadata else [])):
+        digest.update(path.read_bytes())
+    cached = cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
+    arrays = read_cached_arrays(cached)
+    if arrays is not None:
+        x, y = arrays["corner"].tolist()
+        return names, Floors(x, y, arrays["free"], arrays["wall"])
+    floors = infer_floors([_evidence(folder, name, files) for name in names])
+    corner = np.array([floors.x, floors.y])
+    write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
+    return names, floors
 
 
 @lru_cache(maxsize=256)
-def independent(folder: Path, scene: str, evaluated: str) -> bool:
-    """Whether a scene's floor can be inferred from other episodes than the evaluated split's: those
+def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
+    """True if a scene's floor can be inferred from other episodes than the evaluated split's: those
     of the other splits there are at least as many."""
-    others = [
+    other_paths = [
         path
         for split in SPLITS
         if split != evaluated
         for path in (folder / "episodes" / split).glob(f"{scene}.json*")
     ]
-    if not others:
+    if not other_paths:
         return False
-    own = find(folder / "episodes" / evaluated, f"{scene}.json")
-    return sum(map(_episodes_in, others)) >= _episodes_in(own)
-
-
-def _episodes_in(path: Path) -> int:
-    return read_bytes(path).count(EPISODE)
-
-
-def _files(folder: Path, apartment: str, without: str = "") -> list[tuple[str, Path]]:
-    """Scene and file of all episodes in the apartment, whatever the split but the one left out."""
-    return [
-        (path.name.partition(".")[0], path)
-        for split in SPLITS
-        if split != without
-        for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
-    ]
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("_")[2])
-
-
-def _digest(folder: Path, files: Sequence[tuple[str, Path]]) -> str:
-    found = hashlib.sha256(f"{VERSION}".encode())
-    metadata = find_any(folder, METADATA)
-    for path in (*(path for _, path in files), *([metadata] if metadata else [])):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+    count = read_bytes(find(folder / "episodes" / evaluated, f"{scene}.json")).count(EPISODE)
+    return sum(read_bytes(path).count(EPISODE) for path in other_paths) >= count
 
 
 def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:
     records = records_of(folder, name)
     targets = {record.label: record for record in records}  # one of each target type a scene
-    starts: set[tuple[float, ...]] = set()
-    ways: set[tuple[float, ...]] = set()
-    seen: set[tuple[float, ...]] = set()
-    unseen: set[tuple[float, ...]] = set()
-    for scene, path in files:
-        for number, record in enumerate(read_json(path) if scene == name else ()):
+    starts: set[Point] = set()
+    segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
+    for path in (path for scene, path in files if scene == name):
+        for number, record in enumerate(read_json(path)):
             where = f"record {number}"
-            start = flat(path, where, record, "initial_position")
+            start = point_of(path, where, record, "initial_position")
             corners = corners_of(path, where, record)
             starts.add(start)
-            ways.update((*a, *b) for a, b in pairwise(corners))
+            segments.update((*a, *b) for a, b in pairwise(corners))
             target = targets.get(read_field(path, where, record, "object_type", str))
             if corners and target is not None:
                 middle = target.centre[:2]
-                seen.add((*corners[-1], *middle))
+                visible.add((*corners[-1], *middle))
                 length = read_field(path, where, record, "shortest_path_length", (int, float))
-                if length > FAR and _gap(target, start) <= NEAR:
-                    unseen.add((*start, *middle))
-    boxes = [_box(record) for record in records if record.bottom < LOW]
-    lines = (np.array(sorted(found)).reshape(-1, 4) for found in (ways, seen, unseen))
-    ways_, seen_, unseen_ = lines
-    return Evidence(np.array(sorted(starts)), ways_, boxes, seen_, unseen_)
+                west, south, east, north = _box(target)
+                dx = max(west - start[0], start[0] - east, 0.0)
+                dy = max(south - start[1], start[1] - north, 0.0)
+                if length > FAR and np.hypot(dx, dy) <= NEAR:
+                    blocked.add((*start, *middle))
+    boxes = [_box(record) for record in records if record.bottom < LOWEST_EDGE]
+    paths, in_view, hidden = (np.array(sorted(points)).reshape(-1, 4) for points in lines)
+    return Evidence(np.array(sorted(starts)), paths, boxes, in_view, hidden)
 
 
-def _gap(record: ObjectRecord, at: tuple[float, float]) -> float:
-    """Metres along the floor from a place to a thing's box."""
-    west, south, east, north = _box(record)
-    wide = max(west - at[0], at[0] - east, 0.0)
-    return float(np.hypot(wide, max(south - at[1], at[1] - north, 0.0)))
-
-
-def _box(record: ObjectRecord) -> tuple[float, float, float, float]:
+def _box(record: ObjectRecord) -> Box:
     (x, y, _), (wide, deep, _) = record.centre, record.size
     return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
 
 
 def records_of(folder: Path, name: str) -> Records:
     """The objects of a scene; none where none are published."""
-    known = name in scene_names(folder, METADATA)
-    return read_records(folder, METADATA, name) if known else ()
+    path = find(folder, METADATA)
+    return read_records(path, name) if name in read_scenes(path) else ()
 
 
-def flat(path: Path, where: str, record: Any, name: str) -> tuple[float, float]:
+def point_of(path: Path, where: str, record: Any, name: str) -> Point:
     """A published position on the floor: its x and z, to the centimetre. Raises ``DataError``."""
-    return _flat(path, f"{where}, field {name!r}", read_field(path, where, record, name, dict))
+    return _floor_xy(path, f"{where}, field {name!r}", read_field(path, where, record, name, dict))
 
 
-def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[tuple[float, float]]:
+def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]:
     """The corners of the published shortest path; none where there is none (test split)."""
     if "shortest_path" not in record:
         return []
     listed = read_field(path, where, record, "shortest_path", list)
-    return [_flat(path, f"{where}, shortest_path", point) for point in listed]
+    return [_floor_xy(path, f"{where}, shortest_path", point) for point in listed]
 
 
-def _flat(path: Path, where: str, point: Any) -> tuple[float, float]:
+def _floor_xy(path: Path, where: str, point: Any) -> Point:
     x, z = (float(read_field(path, where, point, axis, (int, float))) for axis in "xz")
     return round(x, 2), round(z, 2)
-
-
-def _read(path: Path) -> Floors | None:
-    """Cached floors; None where there are none or they cannot be read."""
-    try:
-        with np.load(path) as kept:
-            shape = tuple(kept["shape"].tolist())
-            count = int(np.prod(shape))
-            free, wall = (
-                np.unpackbits(kept[name], count=count).astype(np.bool_).reshape(shape)
-                for name in ("free", "wall")
-            )
-            x, y = kept["corner"].tolist()
-            return Floors(x, y, free, wall)
-    except Exception:  # noqa: BLE001 - however a cached file is damaged, it is made again
-        return None
-
-
-def _write(path: Path, floors: Floors) -> None:
-    def write(file: BinaryIO) -> None:
-        np.savez_compressed(
-            file,
-            shape=np.array(floors.free.shape),
-            corner=np.array([floors.x, floors.y]),
-            free=np.packbits(floors.free),
-            wall=np.packbits(floors.wall),
-        )
-
-    keep(path, write)

@@ -1,54 +1,51 @@
-"""TEACh's tasks drawn for a house: what it lacks for them, their parameters, a plan, the words.
+"""TEACh's tasks drawn for a house: missing objects, parameters, plan and instructions.
 
 Generated homes get a toaster, a house plant and light switches. In every house a coffee machine
-brews, plants drink, books and laptops open, candles burn and eggs crack. TEACh's games say which
-parameters its tasks had and how a house was at first; they are not among the published definitions.
-Here parameters are drawn from what there is, and things are moved and made dirty, by seed. Things
-have the names by which the world will know them: ``type_n`` in the scene's order.
+brews, plants can be watered, books and laptops open, candles can be lit and eggs crack. The
+parameters and initial states of TEACh's tasks are in its games, not in its published definitions.
+So parameters are drawn from the objects available, and objects are moved and made dirty, by seed.
+Objects already have their names in the world: ``type_n`` in the scene's order.
 """
 
 from __future__ import annotations
 
 import math
-import random
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from random import Random
 
 from wayword.core.episode import Json
-from wayword.datasets.procedural.homes.objects import OBJECTS, names_of
+from wayword.datasets.procedural.homes.objects import OBJECTS, lying_on, names_of
+from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import teach
-from wayword.worlds.household.errands import Deed, Order
+from wayword.datasets.sources.teach import Unbuildable
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
 from wayword.worlds.household.layout import Layout
-from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene, Temperature
+from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene
+from wayword.worlds.household.skills import Order, OrderKind
 
-ABILITIES: Mapping[str, tuple[str, ...]] = {
-    "coffee_machine": ("brewer",),
-    "house_plant": ("drinker",),
-    "laptop": ("openable", "toggleable"),
-    "book": ("openable",),
-    "candle": ("toggleable",),
-    "egg": ("sliceable", "cookable"),
-}
-"""Type -> what it is able to do in these tasks, beside what it was."""
-VESSELS = ("bottle", "bowl", "cup", "kettle", "mug", "pot", "watering_can", "wine_bottle")
-"""What a plant is watered from."""
-ARM = 1.2
-"""Metres from where one can stand within which things are laid."""
-MOVED, DIRTY = 0.3, 0.25
-"""Shares of the things that are moved, and of those that can be dirty and are."""
-SPOT_TRIES = 12
-WALL = 0.6
-"""Metres from where one can stand to a light switch, at most."""
+ABILITIES = Table[tuple[str, ...]]("teach", "abilities", package=__package__)
+"""Type -> affordances added for these tasks."""
+KINDS = Table[tuple[str, ...]]("teach", "kinds", package=__package__)
+"""Types and classes used in drawing and planning."""
+TEXTS = Table[str]("teach", "texts", package=__package__)
+"""Instructions and rules for the actors."""
+REACH_M = 1.2
+"""Objects are placed within this many metres of a position where a body can stand."""
+MOVED_SHARE, DIRTY_SHARE = 0.3, 0.25
+"""Shares of objects moved, and of objects made dirty among those that can be."""
+SPOT_TRIES = 12  # random spots tried on a surface, as not all of it is in reach
+SWITCH_M = 0.6
+"""Maximum distance (metres) from a light switch to a position where a body can stand."""
 
 FromFloor = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A house ready for tasks. ``starts`` are free places (metres); ``layout`` gives the still
-    parts of a scene that differs from ``scene`` in its small things alone."""
+    """A house ready for tasks. ``starts`` are free positions (metres); ``layout`` has the fixed
+    parts, if the scene differs from ``scene`` in small objects only."""
 
     scene: Scene
     starts: tuple[Point, ...]
@@ -56,134 +53,49 @@ class Stage:
     room_at: Callable[[float, float], str]
 
 
-def able(thing: HouseObject) -> HouseObject:
-    """A thing as these tasks need it."""
-    if thing.type not in ABILITIES:
-        return thing
-    affordances = thing.affordances | frozenset(ABILITIES[thing.type])
-    if thing.type == "house_plant":
-        return replace(thing, affordances=affordances, receptacle="in", accepts=VESSELS)
-    return replace(thing, affordances=affordances)
+def enable(item: HouseObject) -> HouseObject:
+    """Add the affordances that these tasks need to an object."""
+    if item.type not in ABILITIES:
+        return item
+    affordances = item.affordances | frozenset(ABILITIES[item.type])
+    if item.type == "house_plant":
+        vessels = KINDS["vessels"]
+        return replace(item, affordances=affordances, receptacle="in", accepts=vessels)
+    return replace(item, affordances=affordances)
 
 
-def furnished(
-    rng: random.Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor
-) -> Scene:
-    """A generated home with what it lacks for these tasks."""
-    added: list[HouseObject] = []
+def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor) -> Scene:
+    """Add the objects that these tasks need to a generated home."""
+    extras: list[HouseObject] = []
     counters = [o for o in scene.objects if o.type == "counter_top"]
     if counters:
-        toaster = _still("toaster", ("toggleable", "heater"), "in", ("bread",), 1)
-        added.append(laid(rng, toaster, rng.choice(counters), from_floor))
-    stands = [o for o in scene.objects if o.type in ("side_table", "shelf", "dining_table", "desk")]
-    if stands:
-        plant = _still("house_plant", ("fillable",))
-        added.append(laid(rng, plant, rng.choice(stands), from_floor))
-    for number, (x, y) in enumerate(_on_walls(rng, scene, starts), 1):
-        switch = replace(_still("light_switch", ("toggleable",)), id=f"light_switch|{number}")
-        added.append(replace(switch, x=x, y=y, bottom=1.2))
-    return replace(scene, objects=tuple(able(o) for o in (*scene.objects, *added)))
+        toaster = _appliance("toaster", ("toggleable", "heater"), "in", ("bread",), 1)
+        extras.append(lay_object(rng, toaster, rng.choice(counters), from_floor))
+    tables = [o for o in scene.objects if o.type in ("side_table", "shelf", "dining_table", "desk")]
+    if tables:
+        plant = _appliance("house_plant", ("fillable",))
+        extras.append(lay_object(rng, plant, rng.choice(tables), from_floor))
+    switch, switches = _appliance("light_switch", ("toggleable",)), list[HouseObject]()
+    for wall in rng.sample(scene.walls, len(scene.walls)):
+        x, y = (wall.a[0] + wall.b[0]) / 2, (wall.a[1] + wall.b[1]) / 2
+        nearest = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
+        distance = ((nearest[0] - x) ** 2 + (nearest[1] - y) ** 2) ** 0.5
+        if 0.1 < distance <= SWITCH_M and len(switches) < 2:
+            x = round(x + 0.12 * (nearest[0] - x) / distance, 3)
+            y = round(y + 0.12 * (nearest[1] - y) / distance, 3)
+            name = f"light_switch|{len(switches) + 1}"
+            switches.append(replace(switch, id=name, x=x, y=y, bottom=1.2))
+    return replace(scene, objects=tuple(map(enable, (*scene.objects, *extras, *switches))))
 
 
-def shuffled(rng: random.Random, scene: Scene, from_floor: FromFloor) -> Scene:
-    """A published room: some things elsewhere, where such things lie, and some of them dirty."""
-    objects = [able(o) for o in scene.objects]
-    open_to_all = [
-        o for o in scene.objects
-        if o.receptacle and not o.capacity and "heater" not in o.affordances
-    ]  # fmt: skip
-    for n, thing in enumerate(objects):
-        loose = "pickupable" in thing.affordances and thing.type in OBJECTS
-        places = OBJECTS[thing.type].places if loose else {}
-        free = [o for o in open_to_all if o.type in places]
-        if free and rng.random() < MOVED:
-            under = rng.choices(free, [places[o.type] for o in free])[0]
-            objects[n] = thing = laid(rng, thing, under, from_floor, thing)
-        if {"pickupable", "dirtyable"} <= thing.affordances:
-            objects[n] = replace(thing, dirty=rng.random() < DIRTY)
-    return replace(scene, objects=tuple(objects))
-
-
-def laid(
-    rng: random.Random,
-    thing: HouseObject,
-    under: HouseObject,
-    from_floor: FromFloor,
-    otherwise: HouseObject | None = None,
-) -> HouseObject:
-    """A thing at a random spot in or on furniture that a hand reaches; else the best of those
-    tried, or ``otherwise``."""
-    wide = 0.4 * max(0.0, under.width - thing.width)
-    deep = 0.4 * max(0.0, under.depth - thing.depth)
-    spots = [
-        (round(under.x + rng.uniform(-wide, wide), 3), round(under.y + rng.uniform(-deep, deep), 3))
-        for _ in range(SPOT_TRIES)
-    ]
-    x, y = next(
-        (s for s in spots if from_floor(*s) <= ARM), min(spots, key=lambda s: from_floor(*s))
-    )
-    if otherwise is not None and from_floor(x, y) > ARM:
-        return otherwise
-    raised = under.height if under.receptacle == "on" else under.height / 2
-    cold: Temperature = "cold" if "cooler" in under.affordances else "room"
-    bottom = round(under.bottom + raised, 3)
-    return replace(thing, x=x, y=y, bottom=bottom, parent=under.id, temperature=cold)
-
-
-def spoiled(rng: random.Random, compiled: teach.Compiled, scene: Scene) -> Scene:
-    """The scene with what the task is about not yet as it should be: dirty, on, off."""
-    wrong = _wrong(compiled)
-    kept = {o.id: o for o in scene.objects}
-    chosen = {each for each in wrong if rng.random() < 0.7} or set(wrong)
-    for thing, name, value in sorted(chosen):
-        kept[thing] = _as(kept[thing], name, value)
-    if met(compiled, kept) == sum(goal.parts for goal in compiled.goals):
-        for thing, name, value in wrong:
-            kept[thing] = _as(kept[thing], name, value)
-    return replace(scene, objects=tuple(_wired(kept)))
-
-
-def met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
-    """How many parts of the goals hold before anybody acts."""
-    state = {"objects": {o.id: _record(o) for o in objects.values()}, "actors": {}}
-    return sum(goal.met(state) for goal in compiled.goals)
-
-
-def _wrong(compiled: teach.Compiled) -> list[tuple[str, str, bool]]:
-    """Things, and states that would be wrong for them: of those that a scene can start in."""
-    traits = [(t, trait) for dish in compiled.dishes for t in dish.things for trait in dish.traits]
-    for goal in compiled.every:
-        if isinstance(goal, Has):
-            traits += [(goal.things[0], trait) for trait in goal.traits]
-    return [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
-
-
-def _as(thing: HouseObject, name: str, value: bool) -> HouseObject:
-    if name == "on":
-        return replace(thing, on=value)
-    return replace(thing, dirty=value) if "dirtyable" in thing.affordances else thing
-
-
-def _wired(objects: Mapping[str, HouseObject]) -> list[HouseObject]:
-    """What is switched elsewhere is on when its switch is."""
-    running = {c for o in objects.values() if o.on for c in o.controls}
-    return [replace(o, on=True) if o.id in running else o for o in objects.values()]
-
-
-def _record(thing: HouseObject) -> dict[str, Json]:
-    flags = ("open", "on", "dirty", "sliced", "filled", "cooked")
-    record: dict[str, Json] = {name: getattr(thing, name) for name in flags}
-    return {**record, "coffee": False, "boiled": False, "in": thing.parent}
-
-
-def _still(
+def _appliance(
     kind: str,
     affordances: tuple[str, ...],
     receptacle: Preposition = "",
     accepts: tuple[str, ...] = (),
     capacity: int = 0,
 ) -> HouseObject:
-    """Something small that nobody carries away."""
+    """Return a small object that cannot be carried."""
     return HouseObject(
         *(f"{kind}|1", kind, 0.0, 0.0, 0.2, 0.2, 0.0, 0.2),
         affordances=frozenset(affordances),
@@ -193,374 +105,407 @@ def _still(
     )
 
 
-def _on_walls(rng: random.Random, scene: Scene, starts: tuple[Point, ...]) -> list[Point]:
-    """Up to two places on walls, close to where one can stand."""
-    found: list[Point] = []
-    for wall in rng.sample(scene.walls, len(scene.walls)):
-        x, y = (wall.a[0] + wall.b[0]) / 2, (wall.a[1] + wall.b[1]) / 2
-        near = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
-        away = ((near[0] - x) ** 2 + (near[1] - y) ** 2) ** 0.5
-        if 0.1 < away <= WALL:
-            found.append((
-                round(x + 0.12 * (near[0] - x) / away, 3), round(y + 0.12 * (near[1] - y) / away, 3)
-            ))  # fmt: skip
-        if len(found) == 2:
-            break
-    return found
+def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
+    """Move some objects of a published room to other plausible places, and make some dirty."""
+    objects = [enable(o) for o in scene.objects]
+    open_to_all = [
+        o for o in scene.objects
+        if o.receptacle and not o.capacity and "heater" not in o.affordances
+    ]  # fmt: skip
+    for n, item in enumerate(objects):
+        is_loose = "pickupable" in item.affordances and item.type in OBJECTS
+        places = OBJECTS[item.type].places if is_loose else {}
+        free_holders = [o for o in open_to_all if o.type in places]
+        if free_holders and rng.random() < MOVED_SHARE:
+            holder = rng.choices(free_holders, [places[o.type] for o in free_holders])[0]
+            objects[n] = item = lay_object(rng, item, holder, from_floor, item)
+        if {"pickupable", "dirtyable"} <= item.affordances:
+            objects[n] = replace(item, dirty=rng.random() < DIRTY_SHARE)
+    return replace(scene, objects=tuple(objects))
 
 
-# Planning: what a task asks of a scene as orders, on things that are chosen here.
+def lay_object(
+    rng: Random,
+    item: HouseObject,
+    holder: HouseObject,
+    from_floor: FromFloor,
+    fallback: HouseObject | None = None,
+) -> HouseObject:
+    """Place an object at a random reachable spot in or on furniture; else at the best spot tried,
+    or return ``fallback``."""
+    x_span = 0.4 * max(0.0, holder.width - item.width)
+    y_span = 0.4 * max(0.0, holder.depth - item.depth)
+    spots = [
+        (
+            round(holder.x + rng.uniform(-x_span, x_span), 3),
+            round(holder.y + rng.uniform(-y_span, y_span), 3),
+        )
+        for _ in range(SPOT_TRIES)
+    ]
+    best = min(spots, key=lambda spot: from_floor(*spot))
+    x, y = next((spot for spot in spots if from_floor(*spot) <= REACH_M), best)
+    if fallback is not None and from_floor(x, y) > REACH_M:
+        return fallback
+    return lying_on(item, holder, x, y)
+
+
+def spoil_scene(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
+    """Undo the task's goal states in the scene: make objects dirty, turn them on or off."""
+    traits = [(t, trait) for dish in compiled.dishes for t in dish.objects for trait in dish.traits]
+    for goal in compiled.every:
+        if isinstance(goal, Has):
+            traits += [(goal.objects[0], trait) for trait in goal.traits]
+    undone = [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
+    objects = {o.id: o for o in scene.objects}
+
+    def spoil(item: str, name: str, value: bool) -> None:
+        if name == "on":
+            objects[item] = replace(objects[item], on=value)
+        elif "dirtyable" in objects[item].affordances:
+            objects[item] = replace(objects[item], dirty=value)
+
+    for each in sorted({each for each in undone if rng.random() < 0.7} or set(undone)):
+        spoil(*each)
+    if count_met(compiled, objects) == sum(goal.parts for goal in compiled.goals):
+        for each in undone:
+            spoil(*each)
+    running_ids = {target for o in objects.values() if o.on for target in o.controls}
+    return replace(
+        scene,
+        objects=tuple(replace(o, on=True) if o.id in running_ids else o for o in objects.values()),
+    )
+
+
+def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
+    """Count the goal parts that hold before the first action."""
+    records: dict[str, Json] = {}
+    for o in objects.values():
+        flags = ("open", "on", "dirty", "sliced", "filled", "cooked")
+        record: dict[str, Json] = {name: getattr(o, name) for name in flags}
+        records[o.id] = {**record, "coffee": False, "boiled": False, "in": o.parent}
+    return sum(goal.met({"objects": records, "actors": {}}) for goal in compiled.goals)
+
+
+# Planning: turn a task in a scene into orders for selected objects.
 #
-# A dish is made on the thing that lacks least. Things are washed and filled at a sink, cut where
-# they lie open, cooked in what heats them, boiled in a pot of water on a hob; coffee comes out of
-# the machine. The plan looks at the scene's first state and keeps track of what its own orders
-# change.
+# A dish is made from the object that needs the fewest changes. Objects are washed and filled at a
+# sink, cut in the open, cooked in an appliance, boiled in a pot of water on a burner; coffee comes
+# from the machine. The plan starts from the scene's initial state and tracks the changes made by
+# its orders.
 
-SURFACES = ("counter_top", "dining_table", "side_table", "coffee_table", "desk", "shelf")
-"""Where things are laid out, the best first."""
-HEATERS = ("toaster", "microwave", "stove_burner")
-"""What cooks, the best first."""
 SEQUENCE = ("open", "sliced", "dirty", "filled", "coffee", "boiled", "cooked", "on")
-"""The order in which a thing is given its traits."""
+"""Order in which traits are given to an object."""
 
 
 def plan_task(compiled: teach.Compiled, scene: Scene) -> tuple[Order, ...]:
-    """Orders that bring the goals about. Raises ``Unbuildable`` where something is missing."""
+    """Return orders that achieve the goals. Raises ``Unbuildable`` if something is missing."""
     planner = Planner(scene)
     for goal in compiled.every:
         planner.meet(goal)
     chosen = planner.choose(compiled.dishes)
-    for dish, thing, _ in chosen:
-        planner.make(thing, dish.traits)
-    for dish, _, load in chosen:
-        for portion, each in zip(_portions(dish), load, strict=True):
-            planner.make(each, portion)
-    for dish, thing, load in chosen:
-        planner.serve(dish, thing, load)
+    for dish, item, _ in chosen:
+        planner.make(item, dish.traits)
+    for _, _, load in chosen:
+        for each, traits in load:
+            planner.make(each, traits)
+    for dish, item, load in chosen:
+        planner.serve(dish, item, [each for each, _ in load])
     return tuple(planner.orders)
+
+
+Chosen = tuple[teach.Dish, str, list[tuple[str, tuple[Trait, ...]]]]
+"""A dish, the object used for it, and the objects of its load with the traits they need."""
 
 
 @dataclass(eq=False)
 class Planner:
-    """A scene whose state follows the orders given so far."""
+    """A scene whose state reflects the orders given so far."""
 
     scene: Scene
     orders: list[Order] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._objects = {o.id: o for o in self.scene.objects}
-        self._in = {o.id: o.parent for o in self.scene.objects}
-        self._has: dict[tuple[str, str], object] = {}
-        self._switch = {c: o.id for o in self.scene.objects for c in o.controls}
-        self._kept: set[str] = set()
+        self._holder_of = {o.id: o.parent for o in self.scene.objects}
+        self._changed: dict[tuple[str, str], object] = {}
+        self._switch_of = {c: o.id for o in self.scene.objects for c in o.controls}
+        self._reserved: set[str] = set()
         self._pot = ""
 
     def meet(self, goal: GoalCondition) -> None:
-        """A goal about all things of a kind."""
+        """Meet a goal for all objects of a kind."""
         if isinstance(goal, Has):
-            self.make(goal.things[0], goal.traits)
-        elif isinstance(goal, Inside):
-            self._gather(goal)
-        else:
-            raise teach.Unbuildable(f"no plan for {type(goal).__name__}")
+            self.make(goal.objects[0], goal.traits)
+            return
+        if not isinstance(goal, Inside):
+            raise Unbuildable(f"no plan for {type(goal).__name__}")
+        items = goal.objects  # in or on one receptacle: choose the one that already has the most
+        places = sorted(goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items))
+        fitting = [r for r in places if all(self._accepts(r, t) for t in items)]
+        place = next((r for r in fitting if self._room(r) >= len(items)), None)
+        if place is None:
+            raise Unbuildable("nothing has room for all of them")
+        for item in items:
+            if place not in self._holders(item):
+                self._bring(item, place)
 
-    def choose(self, dishes: tuple[teach.Dish, ...]) -> list[tuple[teach.Dish, str, list[str]]]:
-        """A thing for each dish, and things for its load, none of them twice."""
+    def choose(self, dishes: list[teach.Dish]) -> list[Chosen]:
+        """Choose an object for each dish and objects for its load, without repetition."""
         chosen = []
         for dish in dishes:
             size = sum(portion.count for portion in dish.load)
-            thing = self._best(dish.things, dish.traits, size)
+            item = self._best_object(dish.objects, dish.traits, size)
             load = [
-                self._best(portion.things, portion.traits)
+                (self._best_object(portion.objects, portion.traits), portion.traits)
                 for portion in dish.load
                 for _ in range(portion.count)
             ]
-            chosen.append((dish, thing, load))
+            chosen.append((dish, item, load))
         return chosen
 
-    def make(self, thing: str, traits: tuple[Trait, ...]) -> None:
-        """Give a thing what it lacks."""
-        for name, value in sorted(traits, key=lambda trait: SEQUENCE.index(trait[0])):
-            if self._state(thing, name) != value:
-                self._give(thing, name, bool(value))
-                self._has[thing, name] = value
-
-    def serve(self, dish: teach.Dish, thing: str, load: list[str]) -> None:
-        """Bring a dish where it should be, and on it what belongs there."""
-        if dish.at and not any(place in dish.at for place in self._chain(thing)):
-            self._bring(thing, self._free(dish.at, thing))
-        elif load and not self._in_the_open(thing):
-            self._bring(thing, self._surface(thing))
-        for each in load:
-            if thing not in self._chain(each):
-                self._bring(each, thing)
-
-    def _gather(self, goal: Inside) -> None:
-        """Things in or on one receptacle: the one that has most of them."""
-        places = sorted(
-            goal.receptacles, key=lambda r: -sum(r in self._chain(t) for t in goal.things)
-        )
-        fitting = [r for r in places if all(self._takes(r, t) for t in goal.things)]
-        place = next((r for r in fitting if self._space(r) >= len(goal.things)), None)
-        if place is None:
-            raise teach.Unbuildable("nothing has room for all of them")
-        for thing in goal.things:
-            if place not in self._chain(thing):
-                self._bring(thing, place)
-
-    def _best(self, things: tuple[str, ...], traits: tuple[Trait, ...], size: int = 0) -> str:
-        free = [t for t in things if t not in self._kept]
-        roomy = [t for t in free if self._space(t) >= size] if size else free
+    def _best_object(self, items: Ids, traits: tuple[Trait, ...], size: int = 0) -> str:
+        """Return the object with the fewest missing traits and room for ``size`` other objects."""
+        free = [t for t in items if t not in self._reserved]
+        roomy = [t for t in free if self._room(t) >= size] if size else free
         if not roomy:
-            raise teach.Unbuildable(
-                "too few things with room on them" if size else "too few things"
-            )
+            raise Unbuildable("too few objects with room on them" if size else "too few objects")
         best = min(roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits))
-        self._kept.add(best)
+        self._reserved.add(best)
         return best
 
-    def _give(self, thing: str, name: str, value: bool) -> None:
-        if name == "on":
-            self._do("on" if value else "off", self._switch.get(thing, thing))
-        elif name == "open":
-            self._do("open" if value else "close", thing)
-        elif name in _TREATED:
-            self._treat(thing, _TREATED[name])
-        else:
-            _WAYS[name](self, thing)
+    def make(self, item: str, traits: tuple[Trait, ...]) -> None:
+        """Give an object its missing traits."""
+        for name, value in sorted(traits, key=lambda trait: SEQUENCE.index(trait[0])):
+            if self._state(item, name) == value:
+                continue
+            match name:
+                case "on":
+                    self._order("on" if value else "off", self._switch_of.get(item, item))
+                case "open":
+                    self._order("open" if value else "close", item)
+                case "coffee":
+                    self._treat(item, "brewer")
+                case "cooked":
+                    self._treat(item, "heater")
+                case "dirty":
+                    self._treat(item, "cleaner")
+                    self._changed[item, "filled"], self._changed[item, "coffee"] = True, False
+                case "filled":
+                    self._fill(item)
+                case "sliced":
+                    self._slice(item)
+                case "boiled":
+                    self._boil(item)
+                case _:
+                    raise Unbuildable(f"no way to make it {name}")
+            self._changed[item, name] = value
 
-    def _wash(self, thing: str) -> None:
-        self._treat(thing, "cleaner")
-        self._has[thing, "filled"] = True
-        self._has[thing, "coffee"] = False
+    def serve(self, dish: teach.Dish, item: str, load: list[str]) -> None:
+        """Bring a dish to its place, and put its load on it."""
+        if dish.at and not any(place in dish.at for place in self._holders(item)):
+            free = [r for r in dish.at if self._accepts(r, item) and self._room(r)]
+            if not free:
+                raise Unbuildable(f"no place takes {self._objects[item].type}")
+            self._bring(item, min(free, key=lambda r: self._gap(r, item)))
+        elif load and not self._in_the_open(item):
+            self._bring(item, self._surface(item))
+        for each in load:
+            if item not in self._holders(each):
+                self._bring(each, item)
 
-    def _water(self, thing: str) -> None:
-        """Fill a vessel; a plant is given what a vessel holds."""
-        if "drinker" not in self._objects[thing].affordances:
-            self._treat(thing, "filler", without="brewer")
+    def _fill(self, item: str) -> None:
+        """Fill a vessel, or water a plant from one."""
+        if "drinker" not in self._objects[item].affordances:
+            self._treat(item, "filler", without="brewer")
             return
-        vessel = self._first(lambda o: self._pours(o, thing), "vessel to water it with", thing)
-        self._water(vessel)
-        self._bring(vessel, thing)
 
-    def _slice(self, thing: str) -> None:
-        knife = self._first(lambda o: "slicer" in o.affordances, "knife", thing)
-        if not self._in_the_open(thing):
-            self._bring(thing, self._surface(thing))
-        self._do("slice", thing, knife)
-        self._in[knife] = self._in[thing]
+        def pours(o: HouseObject) -> bool:
+            return {"fillable", "pickupable"} <= o.affordances and self._accepts(item, o.id)
 
-    def _boil(self, thing: str) -> None:
-        if not self._pot or not self._space(self._pot):
-            self._pot = self._first(lambda o: self._boils(o, thing), "pot to boil it in", thing)
-            self._kept.add(self._pot)
+        vessel = self._nearest(pours, "vessel to water it with", item)
+        self._fill(vessel)
+        self._bring(vessel, item)
+
+    def _slice(self, item: str) -> None:
+        knife = self._nearest(lambda o: "slicer" in o.affordances, "knife", item)
+        if not self._in_the_open(item):
+            self._bring(item, self._surface(item))
+        self._order("slice", item, knife)
+        self._holder_of[knife] = self._holder_of[item]
+
+    def _boil(self, item: str) -> None:
+        def heats(hob: HouseObject, pot: HouseObject) -> bool:
+            odd = hob.type in ("microwave", "coffee_machine")
+            return "heater" in hob.affordances and not odd and self._accepts(hob.id, pot.id)
+
+        def boils(o: HouseObject) -> bool:
+            fits = {"fillable", "pickupable"} <= o.affordances and self._accepts(o.id, item)
+            return fits and bool(self._room(o.id)) and any(heats(h, o) for h in self.scene.objects)
+
+        if not self._pot or not self._room(self._pot):
+            self._pot = self._nearest(boils, "pot to boil it in", item)
+            self._reserved.add(self._pot)
         pot = self._pot
         if not self._state(pot, "filled"):
             self._treat(pot, "filler", without="brewer")
-            self._has[pot, "filled"] = True
+            self._changed[pot, "filled"] = True
         hob = self._tool(pot, "heater", without="openable")
         self._bring(pot, hob)
-        self._bring(thing, pot)
+        self._bring(item, pot)
         self._run(hob)
-        self._has[thing, "cooked"] = True
+        self._changed[item, "cooked"] = True
 
-    def _treat(self, thing: str, kind: str, without: str = "") -> None:
-        """Have an appliance work on a thing."""
-        tool = self._tool(thing, kind, without)
-        self._bring(thing, tool)
-        if self._lid(tool):
-            self._do("close", tool)
+    def _treat(self, item: str, kind: str, without: str = "") -> None:
+        """Process an object with an appliance."""
+        tool = self._tool(item, kind, without)
+        self._bring(item, tool)
+        spec = self._objects[tool]
+        if spec.receptacle == "in" and "openable" in spec.affordances:
+            self._order("close", tool)
         self._run(tool)
 
     def _run(self, tool: str) -> None:
-        switch = self._switched(tool)
-        self._do("on", switch)
-        self._do("off", switch)
+        switch = self._switch_for(tool)
+        self._order("on", switch)
+        self._order("off", switch)
 
-    def _bring(self, thing: str, place: str) -> None:
-        if self._in[thing] == place:
+    def _bring(self, item: str, place: str) -> None:
+        if self._holder_of[item] == place:
             return
-        spec = self._objects[place]
-        while spec.capacity and self._space(place) < 1:
-            other = next(t for t, at in self._in.items() if at == place and t != thing)
+        while self._objects[place].capacity and self._room(place) < 1:
+            other = next(t for t, at in self._holder_of.items() if at == place and t != item)
             self._bring(other, self._surface(other))
-        self._do("bring", thing, place)
-        self._in[thing] = place
+        self._order("bring", item, place)
+        self._holder_of[item] = place
 
-    def _do(self, deed: Deed, thing: str, other: str = "") -> None:
-        self.orders.append(Order(deed, thing, other))
+    def _order(self, deed: OrderKind, item: str, other: str = "") -> None:
+        self.orders.append(Order(deed, item, other))
 
-    def _tool(self, thing: str, kind: str, without: str) -> str:
-        def able(o: HouseObject) -> bool:
-            does = kind in o.affordances and (not without or without not in o.affordances)
-            return does and self._takes(o.id, thing) and bool(self._switched(o.id))
-
-        found = [o for o in self.scene.objects if able(o)]
-        if not found:
-            raise teach.Unbuildable(f"no {kind} takes {self._objects[thing].type}")
-        order = {name: n for n, name in enumerate(HEATERS)}
+    def _tool(self, item: str, kind: str, without: str) -> str:
+        """Return the appliance to use for an object: toasters first, then the nearest."""
+        tools = [
+            o
+            for o in self.scene.objects
+            if kind in o.affordances
+            and not (without and without in o.affordances)
+            and self._accepts(o.id, item)
+            and self._switch_for(o.id)
+        ]
+        if not tools:
+            raise Unbuildable(f"no {kind} takes {self._objects[item].type}")
+        order = {name: n for n, name in enumerate(KINDS["heaters"])}
 
         def rank(o: HouseObject) -> tuple[int, bool, float]:
-            return order.get(o.type, 9), self._space(o.id) < 1, self._away(o.id, thing)
+            return order.get(o.type, 9), self._room(o.id) < 1, self._gap(o.id, item)
 
-        return min(found, key=rank).id
+        return min(tools, key=rank).id
 
-    def _switched(self, tool: str) -> str:
-        """What switches a tool: itself, or a control; empty for nothing."""
-        own = "toggleable" in self._objects[tool].affordances
-        return tool if own else self._switch.get(tool, "")
+    def _switch_for(self, tool: str) -> str:
+        """Return the switch of a tool: the tool itself or a control; empty if it has no switch."""
+        direct = "toggleable" in self._objects[tool].affordances
+        return tool if direct else self._switch_of.get(tool, "")
 
-    def _surface(self, thing: str) -> str:
-        there = [o for o in self.scene.objects if o.type in SURFACES and self._open_to(o, thing)]
-        if not there:
-            raise teach.Unbuildable("no surface to lay things on")
-        return min(there, key=lambda o: (SURFACES.index(o.type), self._away(o.id, thing))).id
+    def _surface(self, item: str) -> str:
+        """Return the surface to put an object on: the best type, then the nearest."""
+        surfaces = KINDS["surfaces"]
+        options = [
+            o
+            for o in self.scene.objects
+            if o.type in surfaces
+            and o.receptacle == "on"
+            and self._accepts(o.id, item)
+            and self._room(o.id)
+        ]
+        if not options:
+            raise Unbuildable("no surface to place objects on")
+        return min(options, key=lambda o: (surfaces.index(o.type), self._gap(o.id, item))).id
 
-    def _free(self, places: tuple[str, ...], thing: str) -> str:
-        found = [r for r in places if self._takes(r, thing) and self._space(r)]
-        if not found:
-            raise teach.Unbuildable(f"no place takes {self._objects[thing].type}")
-        return min(found, key=lambda r: self._away(r, thing))
+    def _nearest(self, suits: Callable[[HouseObject], bool], what: str, near: str) -> str:
+        """Return the nearest suitable object; objects in the open come first."""
+        options = [o for o in self.scene.objects if suits(o) and o.id not in self._reserved]
+        if not options:
+            raise Unbuildable(f"no {what}")
+        return min(options, key=lambda o: (not self._in_the_open(o.id), self._gap(o.id, near))).id
 
-    def _open_to(self, o: HouseObject, thing: str) -> bool:
-        return o.receptacle == "on" and self._takes(o.id, thing) and bool(self._space(o.id))
-
-    def _boils(self, o: HouseObject, thing: str) -> bool:
-        able = {"fillable", "pickupable"} <= o.affordances and self._takes(o.id, thing)
-        return (
-            able
-            and bool(self._space(o.id))
-            and any(
-                "heater" in hob.affordances
-                and hob.type not in ("microwave", "coffee_machine")
-                and self._takes(hob.id, o.id)
-                for hob in self.scene.objects
-            )
-        )
-
-    def _pours(self, o: HouseObject, plant: str) -> bool:
-        return {"fillable", "pickupable"} <= o.affordances and self._takes(plant, o.id)
-
-    def _first(self, suits: Callable[[HouseObject], bool], what: str, near: str) -> str:
-        """The nearest such thing, one that lies in the open before others."""
-        found = [o for o in self.scene.objects if suits(o) and o.id not in self._kept]
-        if not found:
-            raise teach.Unbuildable(f"no {what}")
-        return min(found, key=lambda o: (not self._in_the_open(o.id), self._away(o.id, near))).id
-
-    def _away(self, one: str, other: str) -> float:
-        """Metres between two things, as the crow flies."""
-        a, b = (self._objects[[each, *self._chain(each)][-1]] for each in (one, other))
+    def _gap(self, one: str, other: str) -> float:
+        """Return the straight-line distance between two objects in metres."""
+        a, b = (self._objects[[each, *self._holders(each)][-1]] for each in (one, other))
         return math.hypot(a.x - b.x, a.y - b.y)
 
-    def _takes(self, place: str, thing: str) -> bool:
+    def _accepts(self, place: str, item: str) -> bool:
         spec = self._objects[place]
-        fits = not spec.accepts or self._objects[thing].type in spec.accepts
-        return bool(spec.receptacle) and fits and place != thing
+        fits = not spec.accepts or self._objects[item].type in spec.accepts
+        return bool(spec.receptacle) and fits and place != item
 
-    def _space(self, place: str) -> int:
+    def _room(self, place: str) -> int:
         bound = self._objects[place].capacity
-        return bound - sum(at == place for at in self._in.values()) if bound else 99
+        return bound - sum(at == place for at in self._holder_of.values()) if bound else 99
 
-    def _lid(self, thing: str) -> bool:
-        spec = self._objects[thing]
-        return spec.receptacle == "in" and "openable" in spec.affordances
+    def _in_the_open(self, item: str) -> bool:
+        """True if it lies on something and no receptacle around it is closed, hot or wet."""
+        return all(self._objects[r].receptacle == "on" for r in self._holders(item))
 
-    def _in_the_open(self, thing: str) -> bool:
-        """Whether it lies on something, none of it shut, hot or wet."""
-        return all(self._objects[r].receptacle == "on" for r in self._chain(thing))
+    def _state(self, item: str, name: str) -> object:
+        changed = self._changed.get((item, name))
+        return getattr(self._objects[item], name, False) if changed is None else changed
 
-    def _state(self, thing: str, name: str) -> object:
-        found = self._has.get((thing, name))
-        if found is None:
-            found = getattr(self._objects[thing], name, False)
-        return found
-
-    def _chain(self, thing: str) -> list[str]:
-        """What a thing is in or on, innermost first."""
-        found = []
-        while at := self._in[thing]:
-            found.append(at)
-            thing = at
-        return found
+    def _holders(self, item: str) -> list[str]:
+        """Return the receptacles that contain or support an object, innermost first."""
+        chain = []
+        while item := self._holder_of[item]:
+            chain.append(item)
+        return chain
 
 
-_TREATED = {"coffee": "brewer", "cooked": "heater"}
-_WAYS: dict[str, Callable[[Planner, str], None]] = {
-    "dirty": Planner._wash,
-    "filled": Planner._water,
-    "sliced": Planner._slice,
-    "boiled": Planner._boil,
-}
+# Drawing: parameters that suit a scene, its initial state, and the plan.
 
-
-def _portions(dish: teach.Dish) -> list[tuple[Trait, ...]]:
-    """The traits of each thing of a dish's load."""
-    return [portion.traits for portion in dish.load for _ in range(portion.count)]
-
-
-TRIES = 12
+TRIES = 12  # draws of parameters before a task counts as unbuildable
 MOST = 5
-"""Things that a task about all of a kind is about, at most."""
-SLICED = ("Apple", "Bread", "Lettuce", "Potato", "Tomato")
-SPOTS = ("CounterTop", "DiningTable", "CoffeeTable", "SideTable")
-SWITCHED = ("Lights", "Lamps", "DeskLamp", "FloorLamp", "LightSwitch", "Television", "Faucet")
-CARRIED = (
-    *("Fruit", "Vegetables", "Drinkware", "Dishware", "Silverware", "Condiments", "Knives"),
-    *("WritingUtensils", "SmallHandheldObjects", "Tableware", "MediaEntertainment"),
-)
-"""Classes of things that are put somewhere."""
-PLACES = ("Furniture", "Tables", "Chairs")
-WASHED = ("Drinkware", "Dishware", "Silverware", "Cookware", "Tableware", "Knives")
-NOWHERE = frozenset(
-    ("stove_burner", "coffee_machine", "toaster", "microwave", "house_plant", "sink_basin", "sink")
-)
-"""Receptacles that nothing is to be put away in."""
-_ODD = {"cd": "CD", "tv_stand": "TVStand"}
-
-Draw = Callable[[random.Random, "Stock"], tuple[str, ...]]
+"""Maximum number of objects for a task about all objects of a kind."""
+_THOR_NAMES = {"cd": "CD", "tv_stand": "TVStand"}
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """What a scene has, by type, and the classes of types."""
+class SceneStock:
+    """Objects of a scene by type, and the classes of types."""
 
     scene: Scene
     classes: teach.Classes
 
     def of(self, name: str) -> list[HouseObject]:
-        """The things of a type or class, by TEACh's name."""
+        """Return the objects of a type or class, by TEACh's name."""
         kinds = teach.of_class(name, self.classes)
         return [o for o in self.scene.objects if o.type in kinds]
 
-    def some(self, names: tuple[str, ...], *able: str, most: int = 99) -> list[str]:
-        """Those of some names of which there are things, all of them able, and not too many."""
-        found = []
+    def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
+        """Return the names with at least one and at most ``most`` objects, all of them able."""
+        matches = []
         for name in names:
-            things = self.of(name)
-            if 0 < len(things) <= most and all(frozenset(able) <= o.affordances for o in things):
-                found.append(name)
-        return found
+            items = self.of(name)
+            if 0 < len(items) <= most and all(frozenset(enable) <= o.affordances for o in items):
+                matches.append(name)
+        return matches
 
     def carried(self) -> tuple[str, ...]:
-        """Types of small things, by TEACh's names, then classes."""
+        """Types of small objects by TEACh's names, then classes."""
         kinds = {o.type for o in self.scene.objects if "pickupable" in o.affordances}
-        return (*sorted(map(pascal, kinds)), *CARRIED)
+        return (*sorted(map(thor_name, kinds)), *KINDS["carried"])
 
     def places(self) -> list[str]:
-        """Types and classes of furniture that things may be put in or on."""
-        furniture = [
-            o for o in self.scene.objects
-            if o.receptacle and "pickupable" not in o.affordances and o.type not in NOWHERE
-        ]  # fmt: skip
-        there = {o.type for o in furniture}
-        classes = [name for name in PLACES if there & set(teach.of_class(name, self.classes))]
-        return [*sorted(pascal(kind) for kind in there), *classes]
+        """Types and classes of furniture that can hold objects."""
+        kinds = {
+            o.type
+            for o in self.scene.objects
+            if o.receptacle and "pickupable" not in o.affordances and o.type not in KINDS["nowhere"]
+        }
+        names = KINDS["places"]
+        classes = [name for name in names if kinds & set(teach.of_class(name, self.classes))]
+        return [*sorted(map(thor_name, kinds)), *classes]
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnTask:
-    """A task with its parameters, the scene in the state it starts in, goals and plan."""
+    """A task with its parameters, initial scene, goals and plan."""
 
     definition: teach.Definition
     params: tuple[str, ...]
@@ -569,154 +514,103 @@ class DrawnTask:
     plan: tuple[Order, ...]
 
 
-def pascal(kind: str) -> str:
-    """``counter_top`` -> ``CounterTop``: AI2-THOR's name of a type."""
-    return _ODD.get(kind) or "".join(word.capitalize() for word in kind.split("_"))
+def thor_name(kind: str) -> str:
+    """Convert ``counter_top`` to ``CounterTop``, AI2-THOR's name of the type."""
+    return _THOR_NAMES.get(kind) or "".join(word.capitalize() for word in kind.split("_"))
 
 
 def draw_task(
-    rng: random.Random,
+    rng: Random,
     definition: teach.Definition,
     tasks: Mapping[str, teach.Definition],
     classes: teach.Classes,
     scene: Scene,
 ) -> DrawnTask:
-    """The task in that scene. Raises ``Unbuildable`` where the scene lacks what it takes."""
-    stock = Stock(scene, classes)
-    if definition.nparams and definition.name not in DRAWS:
-        raise teach.Unbuildable(f"no rule draws the parameters of {definition.name!r}")
-    why = teach.Unbuildable("nothing of the kind")
-    for _ in range(TRIES if definition.nparams else 1):
+    """Draw the task in a scene. Raises ``Unbuildable`` if the scene lacks required objects."""
+    stock, cause = SceneStock(scene, classes), Unbuildable("nothing of the kind")
+    has_params = definition.task_nparams > 0
+    for _ in range(TRIES if has_params else 1):
         try:
-            params = DRAWS[definition.name](rng, stock) if definition.nparams else ()
+            params = draw_params(rng, definition.task_name, stock) if has_params else ()
             compiled = teach.compile_task(definition, params, tasks, classes, scene)
-            start = spoiled(rng, compiled, scene)
+            start = spoil_scene(rng, compiled, scene)
             plan = plan_task(compiled, start)
-        except teach.Unbuildable as unfit:
-            why = unfit
+        except Unbuildable as unfit:
+            cause = unfit
             continue
-        whole = sum(goal.parts for goal in compiled.goals)
-        if plan and met(compiled, {o.id: o for o in start.objects}) < whole:
+        parts = sum(goal.parts for goal in compiled.goals)
+        if plan and count_met(compiled, {o.id: o for o in start.objects}) < parts:
             return DrawnTask(definition, params, start, compiled, plan)
-        why = teach.Unbuildable("all is done already")
-    raise why
+        cause = Unbuildable("all is done already")
+    raise cause
 
 
-def _one(rng: random.Random, names: list[str], what: str) -> str:
-    if not names:
-        raise teach.Unbuildable(f"no {what}")
-    return rng.choice(names)
+def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
+    """Draw parameters of a task that suit the scene. Raises ``Unbuildable``."""
+
+    def one(names: list[str], what: str) -> str:
+        if not names:
+            raise Unbuildable(f"no {what}")
+        return rng.choice(names)
+
+    carried, enable = stock.carried(), ("dirtyable", "pickupable")
+    match task:
+        case "Clean X":
+            return (one(stock.some(carried, *enable), "object to wash"),)
+        case "Clean All X":
+            names = (*carried, *KINDS["washed"])
+            return (one(stock.some(names, *enable, most=MOST), "objects to wash"),)
+        case "Cooked Slice Of X" | "Boil X" | "N Cooked Slices Of X In Y":
+            item = one(stock.some(("Potato",), "cookable"), "potato")
+        case "Sliced X" | "N Slices Of X In Y":
+            item = one(stock.some(KINDS["sliced"], "sliceable"), "object to slice")
+        case "Put All X On Y" | "Put All X In One Y":
+            items = one(stock.some(carried, "pickupable", most=MOST), "objects to put")
+            place = one(stock.places(), "place to put objects")
+            return items, stock.of(place)[0].receptacle or "on", place
+        case "Toggle X All Y":
+            items = one(stock.some(KINDS["switched"], "toggleable", most=MOST), "objects to switch")
+            on = items != "Faucet" and rng.random() < 0.6
+            return ("on", "1", items) if on else ("off", "0", items)
+        case "Breakfast":
+            return _draw_meal(rng, lambda: one(stock.some(KINDS["spots"]), "place to serve it"))
+        case "Sandwich":
+            return _filling_params(rng)
+        case "Salad":
+            return (*_filling_params(rng), str(rng.randint(0, 2)))
+        case "Workspace":
+            pens, books = rng.randint(0, 2), rng.randint(0, 2)
+            laptops = 1 if not pens + books else rng.randint(0, 1)
+            return str(pens), str(laptops), str(books)
+        case _:
+            raise Unbuildable(f"no rule draws the parameters of {task!r}")
+    if not task.startswith("N "):
+        return (item,)
+    dish = one(stock.some(("Bowl", "Plate"), "pickupable"), "bowl or plate")
+    return str(rng.randint(1, 4)), item, "in" if dish == "Bowl" else "on", dish
 
 
-def _clean(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return (_one(rng, stock.some(stock.carried(), "dirtyable", "pickupable"), "thing to wash"),)
+def _filling_params(rng: Random) -> tuple[str, str]:
+    """Draw the numbers of lettuce and tomato slices, at least one in total."""
+    lettuce, tomato = rng.randint(0, 2), rng.randint(0, 2)
+    return str(lettuce), str(tomato if lettuce or tomato else 1)
 
 
-def _clean_all(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    names = (*stock.carried(), *WASHED)
-    found = stock.some(names, "dirtyable", "pickupable", most=MOST)
-    return (_one(rng, found, "things to wash"),)
-
-
-def _sliced(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return (_one(rng, stock.some(SLICED, "sliceable"), "thing to slice"),)
-
-
-def _potato(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return (_one(rng, stock.some(("Potato",), "cookable"), "potato"),)
-
-
-def _in_a_dish(rng: random.Random, stock: Stock, thing: str) -> tuple[str, ...]:
-    dish = _one(rng, stock.some(("Bowl", "Plate"), "pickupable"), "bowl or plate")
-    return str(rng.randint(1, 4)), thing, "in" if dish == "Bowl" else "on", dish
-
-
-def _put(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    things = _one(rng, stock.some(stock.carried(), "pickupable", most=MOST), "things to put")
-    place = _one(rng, stock.places(), "place to put things")
-    return things, stock.of(place)[0].receptacle or "on", place
-
-
-def _toggle(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    things = _one(rng, stock.some(SWITCHED, "toggleable", most=MOST), "things to switch")
-    on = things != "Faucet" and rng.random() < 0.6
-    return ("on", "1", things) if on else ("off", "0", things)
-
-
-def _breakfast(rng: random.Random, stock: Stock) -> tuple[str, ...]:
+def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
     counts = [rng.randint(0, 1) for _ in range(6)]
     if sum(counts) < 2:
         counts[0] = counts[1] = 1
     coffees, toasts, potatoes, apples, sandwiches, salads = map(str, counts)
     dish = "Plate" if rng.random() < 0.5 else "Bowl"
-    spot = _one(rng, stock.some(SPOTS), "place to serve it")
+    place = spot()
     return (
-        *(coffees, toasts, potatoes, dish, apples, "Plate", sandwiches, *_filling(rng)),
-        *(salads, *_filling(rng), str(rng.randint(0, 2)), spot),
+        *(coffees, toasts, potatoes, dish, apples, "Plate", sandwiches, *_filling_params(rng)),
+        *(salads, *_filling_params(rng), str(rng.randint(0, 2)), place),
     )
 
 
-def _filling(rng: random.Random) -> tuple[str, str]:
-    """Slices of lettuce and of tomato, some of one at least."""
-    lettuce, tomato = rng.randint(0, 2), rng.randint(0, 2)
-    return str(lettuce), str(tomato if lettuce or tomato else 1)
+# The commander's instruction: the task and the locations of objects.
 
-
-def _workspace(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    pens, books = rng.randint(0, 2), rng.randint(0, 2)
-    laptops = 1 if not pens + books else rng.randint(0, 1)
-    return str(pens), str(laptops), str(books)
-
-
-DRAWS: dict[str, Draw] = {
-    "Clean X": _clean,
-    "Sliced X": _sliced,
-    "Cooked Slice Of X": _potato,
-    "N Cooked Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_potato(rng, stock)),
-    "N Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_sliced(rng, stock)),
-    "Put All X On Y": _put,
-    "Put All X In One Y": _put,
-    "Boil X": _potato,
-    "Clean All X": _clean_all,
-    "Toggle X All Y": _toggle,
-    "Breakfast": _breakfast,
-    "Sandwich": lambda rng, stock: _filling(rng),
-    "Salad": lambda rng, stock: (*_filling(rng), str(rng.randint(0, 2))),
-    "Workspace": _workspace,
-}
-"""Task -> its parameters; tasks not listed have none."""
-
-
-# Telling: the task, and where things are, in words for the commander alone.
-
-TOGETHER = (
-    "Two of you work together: the commander knows what is to be done and where things are, the "
-    "follower does it."
-)
-"""What both are told."""
-MORE_TOGETHER = (
-    "Several of you work together: the commander knows what is to be done and where things are, "
-    "the followers do it. What is said to one of you begins with a name."
-)
-"""What all are told where there are several followers."""
-HOW = (
-    "How things come by their states: clean, and vessels filled with water, in a sink_basin whose "
-    "faucet is switched on; filled with coffee, in or on a coffee_machine that is switched on; "
-    "sliced, by a knife in the hand; cooked, in a toaster or a closed microwave that is switched "
-    "on, or in a pan or pot on a stove_burner that is; boiled in water, the same in a pot filled "
-    "with water."
-)
-"""What both have to know of the world."""
-COMMANDER = (
-    "You are the commander. You cannot touch or move anything yourself: tell the follower by chat "
-    "what to do, one thing at a time, and answer its questions. It does not know the task. Stop "
-    "when all is done. "
-) + HOW
-FOLLOWER = (
-    "You are the follower. Only the commander knows what is to be done: wait for its messages, do "
-    "what they say, tell it by chat when that is done, and ask it where things are. Stop when it "
-    "says that all is done. "
-) + HOW
 WORDS: dict[Trait, str] = {
     ("dirty", False): "clean",
     ("filled", True): "filled with water",
@@ -729,100 +623,77 @@ WORDS: dict[Trait, str] = {
     ("open", True): "open",
 }
 STATES = ("open", "on", "dirty", "filled", "sliced", "cooked")
-LISTED = 60
-"""Things whose places are told, at most."""
-
-
-def task_in_words(drawn: DrawnTask) -> str:
-    """What is to be done: our wording of TEACh's tasks, its own for others."""
-    spoken = tuple(" ".join(_words(param)) for param in drawn.params)
-    if drawn.definition.name in teach.definitions():
-        return teach.described(drawn.definition.name, spoken)
-    return teach.fill(drawn.definition.description, spoken)
+MOST_LISTED = 60
+"""Maximum number of objects whose locations the instruction lists."""
 
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
-    """The commander's instruction: the task, when it is done, and where things are."""
-    names = names_of(drawn.scene.objects)
-    lines = [f"{task_in_words(drawn)} (Only you know this task.)", "It is done when there is:"]
-    lines += [f"- {line}" for line in wanted(drawn.compiled, drawn.scene)]
+    """Write the commander's instruction: the task, its success condition, and object locations.
+
+    TEACh's tasks use this project's wording; other tasks use their own.
+    """
+    params, task = tuple(" ".join(_split_words(param)) for param in drawn.params), drawn.definition
+    if task.task_name in teach.definitions():
+        text = teach.definitions()[task.task_name].desc.format(*params)
+    else:
+        text = teach.fill_params(task.desc, params)
+    lines = [f"{text} (Only you know this task.)", "It is done when there is:"]
+    lines += [f"- {line}" for line in goal_lines(drawn.compiled, drawn.scene)]
     lines.append("Where things are at first:")
-    lines += [f"- {line}" for line in places(drawn, names, room_at)]
-    return "\n".join(lines)
+    return "\n".join((*lines, *(f"- {line}" for line in places(drawn, room_at))))
 
 
-def wanted(compiled: teach.Compiled, scene: Scene) -> list[str]:
-    """What should hold in the end, a line each."""
-    types = {o.id: o for o in scene.objects}
-    names = names_of(scene.objects)
-    lines = [_dish(dish, types) for dish in compiled.dishes if dish.parts]
-    return lines + [_every(goal, names, types) for goal in compiled.every]
+def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
+    """Describe the goals in words, one line per goal."""
+    objects, names = {o.id: o for o in scene.objects}, names_of(scene.objects)
+
+    def states(traits: tuple[Trait, ...]) -> str:
+        return " and ".join(WORDS.get(trait, trait[0]) for trait in traits)
+
+    def some(items: Ids, traits: tuple[Trait, ...] = ()) -> str:
+        kinds = " or ".join(dict.fromkeys(" ".join(_split_words(objects[t].type)) for t in items))
+        return f"{kinds} ({states(traits)})" if traits else kinds
+
+    lines = []
+    for dish in compiled.dishes:
+        if dish.parts:
+            loads = [f"{each.count} x {some(each.objects, each.traits)}" for each in dish.load]
+            load = f", with these in or on it: {', '.join(loads)}" if loads else ""
+            at = f", in or on {some(dish.at)}" if dish.at else ""
+            lines.append(some(dish.objects, dish.traits) + load + at)
+    for goal in compiled.every:
+        line = type(goal).__name__
+        if isinstance(goal, Has):
+            line = f"{names[goal.objects[0]]}, {states(goal.traits)}"
+        elif isinstance(goal, Inside):
+            items = ", ".join(names[t] for t in goal.objects)
+            one = "one and the same " if goal.parts > 1 else ""
+            line = f"{items}, in or on {one}{some(goal.receptacles)}"
+        lines.append(line)
+    return lines
 
 
-def places(
-    drawn: DrawnTask, names: Mapping[str, str], room_at: Callable[[float, float], str]
-) -> list[str]:
-    """Where all things are that matter, room by room."""
-    objects = {o.id: o for o in drawn.scene.objects}
+def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str]:
+    """List the locations of all relevant objects, room by room."""
+    objects, names = {o.id: o for o in drawn.scene.objects}, names_of(drawn.scene.objects)
+    mentioned = [each for order in drawn.plan for each in (order.object, order.other) if each]
+    for dish in drawn.compiled.dishes:
+        load = (t for portion in dish.load for t in portion.objects)
+        mentioned += (*dish.objects, *load, *dish.at)
+    for goal in drawn.compiled.every:
+        mentioned += (*getattr(goal, "objects", ()), *getattr(goal, "receptacles", ()))
     rooms: dict[str, list[str]] = {}
-    for thing in list(dict.fromkeys(_matters(drawn)))[:LISTED]:
-        each = objects[thing]
-        rooms.setdefault(room_at(each.x, each.y), []).append(_where(each, names, objects))
+    for each in (objects[item] for item in list(dict.fromkeys(mentioned))[:MOST_LISTED]):
+        states = [state for state in STATES if getattr(each, state)]
+        line = names[each.id] + (f" ({', '.join(states)})" if states else "")
+        if holder := objects.get(each.parent):
+            line += f" {holder.receptacle} {names[holder.id]}"
+            if holder.parent:
+                line += f" {objects[holder.parent].receptacle} {names[holder.parent]}"
+        rooms.setdefault(room_at(each.x, each.y), []).append(line)
     return [f"in the {room}: {'; '.join(lines)}" for room, lines in rooms.items()]
 
 
-def _matters(drawn: DrawnTask) -> Iterable[str]:
-    for order in drawn.plan:
-        yield from (each for each in (order.thing, order.other) if each)
-    for dish in drawn.compiled.dishes:
-        yield from (*dish.things, *(t for portion in dish.load for t in portion.things), *dish.at)
-    for goal in drawn.compiled.every:
-        yield from (*getattr(goal, "things", ()), *getattr(goal, "receptacles", ()))
-
-
-def _where(thing: HouseObject, names: Mapping[str, str], objects: Mapping[str, HouseObject]) -> str:
-    states = [state for state in STATES if getattr(thing, state)]
-    shown = f" ({', '.join(states)})" if states else ""
-    under = objects.get(thing.parent)
-    at = f" {under.receptacle} {names[under.id]}" if under else ""
-    if under and under.parent:
-        over = objects[under.parent]
-        at += f" {over.receptacle} {names[over.id]}"
-    return f"{names[thing.id]}{shown}{at}"
-
-
-def _dish(dish: teach.Dish, objects: Mapping[str, HouseObject]) -> str:
-    line = _a(dish.things, dish.traits, objects)
-    if dish.load:
-        loads = [
-            f"{portion.count} x {_a(portion.things, portion.traits, objects)}"
-            for portion in dish.load
-        ]
-        line += f", with these in or on it: {', '.join(loads)}"
-    if dish.at:
-        line += f", in or on {_a(dish.at, (), objects)}"
-    return line
-
-
-def _a(things: Ids, traits: tuple[Trait, ...], objects: Mapping[str, HouseObject]) -> str:
-    kinds = " or ".join(dict.fromkeys(" ".join(_words(objects[t].type)) for t in things))
-    how = " and ".join(WORDS.get(trait, trait[0]) for trait in traits)
-    return f"{kinds} ({how})" if how else kinds
-
-
-def _every(
-    goal: GoalCondition, names: Mapping[str, str], objects: Mapping[str, HouseObject]
-) -> str:
-    if isinstance(goal, Has):
-        how = " and ".join(WORDS.get(trait, trait[0]) for trait in goal.traits)
-        return f"{names[goal.things[0]]}, {how}"
-    if isinstance(goal, Inside):
-        things = ", ".join(names[t] for t in goal.things)
-        one = "one and the same " if goal.parts > 1 else ""
-        return f"{things}, in or on {one}{_a(goal.receptacles, (), objects)}"
-    return type(goal).__name__
-
-
-def _words(name: str) -> list[str]:
-    """``SmallHandheldObjects`` and ``counter_top`` as words."""
+def _split_words(name: str) -> list[str]:
+    """Split ``SmallHandheldObjects`` or ``counter_top`` into words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")

@@ -22,14 +22,15 @@ import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
-from wayword.datasets.procedural.homes.home import Home
-from wayword.worlds.household.builder import FLAT, HEADROOM, SceneBuilder
+from wayword.core.files import read_field
+from wayword.datasets.procedural.homes.home import Home, house_at
+from wayword.datasets.procedural.tables import Table
+from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder
 from wayword.worlds.household.goals import GoalCondition, Held, Inside
-from wayword.worlds.household.house import Fail, House
-from wayword.worlds.household.layout import Layout, fits
+from wayword.worlds.household.house import Fail
+from wayword.worlds.household.layout import Layout, can_stand
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene
-from wayword.worlds.household.verbs import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class AxisBox:
     bottom: float
     height: float
 
-    def holds(self, x: float, y: float) -> bool:
-        """Whether a point of the plan is inside."""
+    def contains(self, x: float, y: float) -> bool:
+        """True if a point of the plan is inside."""
         return abs(x - self.x) <= self.width / 2 and abs(y - self.y) <= self.depth / 2
 
 
@@ -68,7 +69,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One home. ``edges``: (from, relation, to)."""
+    """A published home. ``edges``: (from, relation, to)."""
 
     nodes: Mapping[int, Node]
     edges: Sequence[tuple[int, str, int]]
@@ -76,77 +77,67 @@ class Graph:
     @cached_property
     def rooms(self) -> dict[int, int]:
         """Node -> the room it is inside, the first one listed."""
-        found: dict[int, int] = {}
+        containing: dict[int, int] = {}
         for start, relation, end in self.edges:
             if relation == "INSIDE" and self.nodes[end].category == "Rooms":
-                found.setdefault(start, end)
-        return found
+                containing.setdefault(start, end)
+        return containing
 
     @cached_property
     def holders(self) -> dict[int, list[tuple[str, int]]]:
-        """Node -> what it is ON or INSIDE of, rooms aside, in file order."""
-        found: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        """Node -> the nodes it is ON or INSIDE of, rooms aside, in file order."""
+        supports: dict[int, list[tuple[str, int]]] = defaultdict(list)
         for start, relation, end in self.edges:
             if relation in ("ON", "INSIDE") and self.nodes[end].category != "Rooms":
-                found[start].append((relation, end))
-        return found
+                supports[start].append((relation, end))
+        return supports
 
 
-def graph_of(record: Mapping[str, Json], source: Path | str) -> Graph:
+def graph_of(record: Json, source: Path) -> Graph:
     """The graph in a JSON record. Raises ``DataError`` naming the node and field."""
     nodes: dict[int, Node] = {}
-    for number, entry in enumerate(_field(record, "nodes", source, "")):
+    for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
         where = f"node {number}"
         node = Node(
-            int(_field(entry, "id", source, where)),
-            str(_field(entry, "class_name", source, where)).replace("_", ""),
-            str(_field(entry, "category", source, where)),
+            read_field(source, where, entry, "id", int),
+            read_field(source, where, entry, "class_name", str).replace("_", ""),
+            read_field(source, where, entry, "category", str),
             _box(entry.get("bounding_box"), source, where),
             frozenset(entry.get("properties") or ()),
             frozenset(entry.get("states") or ()),
         )
         nodes[node.id] = node
     edges = []
-    for number, entry in enumerate(_field(record, "edges", source, "")):
-        edge = tuple(
-            _field(entry, key, source, f"edge {number}")
-            for key in ("from_id", "relation_type", "to_id")
-        )
-        if edge[0] in nodes and edge[2] in nodes:
-            edges.append((int(edge[0]), str(edge[1]), int(edge[2])))
+    for number, entry in enumerate(read_field(source, "graph", record, "edges", list)):
+        where = f"edge {number}"
+        start = read_field(source, where, entry, "from_id", int)
+        relation = read_field(source, where, entry, "relation_type", str)
+        end = read_field(source, where, entry, "to_id", int)
+        if start in nodes and end in nodes:
+            edges.append((start, relation, end))
     return Graph(nodes, edges)
 
 
-def trimmed_of(record: Mapping[str, Json], full: Graph, source: Path | str) -> Graph:
+def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     """A trimmed graph, which publishes no boxes, with the boxes and classes of the full graph of
     the same home, whose node ids it keeps, and with the rooms' own floors and doors."""
-    slim = graph_of(record, source)
-    strange = [n for n in slim.nodes if n not in full.nodes]
-    if strange:
-        problem = f"has the id {strange[0]}, which the full graph of that home lacks"
-        raise DataError(source, f"node {strange[0]}", problem)
-    frame = ("Rooms", "Floor", "Floors", "Doors")
-    nodes = {
-        number: node
-        for number, node in full.nodes.items()
-        if number in slim.nodes or node.category in frame
-    }
-    for number, node in slim.nodes.items():
-        same = full.nodes[number]
-        nodes[number] = Node(
-            number, same.kind, same.category, same.box, node.properties, node.states
-        )
+    trimmed_graph = graph_of(record, source)
+    unknown_ids = [n for n in trimmed_graph.nodes if n not in full.nodes]
+    if unknown_ids:
+        problem = f"has the id {unknown_ids[0]}, which the full graph of that home lacks"
+        raise DataError(source, f"node {unknown_ids[0]}", problem)
+    nodes: dict[int, Node] = {}
+    for number, node in full.nodes.items():
+        if number in trimmed_graph.nodes:
+            trimmed = trimmed_graph.nodes[number]
+            nodes[number] = replace(node, properties=trimmed.properties, states=trimmed.states)
+        elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
+            nodes[number] = node
     edges = [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
     return Graph(nodes, edges)
 
 
-def _field(record: Mapping[str, Json], key: str, source: Path | str, where: str) -> Json:
-    if not isinstance(record, Mapping) or key not in record:
-        raise DataError(source, where, f"has no field {key!r}", "fetch the file again")
-    return record[key]
-
-
-def _box(record: Json, source: Path | str, where: str) -> AxisBox | None:
+def _box(record: Json, source: Path, where: str) -> AxisBox | None:
     if not record:
         return None
     try:
@@ -160,84 +151,53 @@ def _box(record: Json, source: Path | str, where: str) -> AxisBox | None:
         raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
 
 
-# What each class of VirtualHome node is in the household world.
-#
-# Properties are VirtualHome's own; where the releases differ (a bookshelf that opens in one and
-# not in the other), the classes below decide. They follow C-WAH's lists of surfaces and
-# containers.
+# What each class of VirtualHome node is in the household world: see ``virtualhome.toml``.
 
-FRAME = ("Rooms", "Floor", "Floors", "Walls", "Ceiling", "Windows", "Doors")
-"""Categories that make the house, not what is in it."""
-SURFACES = frozenset(
-    (
-        *("bathroomcounter", "bed", "bench", "bookshelf", "chair", "coffeetable", "desk"),
-        *("kitchencounter", "kitchentable", "nightstand", "shelf", "sofa", "towelrack"),
-        *("tvstand", "wallshelf"),
-    )
+CLASSES = Table[frozenset[str]](
+    "virtualhome", "classes", lambda names, _: frozenset(names), __package__
 )
-BOXES = frozenset(
-    (
-        *("bathroomcabinet", "cabinet", "closet", "dishwasher", "fridge", "garbagecan"),
-        *("kitchencabinets", "microwave", "stove", "toilet", "washingmachine"),
-    )
-)
-"""Classes that things are in, behind a door or lid."""
-BASINS = frozenset(("sink", "bathtub"))
-"""Classes that things are in, open at the top."""
-DISHES: dict[str, Preposition] = {"plate": "on", "dishbowl": "in"}
-"""Things that other things are in or on."""
-FIXED = frozenset(("chair", "coatrack", "rug", "towelrack", "wallpictureframe"))
-"""Classes that VirtualHome lets a body take, and that stay where they are here: too big for a hand,
-or part of the room."""
-HUNG = frozenset(("curtains", "wallpictureframe", "rug", "ceilinglamp", "walllamp", "ceilingfan"))
-WORKS: dict[str, tuple[str, ...]] = {
-    "fridge": ("cooler",),
-    "microwave": ("heater",),
-    "stove": ("heater",),
-    "dishwasher": ("cleaner",),
-    "washingmachine": ("cleaner",),
-    "cutleryknife": ("slicer",),
-}
-"""Class -> what it does; VirtualHome's graphs do not say."""
+DISHES = Table[Preposition]("virtualhome", "dishes", package=__package__)
+AFFORDANCES = Table[tuple[str, ...]]("virtualhome", "affordances", package=__package__)
+SPOKEN = Table[str]("virtualhome", "spoken", package=__package__)
 
 
-def is_thing(node: Node) -> bool:
-    """Whether a hand takes it."""
-    return "GRABBABLE" in node.properties and node.kind not in FIXED
+def portable(node: Node) -> bool:
+    """True if it can be carried."""
+    return "GRABBABLE" in node.properties and node.kind not in CLASSES["fixed"]
 
 
 def preposition(node: Node) -> Preposition:
-    """How things are at it: ``on``, ``in`` or not at all."""
-    if is_thing(node):
+    """``on`` or ``in`` for a receptacle, else ""."""
+    if portable(node):
         return DISHES.get(node.kind, "")
-    if node.kind in SURFACES:
+    if node.kind in CLASSES["surfaces"]:
         return "on"
-    return "in" if node.kind in BOXES | BASINS else ""
+    return "in" if node.kind in CLASSES["boxes"] | CLASSES["basins"] else ""
 
 
 def affordances(node: Node) -> frozenset[str]:
-    """What it can do or have done to it."""
-    found = set(WORKS.get(node.kind, ()))
-    if is_thing(node):
-        found.add("pickupable")
-    elif node.kind in BOXES:
-        found.add("openable")
+    """Actions that it does or that can be done to it."""
+    names = set(AFFORDANCES.get(node.kind, ()))
+    if portable(node):
+        names.add("pickupable")
+    elif node.kind in CLASSES["boxes"]:
+        names.add("openable")
     if "HAS_SWITCH" in node.properties and node.kind != "fridge":
-        found.add("toggleable")
-    return frozenset(found)
+        names.add("toggleable")
+    return frozenset(names)
 
 
-def left_out(node: Node) -> str:
-    """Why a node is no object of the scene; empty where it is one."""
-    if node.category in FRAME:
+def omission_cause(node: Node) -> str:
+    """Reason why a node is no object of the scene; empty where it is one."""
+    if node.category in CLASSES["building"]:
         return "part of the building (rooms, floors, walls, ceilings, windows, doors)"
     if node.category == "Characters":
         return "a character"
     if node.box is None:
         return "no bounding box is published"
-    if is_thing(node) or preposition(node) or affordances(node):
+    if portable(node) or preposition(node) or affordances(node):
         return ""
-    if node.kind in HUNG:
+    if node.kind in CLASSES["hung"]:
         return "hung or laid out: lamps overhead, pictures, curtains, rugs"
     if node.category in ("Furniture", "Appliances") and node.box.width * node.box.depth > 0.04:
         return ""
@@ -246,23 +206,11 @@ def left_out(node: Node) -> str:
 
 # Goals.
 
-SIT = "a sit predicate: nobody sits down in this world"
-UNKNOWN = "a predicate of no known form"
+SIT = "a sit predicate: sitting is not modelled"
+UNKNOWN = "a predicate of unknown form"
 NO_PLACE = "its place is not in the home"
-TOO_FEW = "fewer things of the type than it asks for"
+TOO_FEW = "fewer objects of the type than it asks for"
 OUT_OF_REACH = "something it asks for is out of reach"
-
-SPOKEN = {
-    "coffeepot": "coffee pot",
-    "coffeetable": "coffee table",
-    "cutleryfork": "fork",
-    "kitchentable": "kitchen table",
-    "waterglass": "water glass",
-    "wineglass": "wine glass",
-    "juice": "bottle of juice",
-    "wine": "bottle of wine",
-}
-"""Classes whose everyday name is not the class itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,45 +219,40 @@ class Predicate:
     id, as published; ``count`` is how often it must hold."""
 
     relation: str
-    thing: str
+    item: str
     place: str
     count: int
 
 
 def predicates(record: Mapping[str, Json]) -> list[Predicate]:
-    """Those that must hold at least once, in file order."""
-    found = []
+    """The predicates that must hold at least once, in file order."""
+    result = []
     for key, count in record.items():
         parts = str(key).split("_")
-        relation, thing, place = parts[0], "_".join(parts[1:-1]), parts[-1]
+        relation, item, place = parts[0], "_".join(parts[1:-1]), parts[-1]
         if len(parts) == 2:  # holds_book, sit_sofa
-            thing, place = parts[1], ""
+            item, place = parts[1], ""
         if int(count) > 0:
-            found.append(Predicate(relation, thing, place, int(count)))
-    return found
+            result.append(Predicate(relation, item, place, int(count)))
+    return result
 
 
-def condition(predicate: Predicate, scene: Scene, place: HouseObject | None) -> GoalCondition | str:
-    """What a predicate asks of a final state, its place being given; or why it asks nothing."""
-    things = tuple(
-        o.id for o in scene.objects if o.type == predicate.thing and "pickupable" in o.affordances
+def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> GoalCondition | str:
+    """A predicate as a condition on the final state, its place being given; or why it is none."""
+    items = tuple(
+        o.id for o in scene.objects if o.type == predicate.item and "pickupable" in o.affordances
     )
     if predicate.relation == "sit":
         return SIT
     if predicate.relation not in ("on", "inside", "holds"):
         return UNKNOWN
-    if len(things) < predicate.count:
+    if len(items) < predicate.count:
         return TOO_FEW
     if predicate.relation == "holds":
-        return Held(things)
+        return Held(items)
     if place is None or not place.receptacle:
         return NO_PLACE
-    return Inside(things, (place.id,), parts=predicate.count)
-
-
-def class_words(kind: str) -> str:
-    """A class as people say it."""
-    return SPOKEN.get(kind, kind)
+    return Inside(items, (place.id,), parts=predicate.count)
 
 
 # Rooms from floor tiles, doorways from doors and jambs.
@@ -318,9 +261,9 @@ def class_words(kind: str) -> str:
 # piece of wall makes a bathroom four metres too long), so a room is the rectangle that its floor
 # tiles fill: all rooms published are such.
 
-APART = 0.4
+BOTH_SIDES_M = 0.4
 """Metres to either side of a doorway at which one is in the rooms it joins."""
-WIDTH = 0.93
+DOOR_WIDTH = 0.93
 """Width of VirtualHome's door frames, metres."""
 
 
@@ -333,12 +276,12 @@ class Doorway:
     door: int
 
 
-def rooms_of(graph: Graph, source: str) -> dict[int, tuple[str, AxisBox]]:
-    """Room node -> its name and rectangle. Names are ``kitchen``, ``living room``, ``bedroom 2``.
+def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
+    """Rooms and their rectangles. Names are ``kitchen``, ``living room``, ``bedroom 2``.
 
     Raises ``DataError`` for a room without floor.
     """
-    found: dict[int, tuple[str, AxisBox]] = {}
+    rooms: dict[str, AxisBox] = {}
     count: Counter[str] = Counter()
     for number, node in graph.nodes.items():
         if node.category != "Rooms":
@@ -356,8 +299,8 @@ def rooms_of(graph: Graph, source: str) -> dict[int, tuple[str, AxisBox]]:
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
         middle = (west + east) / 2, (south + north) / 2
-        found[number] = name, AxisBox(*middle, east - west, north - south, 0.0, 2.5)
-    return found
+        rooms[name] = AxisBox(*middle, east - west, north - south, 0.0, 2.5)
+    return rooms
 
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]:
@@ -366,29 +309,28 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]
     for number, node in graph.nodes.items():
         if node.category != "Doors" or node.box is None:
             continue
-        x, y, leaf = node.box.x, node.box.y, number if node.kind == "door" else 0
-        twin = next((p for p in places if math.dist(p[:2], (x, y)) < 0.5), None)
-        if twin:
-            places[places.index(twin)] = (*twin[:2], twin[2] or leaf)
+        x, y, door_id = node.box.x, node.box.y, number if node.kind == "door" else 0
+        same_place = next((p for p in places if math.dist(p[:2], (x, y)) < 0.5), None)
+        if same_place:
+            places[places.index(same_place)] = (*same_place[:2], same_place[2] or door_id)
         else:
-            places.append((x, y, leaf))
-    found, outer = [], 0
-    for x, y, leaf in places:
-        half = WIDTH / 2
-        if _joins(rooms, (x - APART, y), (x + APART, y)):
-            found.append(Doorway((x, y - half), (x, y + half), leaf))
-        elif _joins(rooms, (x, y - APART), (x, y + APART)):
-            found.append(Doorway((x - half, y), (x + half, y), leaf))
+            places.append((x, y, door_id))
+
+    def joins(dx: float, dy: float) -> bool:
+        """True if the points on both sides of the doorway are in two different rooms."""
+        first = next((room for room in rooms if room.contains(x - dx, y - dy)), None)
+        second = next((room for room in rooms if room.contains(x + dx, y + dy)), None)
+        return first is not None and second is not None and first is not second
+
+    doorways, outer_count, half_width = [], 0, DOOR_WIDTH / 2
+    for x, y, door_id in places:
+        if joins(BOTH_SIDES_M, 0.0):
+            doorways.append(Doorway((x, y - half_width), (x, y + half_width), door_id))
+        elif joins(0.0, BOTH_SIDES_M):
+            doorways.append(Doorway((x - half_width, y), (x + half_width, y), door_id))
         else:
-            outer += 1
-    return found, outer
-
-
-def _joins(rooms: list[AxisBox], one: Point, other: Point) -> bool:
-    """Whether two points are in two different rooms."""
-    first = next((room for room in rooms if room.holds(*one)), None)
-    second = next((room for room in rooms if room.holds(*other)), None)
-    return first is not None and second is not None and first is not second
+            outer_count += 1
+    return doorways, outer_count
 
 
 # Mending: published boxes are boxes around furniture at any angle, and often too big to get past.
@@ -396,110 +338,98 @@ def _joins(rooms: list[AxisBox], one: Point, other: Point) -> bool:
 # What is inferred: a piece that reaches into a doorway is walked past; and where a room is still
 # out of reach, so is one piece after another, the one that opens most floor first.
 
-CLEAR = 0.65
+CLEAR_M = 0.65
 """Metres kept free on either side of a doorway."""
-TRIES = 30
+TRIES = 30  # pieces made passable in a home, at most
 
 
 def clear_doorways(
     objects: list[HouseObject], doorways: list[Doorway]
 ) -> tuple[list[HouseObject], int]:
-    """The objects, those before a doorway made passable; and how many those are."""
-    made, count = [], 0
-    for thing in objects:
-        if thing.solid and any(_before(thing, way) for way in doorways):
-            thing = replace(thing, solid=False, opaque=False)
-            count += 1
-        made.append(thing)
-    return made, count
+    """The objects, those that reach into a doorway made passable; and how many those are."""
+
+    def blocks(item: HouseObject, gap: Doorway) -> bool:
+        """True if a piece reaches into the strip that leads through a doorway."""
+        (ax, ay), (bx, by) = gap.a, gap.b
+        half_x, half_y = abs(bx - ax) / 2 - 0.1, CLEAR_M
+        if abs(bx - ax) <= abs(by - ay):
+            half_x, half_y = CLEAR_M, abs(by - ay) / 2 - 0.1
+        dx, dy = abs(item.x - (ax + bx) / 2), abs(item.y - (ay + by) / 2)
+        return dx < item.width / 2 + half_x and dy < item.depth / 2 + half_y
+
+    blocking = {
+        item.id for item in objects if item.solid and any(blocks(item, each) for each in doorways)
+    }
+    cleared = [
+        replace(item, solid=False, opaque=False) if item.id in blocking else item
+        for item in objects
+    ]
+    return cleared, len(blocking)
 
 
-def connect(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
+def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
     """A scene all of whose rooms are within reach of each other on foot, its layout, the places
     to stand, and how many pieces were made passable for it."""
-    opened = 0
     layout = Layout(scene)
-    places, missing = _reach(layout)
+    places, missing = _reachable_places(layout)
+    opened = 0
     while missing and opened < TRIES:
-        tried = [
-            (len(missing), len(places), number)
-            for number, thing in enumerate(scene.objects)
-            if thing.solid and layout.room_at(thing.x, thing.y) in missing
+        blocking = [
+            number
+            for number, item in enumerate(scene.objects)
+            if item.solid and layout.room_at(item.x, item.y) in missing
         ]
-        if not tried:
+        if not blocking:
             break
         # The widest piece in a room that is cut off is the likeliest to be what cuts it off.
-        number = max((n for *_, n in tried), key=lambda n: _area(scene.objects[n]))
         objects = list(scene.objects)
+        number = max(blocking, key=lambda n: objects[n].width * objects[n].depth)
         objects[number] = replace(objects[number], solid=False, opaque=False)
         scene = replace(scene, objects=tuple(objects))
         layout, opened = Layout(scene), opened + 1
-        places, missing = _reach(layout)
+        places, missing = _reachable_places(layout)
     return scene, layout, places, opened
 
 
-def _area(thing: HouseObject) -> float:
-    return thing.width * thing.depth
-
-
-def _reach(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
+def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
     """The places from which most rooms are within reach, all doors open, and the other rooms."""
-    body = Body()
     west, south, east, north = layout.bounds
-    x, y = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
-    house = House(layout, {"agent": body}, {"agent": (x, y, 0.0)})
-    me = house.actors["agent"]
-    for door in range(house.things.objects, house.things.first_actor):
-        house.things.swing(door, True)
-    grid = Trip(house, me).grid
-    left = {int(p) for p in np.flatnonzero((grid.ways >= 0).any(axis=1))}
+    middle = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
+    house = house_at(layout, middle)
+    actor = house.actors["agent"]
+    grid = Trip(house, actor).grid
+    unvisited = {int(p) for p in np.flatnonzero((grid.neighbors >= 0).any(axis=1))}
     rooms = {room.name for room in layout.scene.rooms}
     best: tuple[tuple[Point, ...], set[str]] = ((), rooms)
-    while left:
-        start = min(left)
-        house.stand(me, float(grid.x[start]), float(grid.y[start]))
-        steps = Trip(house, me).steps
-        part = {int(p) for p in np.flatnonzero(steps >= 0)}
-        left -= part | {start}
-        missing = set(rooms)
-        for p in part:
-            missing.discard(layout.room_at(float(grid.x[p]), float(grid.y[p])))
-        if (len(missing), -len(part)) < (len(best[1]), -len(best[0])):
-            spots = [(round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in part]
+    while unvisited:
+        start = min(unvisited)
+        house.stand(actor, float(grid.x[start]), float(grid.y[start]))
+        component = {int(p) for p in np.flatnonzero(Trip(house, actor).steps >= 0)}
+        unvisited -= component | {start}
+        missing = rooms - {layout.room_at(float(grid.x[p]), float(grid.y[p])) for p in component}
+        if (len(missing), -len(component)) < (len(best[1]), -len(best[0])):
+            spots = [(round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in component]
             best = tuple(sorted(spots)), missing
-    shut = [True] * len(layout.doors)
-    return tuple(at for at in best[0] if fits(layout, body.radius, at, shut)), best[1]
+    closed = [True] * len(layout.doors)
+    return tuple(at for at in best[0] if can_stand(layout, actor.body.radius, at, closed)), best[1]
 
 
-def reachable(layout: Layout, start: Point, ids: list[str]) -> set[str]:
-    """Which objects a body at a place gets to, sees and reaches, all doors open."""
-    house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
-    for door in range(house.things.objects, house.things.first_actor):
-        house.things.swing(door, True)
+def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
+    """The objects that a body at a place gets to, sees and reaches, all doors open."""
+    house = house_at(layout, start)
     trip = Trip(house, house.actors["agent"])
-    found = set()
+    reached = set()
     for name in ids:
         try:
-            trip.to_thing(layout.index[name], None)
+            trip.nearest_goal(layout.index[name])
         except Fail:
             continue
-        found.add(name)
-    return found
-
-
-def _before(thing: HouseObject, way: Doorway) -> bool:
-    """Whether a piece reaches into the strip that leads through a doorway."""
-    (ax, ay), (bx, by) = way.a, way.b
-    along_x = abs(bx - ax) > abs(by - ay)
-    wide, deep = (abs(bx - ax) / 2 - 0.1, CLEAR) if along_x else (CLEAR, abs(by - ay) / 2 - 0.1)
-    x, y = (ax + bx) / 2, (ay + by) / 2
-    over_x = abs(thing.x - x) < thing.width / 2 + wide
-    over_y = abs(thing.y - y) < thing.depth / 2 + deep
-    return over_x and over_y
+        reached.add(name)
+    return reached
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class ImportedHome:
     """A published home. ``left`` counts the nodes left out by cause, ``inferred`` what was made
     passable or otherwise supplied."""
 
@@ -508,107 +438,89 @@ class Imported:
     left: Mapping[str, int]
     inferred: Mapping[str, int]
 
-    def thing(self, number: int) -> HouseObject | None:
+    def object_of(self, number: int) -> HouseObject | None:
         """The object of a node, None for one that was left out."""
         node = self.graph.nodes.get(number)
-        by_id = self.home.layout.index
-        i = by_id.get(node.name) if node else None
+        i = self.home.layout.index.get(node.name) if node else None
         return None if i is None else self.home.scene.objects[i]
 
 
-def import_home(name: str, graph: Graph, source: str = "") -> Imported:
+def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     """The home of a graph. Raises ``DataError`` where a room has no floor."""
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
-    for words, box in rooms.values():
-        builder.room(words, _corners(box))
-    ways, outer = doorways_of(graph, [box for _, box in rooms.values()])
-    for way in ways:
-        if way.door:
-            node = graph.nodes[way.door]
-            builder.door(f"door|{way.door}", way.a, way.b, shut="CLOSED" in node.states)
+    for words, box in rooms.items():
+        half_x, half_y = box.width / 2, box.depth / 2
+        corners = ((-half_x, -half_y), (half_x, -half_y), (half_x, half_y), (-half_x, half_y))
+        builder.room(words, [(box.x + dx, box.y + dy) for dx, dy in corners])
+    doorways, outer_count = doorways_of(graph, list(rooms.values()))
+    for gap in doorways:
+        if gap.door:
+            node = graph.nodes[gap.door]
+            builder.door(f"door|{gap.door}", gap.a, gap.b, closed="CLOSED" in node.states)
         else:
-            builder.opening(way.a, way.b)
-    left: Counter[str] = Counter(filter(None, map(left_out, graph.nodes.values())))
-    kept = [node for node in graph.nodes.values() if not left_out(node)]
-    kept.sort(key=is_thing)
+            builder.opening(gap.a, gap.b)
+    left: Counter[str] = Counter(filter(None, map(omission_cause, graph.nodes.values())))
+    nodes = sorted((n for n in graph.nodes.values() if not omission_cause(n)), key=portable)
     loose: Counter[str] = Counter()
-    made = [_object(graph, node, loose) for node in kept]
-    made, passable = clear_doorways(made, ways)
-    for thing in made:
-        builder.add(thing)
-    scene, layout, places, opened = connect(builder.build())
+    objects = [_object(graph, node, loose) for node in nodes]
+    objects, passable_count = clear_doorways(objects, doorways)
+    for item in objects:
+        builder.add(item)
+    scene, layout, places, opened_count = connect_rooms(builder.build())
     inferred = {
-        "doorways out of the house left walled up": outer,
-        "pieces before a doorway made passable": passable,
-        "pieces made passable to reach a room": opened,
+        "doorways out of the house left walled up": outer_count,
+        "pieces before a doorway made passable": passable_count,
+        "pieces made passable to reach a room": opened_count,
         **loose,
     }
-    return Imported(Home(name, scene, layout, places), graph, left, inferred)
-
-
-def _corners(box: AxisBox) -> list[tuple[float, float]]:
-    wide, deep = box.width / 2, box.depth / 2
-    return [
-        (box.x - wide, box.y - deep),
-        (box.x + wide, box.y - deep),
-        (box.x + wide, box.y + deep),
-        (box.x - wide, box.y + deep),
-    ]
+    return ImportedHome(Home(name, scene, layout, places), graph, left, inferred)
 
 
 def _object(graph: Graph, node: Node, loose: Counter[str]) -> HouseObject:
-    box = node.box
+    box, item = node.box, portable(node)
     assert box is not None, "nodes without a box are left out"
-    thing = is_thing(node)
-    parent = _parent(graph, node, loose) if thing else ""
-    stands = not thing and box.height > FLAT and box.bottom < HEADROOM
+    parent = _parent(graph, node, loose) if item else ""
+    holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
+    on_furniture = any(  # a microwave on a counter
+        how == "ON" and preposition(other) == "on" and not portable(other) for how, other in holders
+    )
     return HouseObject(
         *(node.name, node.kind, box.x, box.y, box.width, box.depth),
         *(max(0.0, box.bottom), box.height, parent, affordances(node), preposition(node)),
-        solid=stands and not _on_furniture(graph, node),
-        opaque=not thing,
-        open="OPEN" in node.states and node.kind in BOXES,
+        solid=not item and box.height > FLAT_HEIGHT and box.bottom < HEADROOM and not on_furniture,
+        opaque=not item,
+        open="OPEN" in node.states and node.kind in CLASSES["boxes"],
         on="ON" in node.states and "HAS_SWITCH" in node.properties and node.kind != "fridge",
         temperature="cold" if parent.startswith("fridge|") else "room",
     )
 
 
 def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
-    """What a thing is in or on: the first box it is inside of, else the first surface or dish.
+    """The holder of an object: the first box it is inside of, else the first surface or dish.
 
     Boxes around furniture overlap (an apple on a table is also INSIDE the sofa round the corner),
-    so INSIDE counts for things that open, ON for the rest.
+    so INSIDE counts for what opens, ON for the rest.
     """
     options = [(graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())]
-    wanted: tuple[tuple[Preposition, str], ...] = (("in", "INSIDE"), ("on", "ON"), ("in", "ON"))
-    for kind, relation in (*wanted, ("on", "INSIDE")):
+    for kind, relation in (("in", "INSIDE"), ("on", "ON"), ("in", "ON"), ("on", "INSIDE")):
         for other, how in options:
-            dish = is_thing(other)
-            suits = preposition(other) == kind and how == relation and not left_out(other)
-            boxed = other.kind in BOXES and relation == "ON"
-            if suits and not boxed and not (dish and _rests_on(graph, other, node)):
+            fits = preposition(other) == kind and how == relation and not omission_cause(other)
+            is_on_box = other.kind in CLASSES["boxes"] and relation == "ON"
+            if fits and not is_on_box and not (portable(other) and _rests_on(graph, other, node)):
                 return other.name
-    loose["things on top of something else, without a holder"] += bool(options)
+    loose["objects on top of something else, without a holder"] += bool(options)
     return ""
 
 
-def _rests_on(graph: Graph, dish: Node, thing: Node) -> bool:
-    """Whether a dish is itself in or on a thing, by some chain."""
-    seen, queue = {dish.id}, [dish.id]
+def _rests_on(graph: Graph, dish: Node, item: Node) -> bool:
+    """True if a dish is itself in or on an item, by some chain."""
+    visited, queue = {dish.id}, [dish.id]
     while queue:
         for _, other in graph.holders.get(queue.pop(), ()):
-            if other == thing.id:
+            if other == item.id:
                 return True
-            if other not in seen:
-                seen.add(other)
+            if other not in visited:
+                visited.add(other)
                 queue.append(other)
     return False
-
-
-def _on_furniture(graph: Graph, node: Node) -> bool:
-    """Whether a piece stands on another (a microwave on a counter)."""
-    return any(
-        how == "ON" and preposition(graph.nodes[n]) == "on" and not is_thing(graph.nodes[n])
-        for how, n in graph.holders.get(node.id, ())
-    )

@@ -19,39 +19,35 @@ import threading
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from operator import itemgetter
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from wayword.core.errors import BudgetExhausted, ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
+from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
 from wayword.models.middleware.prices import Price
 
-_Answer = TypeVar("_Answer", Completion, Choice)
+_TYPICAL_MARGIN = 1.25  # episodes differ, so a little more than a typical one is kept for the next
 
-_SLACK = 1.25
-"""Episodes differ, so a little more than a typical one is kept for the next."""
-
-_SCARCE = 4.0
-"""The next calls may cost so many times more again than the only one known, half of that where two
-are known, and so on: what a reasoning model writes differs tenfold from call to call. Likewise the
+_SPREAD = 4.0
+"""The next calls may cost this factor more than the only one so far, half of that after two,
+and so on: what a reasoning model writes differs tenfold from call to call. Likewise the
 next turns of an episode, as histories grow; of those the root of the deepest so far counts."""
 
-_CERTAIN = 0.9
+_CONFIDENCE = 0.9
 """Share of the episodes under way that are expected to end within what is kept for them."""
 
-_RETAINED = 256
-"""Ended episodes whose cost is retained, twice as many at most."""
+_MAX_ENDED = 256  # ended episodes whose cost is retained, twice as many at most
 
-_STALLED = 1.0
+_STALL_S = 1.0
 """Seconds after which a call that waits for older episodes goes out, where no call is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One row of a run's ledger; the fields are described at the head of this module."""
+    """Row of a run's ledger; the fields are described at the head of this module."""
 
     tokens: int
     dollars: float
@@ -109,26 +105,27 @@ class Estimate:
     The first episodes to end are the shortest, so those under way count as longer than what they
     have taken (the estimator of Kaplan and Meier, with one more episode that never ends). What
     nine of ten episodes would need is known after nine ended ones at the earliest. Until then, and
-    for longer episodes than any known, each is expected to play all of its ``limit`` turns.
+    for longer episodes than any known, each is expected to play all of its ``limit`` turns (0: no
+    limit is known). ``ended`` are the shares that ended ones took, the smallest first.
     """
 
     def __init__(self) -> None:
         self.ended: list[float] = []
         self.limit = 0
-        self._most = self._paid = self._dearest_turn = 0.0
+        self._largest_share = self._paid = self._dearest_turn = 0.0
         self._turns, self._deepest = 0, 1
 
     def add(self, share: float) -> None:
         """Count an episode that has ended."""
         insort(self.ended, share)
-        if len(self.ended) > 2 * _RETAINED:
+        if len(self.ended) > 2 * _MAX_ENDED:
             del self.ended[::2]
 
     def paid(self, meter: Meter, share: float) -> None:
         """Count a call of an episode."""
         meter.share += share
         self._paid += share
-        self._most = max(self._most, meter.share)
+        self._largest_share = max(self._largest_share, meter.share)
         self._dearest_turn = max(self._dearest_turn, meter.share / max(1, meter.turns))
 
     def stepped(self, meter: Meter) -> None:
@@ -140,61 +137,50 @@ class Estimate:
     @property
     def typical(self) -> float:
         """The share that an episode takes on average, and a little more."""
-        return _SLACK * sum(self.ended) / max(1, len(self.ended))
+        return _TYPICAL_MARGIN * sum(self.ended) / max(1, len(self.ended))
 
     @property
     def usual(self) -> float:
         """The share that three of four episodes do not pass, and a little more."""
-        return _SLACK * self.ended[len(self.ended) * 3 // 4] if self.ended else 0.0
+        return _TYPICAL_MARGIN * self.ended[len(self.ended) * 3 // 4] if self.ended else 0.0
 
-    def rests(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
-        """How much more an episode may take, from all that are under way."""
+    def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
+        """Function that estimates the remaining share of an episode, given all running ones."""
         taken = sorted(meter.share for meter in running if meter.share)
-        over, lasting = list[float](), 1.0  # negative, as bisect needs them to rise
-        for place, share in enumerate(self.ended):
-            left = 1 + len(self.ended) - place + len(taken) - bisect_left(taken, share)
-            lasting *= 1.0 - 1.0 / left
-            over.append(-lasting)
+        negated, survival = list[float](), 1.0  # negative, as bisect needs them to rise
+        for rank, share in enumerate(self.ended):
+            remaining = 1 + len(self.ended) - rank + len(taken) - bisect_left(taken, share)
+            survival *= 1.0 - 1.0 / remaining
+            negated.append(-survival)
 
-        def rest(meter: Meter) -> float:
-            place = bisect_right(self.ended, meter.share)
-            now = -over[place - 1] if place else 1.0
-            end = bisect_left(over, (_CERTAIN - 1.0) * now - 1e-9, place)
-            most = self._turns_left(meter)
-            return min(most, self.ended[end] - meter.share) if end < len(over) else most
+        def need(meter: Meter) -> float:
+            rank = bisect_right(self.ended, meter.share)
+            current = -negated[rank - 1] if rank else 1.0
+            end = bisect_left(negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank)
+            cap = self._remaining_share(meter)
+            return min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
 
-        return rest
+        return need
 
     def at_most(self, episodes: int) -> float:
-        """A share that so many episodes do not pass together, found without a look at each."""
+        """An upper bound of the share of all of these episodes, without a look at each."""
         turns = episodes * self.limit if self.limit else inf
-        return turns * self._dearest_turn * (1.0 + _SCARCE / sqrt(self._deepest))
+        return turns * self._dearest_turn * (1.0 + _SPREAD / sqrt(self._deepest))
 
-    def _turns_left(self, meter: Meter) -> float:
+    def _remaining_share(self, meter: Meter) -> float:
         """The share that an episode may take up to its last turn."""
         if not self.limit:
-            return max(2.0 * self._most - meter.share, 0.5 * meter.share)
+            return max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
         turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
-        return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE / sqrt(self._deepest))
+        return max(0, self.limit - meter.turns) * turn * (1.0 + _SPREAD / sqrt(self._deepest))
 
 
-_EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
+EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
 """The meter of the episode that a call belongs to. Tasks that an agent starts inherit it."""
 
 
-def under_way() -> Meter | None:
-    """The meter of the episode that the caller plays."""
-    return _EPISODE.get()
-
-
-def play_as(meter: Meter | None) -> None:
-    """The caller's calls are those of this episode from now on."""
-    _EPISODE.set(meter)
-
-
-@dataclass(slots=True)
 class Account:
-    """What may be spent, and what has been. One for all models and episodes of a run.
+    """The budget of a run and what is spent of it, for all of its models and episodes.
 
     ``max_tokens`` and ``max_dollars`` are None for no limit; ``tokens``, ``dollars`` and ``calls``
     add up. Answers from the cache are free. ``unpriced`` counts answers without a known price:
@@ -212,30 +198,28 @@ class Account:
     the rest of the budget cannot be expected to finish. Episodes under way go before new ones: a
     call goes out only if the budget carries what all older episodes may still need and what its
     own one may (:class:`Estimate`). So few episodes make their first call while little is known,
-    and where those under way need more than is left, the youngest wait. ``turns`` is the limit of
-    an episode's turns, 0 for none.
+    and where those under way need more than is left, the youngest wait.
     """
 
-    max_tokens: int | None = None
-    max_dollars: float | None = None
-    tokens: int = 0
-    dollars: float = 0.0
-    calls: int = 0
-    unpriced: int = 0
-    retries: int = 0
-    flying: int = 0
-    late: int = 0
-    ledger: Ledger | None = field(default=None, repr=False)
-    on_retried: Callable[[int], None] | None = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
-    _begun: int = field(default=0, repr=False, compare=False)
-    _waiting: list[tuple[int, asyncio.Event]] = field(
-        default_factory=list, repr=False, compare=False
-    )
-    _dearest: float | None = field(default=None, repr=False, compare=False)
-    _estimate: Estimate = field(default_factory=Estimate, repr=False, compare=False)
-    _unsettled: tuple[int, float] = (0, 0.0)
+    def __init__(
+        self,
+        max_tokens: int | None = None,
+        max_dollars: float | None = None,
+        tokens: int = 0,
+        dollars: float = 0.0,
+        ledger: Ledger | None = None,
+        on_retried: Callable[[int], None] | None = None,
+    ) -> None:
+        self.max_tokens, self.max_dollars = max_tokens, max_dollars
+        self.tokens, self.dollars = tokens, dollars
+        self.ledger, self.on_retried = ledger, on_retried
+        self.calls = self.unpriced = self.retries = self.flying = self.late = 0
+        self._lock, self.estimate = threading.Lock(), Estimate()
+        self._meters: dict[int, Meter] = {}
+        self._started = 0
+        self._waiters: list[tuple[int, asyncio.Event]] = []
+        self._dearest: float | None = None
+        self._unsettled: tuple[int, float] = (0, 0.0)
 
     @property
     def used(self) -> float:
@@ -246,24 +230,10 @@ class Account:
         tokens, dollars = self._unsettled
         return self._share(self.tokens + tokens, self.dollars + dollars)
 
-    @property
-    def turns(self) -> int:
-        """The limit of an episode's turns; 0 for none."""
-        return self._estimate.limit
-
-    @turns.setter
-    def turns(self, limit: int) -> None:
-        self._estimate.limit = limit
-
-    @property
-    def ended(self) -> list[float]:
-        """The shares of the budget that ended episodes took, the smallest first."""
-        return self._estimate.ended
-
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
         """Count tokens and dollars of episodes of an earlier session as a guess at the next."""
         for tokens, dollars in episodes:
-            self._estimate.add(self._share(tokens, dollars))
+            self.estimate.add(self._share(tokens, dollars))
 
     def begin(self) -> None:
         """Count the caller's episode as under way: its calls are those made in this context.
@@ -271,25 +241,25 @@ class Account:
         Raises ``BudgetExhausted`` where the rest of the budget would not see it through.
         """
         self.check()
-        need = self._estimate.typical
-        self._check_rest(sum(max(0.0, need - m.share) for m in self._running.values()) + need)
-        self._begun += 1
-        meter = Meter(self._begun)
-        self._running[meter.number] = meter
-        _EPISODE.set(meter)
+        need = self.estimate.typical
+        self._check_rest(sum(max(0.0, need - m.share) for m in self._meters.values()) + need)
+        self._started += 1
+        meter = Meter(self._started)
+        self._meters[meter.number] = meter
+        EPISODE.set(meter)
 
-    def end(self, whole: bool) -> None:
-        """The caller's episode has ended; ``whole`` says that it was played to its end."""
-        meter = _EPISODE.get()
-        if meter is not None and self._running.pop(meter.number, meter) and whole:
-            self._estimate.add(meter.share)
-        _EPISODE.set(None)
+    def end(self, complete: bool) -> None:
+        """The caller's episode has ended; ``complete`` if it was played to its end."""
+        meter = EPISODE.get()
+        if meter is not None and self._meters.pop(meter.number, meter) and complete:
+            self.estimate.add(meter.share)
+        EPISODE.set(None)
         self._wake()
 
     def stepped(self) -> None:
         """Note that a turn of the caller's episode has ended."""
-        if (meter := _EPISODE.get()) is not None:
-            self._estimate.stepped(meter)
+        if (meter := EPISODE.get()) is not None:
+            self.estimate.stepped(meter)
 
     async def admit(self) -> None:
         """Wait while older episodes, or calls under way, need what is left.
@@ -299,25 +269,25 @@ class Account:
         call is under way, the oldest one that waits goes out after a second: what the older
         episodes do may itself wait for it (the same question in the cache).
         """
-        own = _EPISODE.get()
-        self._check_call(own)
-        if not self._may_go(own):
-            waiter = (own.number if own else 0, asyncio.Event())
-            insort(self._waiting, waiter, key=itemgetter(0))
+        caller = EPISODE.get()
+        self._check_call(caller)
+        if not self._may_go(caller):
+            waiter = (caller.number if caller else 0, asyncio.Event())
+            insort(self._waiters, waiter, key=itemgetter(0))
             try:
-                while not self._may_go(own):
+                while not self._may_go(caller):
                     waiter[1].clear()
                     stalled = False
                     try:
-                        async with asyncio.timeout(_STALLED):
+                        async with asyncio.timeout(_STALL_S):
                             await waiter[1].wait()
                     except TimeoutError:
-                        stalled = not self.flying and waiter[0] == self._waiting[0][0]
-                    self._check_call(own)
+                        stalled = not self.flying and waiter[0] == self._waiters[0][0]
+                    self._check_call(caller)
                     if stalled:
                         break
             finally:
-                self._waiting.remove(waiter)
+                self._waiters.remove(waiter)
                 self._wake()
         self.flying += 1
 
@@ -360,8 +330,7 @@ class Account:
 
     def add_unsettled(self, tokens: int, dollars: float) -> None:
         """Count a request that a call under way has made; negative where the call is settled."""
-        before = self._unsettled
-        self._unsettled = before[0] + tokens, before[1] + dollars
+        self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
 
     def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
         """Count a billed call. Negative numbers earn nothing; ``dollars`` None is an unknown price.
@@ -370,17 +339,17 @@ class Account:
         """
         tokens, cost = max(0, tokens), max(0.0, dollars or 0.0)
         with self._lock:
-            passed = self.used >= 1.0
+            was_spent = self.used >= 1.0
             self.calls += 1
             self.tokens += tokens
             self.dollars += cost
             self.unpriced += dollars is None
-            if passed:
+            if was_spent:
                 self.late += 1
         share = self._share(tokens, cost)
         self._dearest = max(share, self._dearest or 0.0)
-        if (meter := _EPISODE.get()) is not None:
-            self._estimate.paid(meter, share)
+        if (meter := EPISODE.get()) is not None:
+            self.estimate.paid(meter, share)
         self.write(LedgerRow(tokens, cost, call))
 
     def _share(self, tokens: float, dollars: float) -> float:
@@ -391,84 +360,81 @@ class Account:
             shares.append(dollars / self.max_dollars if self.max_dollars > 0 else 1.0)
         return max(shares)
 
-    def _check_call(self, own: Meter | None) -> None:
+    def _check_call(self, caller: Meter | None) -> None:
         """Raises ``BudgetExhausted`` where no call, or not the first one of an episode, is paid."""
         self.check()
-        oldest = next(iter(self._running.values()), None)
-        known = self.used and self._estimate.ended
-        if own is None or own.share or own is not oldest or not known:
+        oldest = next(iter(self._meters.values()), None)
+        has_history = self.used and self.estimate.ended
+        if caller is None or caller.share or caller is not oldest or not has_history:
             return
-        rest = self._estimate.rests(self._running.values())
-        owed = sum(rest(meter) for meter in self._running.values() if meter.share)
-        self._check_rest(owed + min(self._estimate.usual, rest(own)))
+        remaining_need = self.estimate.remaining_need(self._meters.values())
+        owed = sum(remaining_need(meter) for meter in self._meters.values() if meter.share)
+        self._check_rest(owed + min(self.estimate.usual, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
         """Raises ``BudgetExhausted`` where less is left than an episode is known to need."""
-        if self.used and self._estimate.ended and self.used + need > 1.0:
+        if self.used and self.estimate.ended and self.used + need > 1.0:
             raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
 
     def _wake(self) -> None:
-        """Wake the oldest that waits: no other may go before it, and it wakes the next. Two hundred
-        that woke at once would go on in step, each wave of calls as one lump."""
-        if self._waiting:
-            self._waiting[0][1].set()
+        """Wake the oldest waiting call: no other may go before it, and it wakes the next. If two
+        hundred woke at once, they would stay in step, each wave of calls as one lump."""
+        if self._waiters:
+            self._waiters[0][1].set()
 
-    def _may_go(self, own: Meter | None) -> bool:
-        """Whether a call of this episode is next. Those of older episodes go before it."""
+    def _may_go(self, caller: Meter | None) -> bool:
+        """True if a call of this episode is next. Those of older episodes go before it."""
         if self.max_tokens is None and self.max_dollars is None:
             return True
-        older = own is not None and bool(self._waiting) and self._waiting[0][0] < own.number
-        return not older and self._affords_call() and self._fits(own)
+        older = caller is not None and bool(self._waiters) and self._waiters[0][0] < caller.number
+        return not older and self._affords_call() and self._affords_episode(caller)
 
     def _affords_call(self) -> bool:
-        """Whether the budget would hold if each call under way, and one more, were the dearest."""
+        """True if the budget would hold were each call under way, and one more, the dearest."""
         if not self.flying:
             return True
         if self._dearest is None:
             return False
-        dearest = self._dearest * (1.0 + _SCARCE / self.calls)
+        dearest = self._dearest * (1.0 + _SPREAD / self.calls)
         return self.used + (self.flying + 1) * dearest <= 1.0
 
-    def _fits(self, own: Meter | None) -> bool:
-        """Whether this episode can go on beside the older ones, by what each may still need."""
-        oldest = next(iter(self._running.values()), None)
-        if own is None or own is oldest:
+    def _affords_episode(self, caller: Meter | None) -> bool:
+        """True if the budget carries what this episode and all older ones may still need."""
+        oldest = next(iter(self._meters.values()), None)
+        if caller is None or caller is oldest:
             return True
-        if self.used + self._estimate.at_most(len(self._running)) <= 1.0:
+        if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
             return True  # with room to spare: a look at each takes longer than all else of a call
-        rest = self._estimate.rests(self._running.values())
+        remaining_need = self.estimate.remaining_need(self._meters.values())
         owed = 0.0
-        for meter in self._running.values():  # in the order they began
-            owed += rest(meter)
-            if meter is own:
+        for meter in self._meters.values():  # in the order they began
+            owed += remaining_need(meter)
+            if meter is caller:
                 break
         return self.used + owed <= 1.0
 
     def _limit(self) -> str:
         """The tighter limit, in words."""
-        tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
-        if self.max_tokens is not None and tokens:
+        is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
+        if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
-        return f"the budget of {_dollars(self.max_dollars or 0.0)}"
+        amount = self.max_dollars or 0.0
+        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # not to read $0.00
+        return f"the budget of ${amount:{digits}}"
 
     def spent(self) -> str:
-        """That a limit is reached, in words."""
+        """Message that a limit is reached."""
         limit = self._limit()
-        late = f"; {self.late} calls were under way" if self.late else ""
-        used = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
-        return f"{limit} is spent ({used} used{late})"
-
-
-def _dollars(amount: float) -> str:
-    """``$2.00``; below a cent, as many digits as it takes not to read ``$0.00``."""
-    return f"${amount:.2f}" if not 0.0 < amount < 0.01 else f"${amount:.2g}"
+        late_calls = f"; {self.late} calls were under way" if self.late else ""
+        amount = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
+        return f"{limit} is spent ({amount} used{late_calls})"
 
 
 # One call under way: the requests that it has made, and those that it is making.
 
 
 class Call:
-    """What a call may have been billed at, at any moment, and what of it is in the ledger."""
+    """Upper bound of the bill of a call, at any moment, and the part in the ledger."""
 
     def __init__(self, account: Account, price: Price | None) -> None:
         self._account, self._price = account, price
@@ -476,39 +442,39 @@ class Call:
         self._ended, self._flying = Usage(), list[Usage]()
         self._reserved = self._unsettled = (0, 0.0)
         self.announced = False
-        self.whole: Usage | None = None
+        self.estimate: Usage | None = None
         """Estimate of the whole call, of a model that does not announce its requests."""
 
     @property
     def usage(self) -> Usage:
         """Requests that have ended, and those under way at their estimates."""
-        return sum(self._flying, self._ended if self.whole is None else self.whole)
+        return sum(self._flying, self._ended if self.estimate is None else self.estimate)
 
-    async def send(self, most: Usage) -> None:
+    async def send(self, cap: Usage) -> None:
         """Raise the reserved amount where this request needs it. Raises ``BudgetExhausted``."""
-        self.whole, self.announced = None, True
+        self.estimate, self.announced = None, True
         if self._ended:
             self._account.check()  # a request that is repeated is paid for again
-        self._flying.append(most)
+        self._flying.append(cap)
         await self.reserve()
 
     async def reserve(self) -> None:
         """Write down what the call may cost by now, where that is more than before."""
-        tokens, dollars = self._cost(self.usage)
+        tokens, dollars = self._tokens_and_dollars(self.usage)
         if tokens > self._reserved[0] or dollars > self._reserved[1]:
             self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
             await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
 
-    def received(self, most: Usage, billed: Usage) -> None:
+    def received(self, cap: Usage, billed: Usage) -> None:
         """A request has ended."""
-        self._flying.remove(most)
+        self._flying.remove(cap)
         self._ended += billed
-        tokens, dollars = self._cost(billed)
+        tokens, dollars = self._tokens_and_dollars(billed)
         self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
         self._account.add_unsettled(tokens, dollars)
 
     def settle(self, usage: Usage | None, cost: float | None = None) -> None:
-        """The call has ended; ``usage`` is None where nothing was billed."""
+        """Close a finished call; ``usage`` is None where nothing was billed."""
         tokens, dollars = self._unsettled
         self._account.add_unsettled(-tokens, -dollars)
         if usage is not None:
@@ -521,7 +487,7 @@ class Call:
         """US dollars; None where no price is known."""
         return None if self._price is None else self._price.of(usage)
 
-    def _cost(self, usage: Usage) -> tuple[int, float]:
+    def _tokens_and_dollars(self, usage: Usage) -> tuple[int, float]:
         return usage.prompt + usage.completion, self.price(usage) or 0.0
 
 
@@ -542,12 +508,12 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     """
 
     def __init__(self, most: Usage) -> None:
-        self._most, self._call = most, _CALL.get()
+        self._largest_share, self._call = most, _CALL.get()
         self.billed = most
 
     async def __aenter__(self) -> sending:
         if self._call is not None:
-            await self._call.send(self._most)
+            await self._call.send(self._largest_share)
         return self
 
     async def __aexit__(
@@ -558,7 +524,7 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     ) -> None:
         if self._call is not None and isinstance(error, ModelError | None):
             billed = self.billed if error is None else error.billed
-            self._call.received(self._most, billed or Usage())
+            self._call.received(self._largest_share, billed or Usage())
 
 
 class PaidModel(Wrapper):
@@ -574,35 +540,28 @@ class PaidModel(Wrapper):
     ) -> None:
         super().__init__(inner)
         self._account, self._price = account or Account(), price
-        self._announces = False
-        """Whether the model has been observed to announce its requests (``sending``)."""
+        self._announces = False  # true once the model has announced its requests (``sending``)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, while the budget lasts."""
-        most = Usage(
+        cap = Usage(
             rough_tokens(prompt) * sampling.n, sampling.max_tokens * sampling.n, estimated=True
         )
-        return await self._paid(most, lambda: self._inner.complete(prompt, sampling))
+        return await self._paid(cap, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """As the model inside, while the budget lasts."""
-        longest = sum(map(len, options))
-        most = Usage(rough_tokens(prompt) * len(options), longest, estimated=True)
-        return await self._paid(most, lambda: self._inner.choose(prompt, options))
+        option_characters = sum(map(len, options))
+        cap = Usage(rough_tokens(prompt) * len(options), option_characters, estimated=True)
+        return await self._paid(cap, lambda: self._inner.choose(prompt, options))
 
-    async def _paid(self, most: Usage, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def _paid(self, cap: Usage, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         await self._account.admit()
-        try:
-            return await self._settled(most, ask)
-        finally:
-            self._account.landed()
-
-    async def _settled(self, most: Usage, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         call = Call(self._account, self._price)
-        outer = _CALL.set(call)
+        token = _CALL.set(call)
         try:
             if not self._announces:
-                call.whole = most
+                call.estimate = cap
                 await call.reserve()
             answer = await ask()
         except ModelError as error:
@@ -612,13 +571,15 @@ class PaidModel(Wrapper):
         except BaseException:  # cancelled, or the budget spent between two requests
             call.settle(call.usage or None)
             raise
+        else:
+            cost = call.price(answer.usage) if answer.cost is None else answer.cost
+            call.settle(None if answer.cached else answer.usage, cost)
+            await self._account.written()
+            return replace(answer, cost=cost)
         finally:
             self._announces |= call.announced
-            _CALL.reset(outer)
-        cost = call.price(answer.usage) if answer.cost is None else answer.cost
-        call.settle(None if answer.cached else answer.usage, cost)
-        await self._account.written()
-        return replace(answer, cost=cost)
+            _CALL.reset(token)
+            self._account.landed()
 
 
 def rough_tokens(prompt: Prompt) -> int:

@@ -1,20 +1,18 @@
-"""Requests a minute, first come, first served; and asking again after failures that may pass."""
+"""Requests a minute, first come, first served; and retries after transient failures."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
+from wayword.core.model import Answer, Model, Usage, Wrapper
 
-_CRUMB = 1e-6
-"""Requests too few to wait for: rounding would make a wait that never ends."""
-_Answer = TypeVar("_Answer", Completion, Choice)
+_TOLERANCE = 1e-6  # share of a request that is not waited for: rounding could make the wait endless
 
 
 class Turns(Protocol):
@@ -38,11 +36,11 @@ class Limiter:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if per_minute < 0:
-            raise ValueError("a rate limit is positive, or 0 for none")
+            raise ValueError("a rate limit must be positive, or 0 for none")
         self._clock, self._sleep = clock, sleep
         self._rate = per_minute / 60.0
-        self._level = self._most = max(1.0, self._rate * 6.0)
-        self._then = clock()
+        self._level = self._burst = max(1.0, self._rate * 6.0)
+        self._filled_at = clock()
         self._queue = asyncio.Lock()  # asyncio's lock wakes waiters in their order
 
     async def admit(self) -> None:
@@ -52,11 +50,11 @@ class Limiter:
         async with self._queue:
             while True:
                 now = self._clock()
-                self._level = min(self._most, self._level + (now - self._then) * self._rate)
-                self._then = now
-                if (lacking := 1.0 - self._level) <= _CRUMB:
+                self._level = min(self._burst, self._level + (now - self._filled_at) * self._rate)
+                self._filled_at = now
+                if (missing := 1.0 - self._level) <= _TOLERANCE:
                     break
-                await self._sleep(lacking / self._rate)
+                await self._sleep(missing / self._rate)
             self._level -= 1.0
 
 
@@ -67,15 +65,9 @@ class RateLimitedModel(Wrapper):
         super().__init__(inner)
         self._limiter = limiter
 
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, when its turn has come."""
+    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         await self._limiter.admit()
-        return await self._inner.complete(prompt, sampling)
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, when its turn has come."""
-        await self._limiter.admit()
-        return await self._inner.choose(prompt, options)
+        return await ask()
 
 
 # Asking again after failures that may pass: equal jitter, and a server's Retry-After first.
@@ -92,7 +84,7 @@ class RetryPolicy:
     do not come back in the same instant. One above ``patience`` seconds ends the call instead.
 
     A server that cannot be reached and has never answered is tried ``first_contact`` times again,
-    not ``retries`` times. ``strikes`` calls in a row that fail for good, without one answer in
+    not ``retries`` times. ``max_failures`` calls in a row that fail for good, without one answer in
     between, make the last failure fatal.
 
     A server that has answered before and is away (no connection, 429, 502, 503, 504) ``trip`` times
@@ -108,53 +100,50 @@ class RetryPolicy:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=random.Random)
     first_contact: int = 2
-    strikes: int = 5
+    max_failures: int = 5
     trip: int = 4
     clock: Callable[[], float] = time.monotonic
 
     def wait(self, retry: int, retry_after: float | None) -> float:
         """Seconds before retry number ``retry``, counted from 0, outside of an outage."""
-        usual = min(self.longest, self.first * 2.0 ** min(retry, 30))
+        backoff = min(self.longest, self.first * 2.0 ** min(retry, 30))
         if retry_after is None:
-            return usual * self.rng.uniform(0.5, 1.0)
-        return retry_after + min(usual, 1.0) * self.rng.uniform(0.0, 0.5)
+            return backoff * self.rng.uniform(0.5, 1.0)
+        return retry_after + min(backoff, 1.0) * self.rng.uniform(0.0, 0.5)
 
 
 class Outage:
-    """Whether the server is away, as all calls see it together (a circuit breaker).
-
-    ``since`` is when the first of the failures in a row was, None while the server answers.
-    """
+    """A circuit breaker that all calls share: it is open while the server is away."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
-        self._row = self._probes = 0
-        self._began: float | None = None
+        self._failures_in_row = self._probes = 0
+        self._began_at: float | None = None
         self._retry_after: float | None = None
         self._probing = asyncio.Lock()
 
     @property
     def open(self) -> bool:
-        """Whether calls wait."""
-        return self._policy.retries > 0 and self._row >= self._policy.trip
+        """True if calls wait."""
+        return self._policy.retries > 0 and self._failures_in_row >= self._policy.trip
 
     @property
     def seconds(self) -> float:
-        """How long the server has been away."""
-        return 0.0 if self._began is None else self._policy.clock() - self._began
+        """Time since the first of the failures in a row; 0 while the server answers."""
+        return 0.0 if self._began_at is None else self._policy.clock() - self._began_at
 
     def failed(self, error: ModelError) -> None:
         """A call found the server away."""
-        self._row += 1
-        self._began = self._policy.clock() if self._began is None else self._began
+        self._failures_in_row += 1
+        self._began_at = self._policy.clock() if self._began_at is None else self._began_at
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
         """The server is there."""
-        self._row = self._probes = 0
-        self._began = None
+        self._failures_in_row = self._probes = 0
+        self._began_at = None
 
-    async def attempt(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def attempt(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Ask; in an outage wait for the turn to be the one that asks, or for the end of it."""
         if self.open:
             async with self._probing:
@@ -187,37 +176,28 @@ class RetryingModel(Wrapper):
         self._outage = Outage(self._policy)
         self._on_retry = on_retry
         self._answered = False
-        self._strikes = 0
-        self._dead: ModelError | None = None
+        self._failures = 0
+        self._fatal_error: ModelError | None = None
 
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, after as many attempts as it takes."""
-        return await self._again(lambda: self._inner.complete(prompt, sampling))
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, after as many attempts as it takes."""
-        return await self._again(lambda: self._inner.choose(prompt, options))
-
-    async def _again(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         retry, waste = 0, Usage()
         while True:
-            if self._dead is not None:
-                raise ModelError(str(self._dead), fatal=True, billed=waste or None)
+            if self._fatal_error is not None:
+                raise ModelError(str(self._fatal_error), fatal=True, billed=waste or None)
             try:
                 answer = await self._outage.attempt(ask)
             except ModelError as error:
                 waste += error.billed or Usage()
                 if self._in_outage(error):
                     wait = 0.0  # the outage has a wait of its own, which all calls share
-                elif (final := self._final(error, retry)) is not None:
-                    final = self._struck(final)
+                elif (final := self._final_error(error, retry)) is not None:
                     final.billed = waste or None
                     raise final from None
                 else:
                     wait = self._policy.wait(retry, error.retry_after)
                     retry += 1
             else:
-                self._answered, self._strikes = True, 0
+                self._answered, self._failures = True, 0
                 self._outage.answered()
                 return replace(answer, usage=answer.usage + waste) if waste else answer
             if self._on_retry is not None:
@@ -226,39 +206,39 @@ class RetryingModel(Wrapper):
                 await self._policy.sleep(wait)
 
     def _in_outage(self, error: ModelError) -> bool:
-        """Count the failure; whether it belongs to an outage, which all calls wait out together."""
+        """Count the failure; True if it belongs to an outage, which all calls wait out together."""
         retry_after = error.retry_after or 0.0
         # a server that is away may answer with any failure until it is back
-        away = error.away or (error.retryable and self._outage.open)
-        if not (away and self._answered) or retry_after > self._policy.patience:
+        is_away = error.away or (error.retryable and self._outage.open)
+        if not (is_away and self._answered) or retry_after > self._policy.patience:
             return False
         self._outage.failed(error)
         return self._outage.open and self._outage.seconds <= self._policy.patience
 
-    def _final(self, error: ModelError, retry: int) -> ModelError | None:
-        """The error that ends the call after attempt number ``retry``; None to try again."""
-        policy = self._policy
-        if not error.retryable:
-            return error
-        if self._outage.open:
-            minutes = self._outage.seconds / 60
-            return ModelError(f"{error}; away for {minutes:.0f} minutes", fatal=True)
-        new = error.fatal and not self._answered
-        most = min(policy.retries, policy.first_contact) if new else policy.retries
-        if retry >= most:
-            tries = f"; gave up after {retry + 1} attempts" if retry else ""
-            return ModelError(f"{error}{tries}", fatal=error.fatal)
-        if (error.retry_after or 0.0) > policy.patience:
-            wish = f"it asks to wait {error.retry_after:.0f} s"
-            return ModelError(f"{error}; {wish}, more than {policy.patience:.0f}")
-        return None
-
-    def _struck(self, error: ModelError) -> ModelError:
-        """The error, fatal once too many calls in a row have failed."""
-        self._strikes += 1
-        if self._strikes >= self._policy.strikes and not error.fatal:
-            row = f"{error}; {self._strikes} calls in a row failed without an answer"
-            error = ModelError(row, fatal=True)
-        if error.fatal:
-            self._dead = error
-        return error
+    def _final_error(self, error: ModelError, retry: int) -> ModelError | None:
+        """The error that ends the call after attempt number ``retry``; None to try again. It is
+        fatal once too many calls in a row have failed."""
+        policy, fatal = self._policy, error.fatal
+        max_retries = policy.retries
+        if fatal and not self._answered:
+            max_retries = min(max_retries, policy.first_contact)
+        requested_wait = error.retry_after or 0.0
+        line = str(error)
+        if error.retryable and self._outage.open:
+            line, fatal = f"{line}; unavailable for {self._outage.seconds / 60:.0f} minutes", True
+        elif error.retryable and retry >= max_retries:
+            line += f"; gave up after {retry + 1} attempts" if retry else ""
+        elif error.retryable and requested_wait > policy.patience:
+            line += f"; it asks to wait {requested_wait:.0f} s, more than {policy.patience:.0f}"
+            fatal = False
+        elif error.retryable:
+            return None
+        self._failures += 1
+        if self._failures >= policy.max_failures and not fatal:
+            line += f"; {self._failures} calls in a row failed without an answer"
+            fatal = True
+        changed = error.retryable or (line, fatal) != (str(error), error.fatal)
+        final = ModelError(line, fatal=fatal) if changed else error
+        if fatal:
+            self._fatal_error = final
+        return final

@@ -1,4 +1,4 @@
-"""What model backends share.
+"""Code that model backends share.
 
 opening      ``local:smollm2`` and a few settings -> a model, with its middleware
 weights      files of weights: which are known, where they are, fetched, checked, converted

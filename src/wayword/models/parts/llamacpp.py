@@ -18,29 +18,24 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError, needing
-from wayword.core.loopback import asked_from_here
+from wayword.core.loopback import is_local_request
 from wayword.core.model import Usage
-from wayword.models.parts.decoding import checked_options, continued, shared_tokens
+from wayword.models.parts.decoding import check_options, continued, prefix_length
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """How to load a file.
-
-    ``slots`` prompts are worked on at once, each with ``context`` tokens (0: as many as the model
-    was trained with). ``threads`` for writing and reading. ``memory`` is for parked prefixes, MiB.
-    """
+    """Settings to load a file: see :class:`wayword.models.local.LocalSettings`."""
 
     slots: int = 4
     context: int = 8192
@@ -67,15 +62,15 @@ class Engine:
         prompt does not fit.
         """
         answer: dict[str, Any] = self._server.handle_completions(dict(payload))
-        return _checked(answer)
+        return _check_reply(answer)
 
     def tokens(self, text: str) -> list[int]:
         """The token ids of a text, as a prompt: special ones read, BOS where it has one."""
         body = {"content": text, "add_special": True, "parse_special": True}
-        found: list[int] = self._post("/tokenize", body)["tokens"]
-        return found
+        tokens: list[int] = self._post("/tokenize", body)["tokens"]
+        return tokens
 
-    def templated(self, messages: Sequence[Mapping[str, str]]) -> str:
+    def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:
         """The conversation as text, by the chat template stored in the GGUF file."""
         prompt: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
         return prompt
@@ -94,7 +89,7 @@ class Engine:
             raise ModelError(f"the local engine did not answer {route}: {error}") from None
         finally:
             connection.close()
-        return _checked(answer)
+        return _check_reply(answer)
 
 
 def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: int = 0) -> Any:
@@ -124,7 +119,7 @@ def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: i
     return server
 
 
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
     error = answer.get("error")
     if error is None:
         return answer
@@ -146,7 +141,7 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
 # The engine reports a token's log-probability before grammar and temperature, so forcing a token
 # does not change its score.
 
-LIKELIEST = 128
+TOP_TOKENS = 128
 """Next tokens listed a pass. An option beyond them costs one more pass over one token."""
 
 _Table = dict[tuple[tuple[int, ...], int], float]
@@ -157,75 +152,65 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
 
     Raises ``ModelError`` for an empty prompt or option.
     """
-    prefix, endings = _split(engine, prompt, options)
+    pairs = [continued(prompt, option) for option in check_options(options)]
+    base = engine.tokens(pairs[0][0])
+    tokens = [engine.tokens(start + ending) for start, ending in pairs]
+    shared_count = prefix_length([base, *tokens])
+    if shared_count == 0:
+        raise ModelError("choose needs a prompt; this one is empty")
+    endings = [tuple(each[shared_count:]) for each in tokens]
     table: _Table = {}
     usage = Usage()
     for ending in sorted(endings, key=len, reverse=True):
-        for start in _gaps(ending, table):
-            answer = engine.complete(_forced(prefix + list(ending[:start]), ending[start:]))
-            _fill(table, ending, start, answer)
-            usage += _usage(answer, len(prefix), first=usage == Usage())
+        while missing := [i for i, each in enumerate(ending) if (ending[:i], each) not in table]:
+            timings = _score(engine, base[:shared_count], ending, missing[0], table)
+            is_first = usage == Usage()  # this pass reads the prompt; later ones read option tokens
+            read_tokens, reused_tokens = (shared_count, timings["cache_n"]) if is_first else (0, 0)
+            usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
     totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
     return tuple(totals), usage
 
 
-def _split(
-    engine: Engine, prompt: str, options: Sequence[str]
-) -> tuple[list[int], list[tuple[int, ...]]]:
-    """The tokens all share, and what is each option's own."""
-    pairs = [continued(prompt, option) for option in checked_options(options)]
-    base = engine.tokens(pairs[0][0])
-    whole = [engine.tokens(start + ending) for start, ending in pairs]
-    shared = shared_tokens([base, *whole])
-    if shared == 0:
-        raise ModelError("choose needs a prompt; this one is empty")
-    return base[:shared], [tuple(tokens[shared:]) for tokens in whole]
-
-
-def _gaps(ending: tuple[int, ...], table: _Table) -> Iterator[int]:
-    """Where the option's tokens first lack a score; asked again after each pass filled some."""
-    while True:
-        missing = [i for i, token in enumerate(ending) if (ending[:i], token) not in table]
-        if not missing:
-            return
-        yield missing[0]
-
-
-def _forced(prompt: list[int], tokens: Sequence[int]) -> dict[str, Any]:
-    return {
-        "prompt": prompt,
-        "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
-        "max_tokens": len(tokens),
-        "temperature": 0.0,
-        "logprobs": LIKELIEST,
-        "cache_prompt": True,
-    }
-
-
-def _fill(table: _Table, ending: tuple[int, ...], start: int, answer: dict[str, Any]) -> None:
-    listed = answer["choices"][0]["logprobs"]["content"]
-    for i, entry in enumerate(listed[: len(ending) - start], start):
-        for known in (*entry["top_logprobs"], entry):
-            table[ending[:i], known["id"]] = known["logprob"]
+def _score(
+    engine: Engine, prefix: list[int], ending: tuple[int, ...], start: int, table: _Table
+) -> dict[str, Any]:
+    """Add the log-probabilities of an ending from ``start`` on; returns the pass's timings."""
+    forced = ending[start:]
+    answer = engine.complete(
+        {
+            "prompt": prefix + list(ending[:start]),
+            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in forced),
+            "max_tokens": len(forced),
+            "temperature": 0.0,
+            "logprobs": TOP_TOKENS,
+            "cache_prompt": True,
+        }
+    )
+    content = answer["choices"][0]["logprobs"]["content"]
+    for i, entry in enumerate(content[: len(forced)], start):
+        for listed in (*entry["top_logprobs"], entry):
+            table[ending[:i], listed["id"]] = listed["logprob"]
     if (ending[:start], ending[start]) not in table:
         raise ModelError("the local engine did not follow the option it was to score")
-
-
-def _usage(answer: dict[str, Any], prefix: int, first: bool) -> Usage:
-    """The first pass reads the prompt; later ones read option tokens, counted as written."""
-    timings = answer["timings"]
-    if first:
-        return Usage(prefix, timings["predicted_n"], timings["cache_n"])
-    return Usage(0, timings["predicted_n"], 0)
+    timings: dict[str, Any] = answer["timings"]
+    return timings
 
 
 # A GGUF file behind OpenAI's interface on this machine: ``wayword models serve``.
 #
-# The server is llama.cpp's own, through xllamacpp, bound to 127.0.0.1: other machines cannot reach
-# it. Any program that speaks to OpenAI can use it, ``openai:`` models of Wayword among them::
+# The server is llama.cpp's own, through xllamacpp, bound to 127.0.0.1 and locked with a random key:
+# other machines cannot reach it. Before it stands a door that lets in programs and pages of this
+# machine alone (:mod:`wayword.core.loopback`). Any program that speaks to OpenAI can use it,
+# ``openai:`` models of Wayword among them::
 #
 #     with serve(located("smollm2")) as address:
 #         model = OpenAIModel("smollm2", ServerSettings(base_url=address, dialect="llamacpp"))
+
+HOST = "127.0.0.1"
+MOST_BYTES = 64_000_000
+"""Of a request."""
+_KEPT_HEADERS = ("content-type", "content-length", "content-encoding")
+"""Headers of the engine's answer that are passed on."""
 
 
 @contextmanager
@@ -233,112 +218,69 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
     """Serve the file while the context lasts; gives the address, ``http://127.0.0.1:PORT/v1``.
 
     ``port`` 0 takes any free one. No key is asked for, but only this machine's programs and pages
-    are answered (:mod:`~wayword.models.parts.llamacpp`). Raises ``UsageError`` for a file that
-    cannot be loaded and a port that is taken.
+    are answered. Raises ``UsageError`` for a file that cannot be loaded and a port that is taken.
     """
-    if port and _taken(port):
-        raise UsageError(f"port {port} of 127.0.0.1 is taken; name another, or 0 for any")
-    key = secrets.token_urlsafe(24)
-    server = start_server(path, settings or EngineSettings(), key=key)
-    inner = urlsplit(server.listening_address)
-    try:
-        with GuardedDoor(port, (inner.hostname or "127.0.0.1", inner.port or 0), key) as door:
-            thread = threading.Thread(target=door.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield f"{door.address}/v1"
-            finally:
-                door.shutdown()
-                thread.join()
-    finally:
-        del server  # the server stops with its object
+    import uvicorn
 
-
-def _taken(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-# The door of ``wayword models serve``: only programs of this machine may come in.
-#
-# What passes (see :mod:`wayword.core.loopback`) goes on to llama.cpp's server behind it, which is
-# locked with a random key.
-
-HOST = "127.0.0.1"
-MOST_BYTES = 64_000_000
-"""Of a request."""
-_PATIENCE = 30.0
-"""Seconds that a client may take for its request's next bytes."""
-_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade"})
-_OWN = frozenset({"server", "date", "access-control-allow-origin"})
-
-
-class GuardedDoor(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 and passes requests on to ``inner``, with ``key``."""
-
-    daemon_threads = True
-
-    def __init__(self, port: int, inner: tuple[str, int], key: str) -> None:
-        self.inner, self.key = inner, key
-        super().__init__((HOST, port), _Handler)
-
-    @property
-    def address(self) -> str:
-        """``http://127.0.0.1:PORT``."""
-        return f"http://{HOST}:{self.server_address[1]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: GuardedDoor
-    timeout = _PATIENCE
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self._pass(b"")
-
-    def do_POST(self) -> None:
-        length = self.headers.get("Content-Length") or ""
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            self._refuse(HTTPStatus.BAD_REQUEST, "send a Content-Length, at most 64 MB")
-            return
-        self._pass(self.rfile.read(int(length)))
-
-    def _pass(self, body: bytes) -> None:
-        if not asked_from_here(self.headers.get("Host") or "", self.headers.get("Origin")):
-            self._refuse(HTTPStatus.FORBIDDEN, "only programs and pages of this machine may ask")
-            return
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.server.key}"}
-        inner = http.client.HTTPConnection(*self.server.inner)
+    with closing(socket.socket()) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            inner.request(self.command, self.path, body or None, headers)
-            self._answer(inner.getresponse())
-        except OSError as error:
-            self._refuse(HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}")
+            listening.bind((HOST, port))
+        except OSError:
+            raise UsageError(
+                f"port {port} of {HOST} is taken; name another, or 0 for any"
+            ) from None
+        listening.listen()  # from here on connections wait until the door is open
+        key = secrets.token_urlsafe(24)
+        server = start_server(path, settings or EngineSettings(), key=key)
+        app = door(server.listening_address, key)
+        keeper = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=keeper.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://{HOST}:{listening.getsockname()[1]}/v1"
         finally:
-            inner.close()
+            keeper.should_exit = True
+            thread.join()
+            del server  # the server stops with its object
 
-    def _answer(self, told: http.client.HTTPResponse) -> None:
-        """The engine's answer as it comes, piece by piece where it streams."""
-        self.send_response(told.status)
-        for name, value in told.getheaders():
-            if name.lower() not in _HOP | _OWN:
-                self.send_header(name, value)
-        self.send_header("Connection", "close")
-        self.close_connection = True
-        self.end_headers()
-        while piece := told.read1(65_536):
-            self.wfile.write(piece)
-            self.wfile.flush()
 
-    def _refuse(self, status: HTTPStatus, why: str) -> None:
-        body = json.dumps({"error": {"message": why, "type": "refused"}}).encode()
-        self.close_connection = True
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
+def door(inner: str, key: str) -> Any:
+    """ASGI application that passes requests of this machine on to the address ``inner``, with its
+    ``key``, and the answers back as they come."""
+    from aiohttp import ClientError, ClientSession, ClientTimeout
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
 
-    def log_message(self, *words: Any) -> None:
-        return None
+    def refusal(status: HTTPStatus, why: str) -> Response:
+        return JSONResponse({"error": {"message": why, "type": "refused"}}, status)
+
+    async def pass_on(request: Request) -> Response:
+        if not is_local_request(request.headers.get("host", ""), request.headers.get("origin")):
+            why = "only programs and pages of this machine may ask"
+            return refusal(HTTPStatus.FORBIDDEN, why)
+        length = request.headers.get("content-length", "0")
+        if not (length.isdecimal() and int(length) <= MOST_BYTES):
+            why = "send a Content-Length, at most 64 MB"
+            return refusal(HTTPStatus.BAD_REQUEST, why)
+        url = request.url.replace(scheme="http", netloc=urlsplit(inner).netloc)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        session = ClientSession(auto_decompress=False, timeout=ClientTimeout())
+        try:
+            body = await request.body()
+            answer = await session.request(request.method, str(url), data=body, headers=headers)
+        except ClientError as error:
+            await session.close()
+            return refusal(HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async with session:  # an answer that nobody reads to its end stops the engine, too
+                async for piece in answer.content.iter_any():
+                    yield piece
+
+        kept = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
+        return StreamingResponse(pieces(), answer.status, kept)
+
+    return Starlette(routes=[Route("/{path:path}", pass_on, methods=["GET", "POST"])])

@@ -1,4 +1,4 @@
-"""One server: its client, what a request may take and hold, and its failures in one line each."""
+"""HTTP client of a server: limits of a request, and failures as one line each."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 MOST_BYTES = 1_000_000
 """Of an answer. A server that repeats itself without end must not fill memory and disk."""
 
-_KEPT = 4.0
+_KEEPALIVE_S = 4.0
 """Seconds that an idle connection is kept: servers of uvicorn close theirs after five."""
-_AGAIN = frozenset({408, 409, 425, 429})
-_WORKED = frozenset({408, 500, 502, 504, *range(520, 528)})
+_RETRY_CODES = frozenset({408, 409, 425, 429})
+_WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Failures after which the request may have been carried out, and billed."""
-_FILTERED = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
-_AWAY = frozenset({429, 502, 503, 504, 529})
+_FILTER_MESSAGE = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
+_AWAY_CODES = frozenset({429, 502, 503, 504, 529})
 """Answers of a server, or of what stands before it, that has no room for anybody."""
-_CONTEXT = re.compile(
+_CONTEXT_MESSAGE = re.compile(
     r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,
 )
-_PARAMETER = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+_PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 
 
 class Refused(ModelError):
     """An answer 400, 404, 405, 422 or 501: the request may be put in another way.
 
-    ``said`` is the server's message, ``param`` the field it names.
+    ``detail`` is the server's message, ``param`` the field it names.
     """
 
-    def __init__(self, message: str, status: int, said: str, param: str, fatal: bool) -> None:
+    def __init__(self, message: str, status: int, detail: str, param: str, fatal: bool) -> None:
         super().__init__(message, fatal=fatal)
-        self.status, self.said, self.param = status, said, param
+        self.status, self.detail, self.param = status, detail, param
 
 
 class Connection:
@@ -62,135 +62,142 @@ class Connection:
     """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
-
-        self.shown = without_secrets(address)
-        parts = urlsplit(address)
-        self._base = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")
-        self._query = f"?{parts.query}" if parts.query else ""
-        given = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
-        for name, value in given.items():
+        self.address = without_secrets(address)
+        self._parts = urlsplit(address)
+        self._settings = settings
+        custom = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
+        for name, value in custom.items():
             hidden(name, value)
         remember(key)
-        self._headers = _headers(key, given)
-        self._settings = settings
-        self._answers = self._most = 0
+        defaults = {
+            "Authorization": f"Bearer {key or 'none'}",
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "wayword",
+            "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID", ""),
+            "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
+        }
+        names = {name.lower() for name in custom}
+        self._headers = {k: v for k, v in defaults.items() if v and k.lower() not in names} | custom
+        self._counted_answers = self._most_tokens = 0
         """Answers that the server has counted, and the most tokens that one of them had."""
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, asked: Request) -> tuple[Any, Usage]:
+    async def post(self, request: Request) -> tuple[Any, Usage]:
         """The answer's JSON, and what it was billed at.
 
         Raises ``ModelError``; ``Refused`` where other words may help. Its ``billed`` is an upward
         estimate of what a server may charge for the failure.
         """
-        prompt = rough_tokens(asked.prompt) + len(asked.form) // 2
-        async with sending(Usage(prompt, self._longest(asked), estimated=True)) as request:
-            reply = await self._reply(asked)
-            request.billed = used = answers.usage(reply, asked, partial(self._estimate, asked))
+        prompt = rough_tokens(request.prompt) + len(request.form) // 2
+        async with sending(Usage(prompt, self._max_tokens(request), estimated=True)) as transfer:
+            reply = await self._send(request)
+            transfer.billed = used = answers.usage(reply, request, partial(self._estimate, request))
         if not used.estimated:
-            self._answers += 1
-            self._most = max(self._most, -(-used.completion // asked.samples))
+            self._counted_answers += 1
+            self._most_tokens = max(self._most_tokens, -(-used.completion // request.samples))
         return reply, used
 
-    async def _reply(self, asked: Request) -> Any:
-        body = json.dumps(asked.body).encode()
-        address = f"{self._base}{asked.route}{self._query}"
+    async def _send(self, request: Request) -> Any:
+        body = json.dumps(request.body).encode()
         try:
             async with asyncio.timeout(self._settings.timeout):
-                async with self._connected().post(
-                    address, data=body, allow_redirects=False
+                async with self._open_session().post(
+                    self._url(request.route), data=body, allow_redirects=False
                 ) as response:
-                    read, whole = await _read(response)
+                    read, is_complete = await _read_body(response)
         except TimeoutError:
-            line = f"{self.shown} did not answer in time"
-            raise ModelError(line, retryable=True, billed=self._estimate(asked, cut=True)) from None
+            line, cap = f"{self.address} did not answer in time", self._estimate(request, cut=True)
+            raise ModelError(line, retryable=True, billed=cap) from None
         except Exception as error:  # noqa: BLE001 - the client's own errors and its libraries'
-            failure = model_error(error, self.shown)
+            failure = model_error(error, self.address)
             if not failure.fatal:  # the connection was there, and so may be the request
-                failure.billed = self._estimate(asked)
+                failure.billed = self._estimate(request)
             raise failure from None
         if response.status >= 300:
-            failure = _status(response, read, self.shown, self._settings.key_env, asked.body)
-            if response.status in _WORKED or _FILTERED.search(read):
-                failure.billed = self._estimate(asked)
+            failure = _refusal(response, read, self.address, self._settings.key_env, request.body)
+            if response.status in _WORKED_CODES or _FILTER_MESSAGE.search(read):
+                failure.billed = self._estimate(request)
             raise failure
-        if not whole:
+        if not is_complete:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the answer is larger than {size}; lower the agent's max_tokens"
-            raise ModelError(line, billed=self._estimate(asked, cut=True))
+            raise ModelError(line, billed=self._estimate(request, cut=True))
         try:
             return json.loads(read)
         except (ValueError, RecursionError) as error:
-            line = f"{self.shown} sent an unreadable answer: {redacted(str(error)[:120])}"
-            raise ModelError(line, retryable=True, billed=self._estimate(asked)) from None
+            line = f"{self.address} sent an unreadable answer: {redacted(str(error)[:120])}"
+            raise ModelError(line, retryable=True, billed=self._estimate(request)) from None
 
-    def _estimate(self, asked: Request, cut: bool = False) -> Usage:
-        """Upward estimate of a request whose answer does not say; ``cut``: it was a long one."""
-        tokens = estimated_tokens(asked.prompt)
-        tokens += estimated_tokens(asked.form) if asked.form else 0
-        written = asked.limit * asked.samples if cut else self._longest(asked)
+    def _estimate(self, request: Request, cut: bool = False) -> Usage:
+        """Upper estimate for a request whose answer has no counts; ``cut``: its answer was long."""
+        tokens = estimated_tokens(request.prompt)
+        tokens += estimated_tokens(request.form) if request.form else 0
+        written = request.limit * request.samples if cut else self._max_tokens(request)
         return Usage(answers.upward(tokens), written, estimated=True)
 
-    def _longest(self, asked: Request) -> int:
+    def _max_tokens(self, request: Request) -> int:
         """Tokens that the answer may have: its limit, or more than all answers up to now."""
-        known = self._answers
-        most = self._most * (1.25 + 4 / known) if known else asked.limit
-        return asked.samples * min(asked.limit, math.ceil(most))
+        count = self._counted_answers
+        most = self._most_tokens * (1.25 + 4 / count) if count else request.limit
+        return request.samples * min(request.limit, math.ceil(most))
 
     async def models(self, patience: float = 10.0) -> list[Mapping[str, Any]]:
-        """What the server says of its models; nothing where it says nothing."""
+        """The server's list of its models; empty where it has none."""
         try:
             async with asyncio.timeout(patience):
-                address = f"{self._base}/models{self._query}"
-                async with self._connected().get(address, allow_redirects=False) as response:
-                    told = json.loads((await _read(response))[0])
+                address = self._url("/models")
+                async with self._open_session().get(address, allow_redirects=False) as response:
+                    reply = json.loads((await _read_body(response))[0])
         except Exception:  # noqa: BLE001 - a server need not have this route
             return []
-        listed = told.get("data") if isinstance(told, Mapping) else None
+        listed = reply.get("data") if isinstance(reply, Mapping) else None
         return [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
         session, self._session = self._session, None
-        if session is None:
-            return
-        if self._loop is asyncio.get_running_loop():
+        if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
-        else:
-            _drop(session)
+        elif session is not None:
+            _discard_session(session)
 
     def __del__(self) -> None:
         if (session := getattr(self, "_session", None)) is not None:
-            _drop(session)
+            _discard_session(session)
 
-    def _connected(self) -> ClientSession:
+    def _url(self, route: str) -> str:
+        path = self._parts.path.rstrip("/") + route
+        return urlunsplit(self._parts._replace(path=path, fragment=""))
+
+    def _open_session(self) -> ClientSession:
+        """A session with Python's certificates and the environment's proxy, looked up once
+        instead of before each request. It sets no time limits: callers do."""
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
         loop = asyncio.get_running_loop()
-        if self._session is None or self._loop is not loop:
-            if self._session is not None:
-                _drop(self._session)
-            self._session, self._loop = _session(self._base, self._headers), loop
+        if self._session is not None and self._loop is loop:
+            return self._session
+        if self._session is not None:
+            _discard_session(self._session)
+        scheme, host = self._parts.scheme, self._parts.hostname or ""
+        proxies = getproxies()
+        # a context a session: aiohttp's own would forget a change of $SSL_CERT_FILE
+        context = ssl.create_default_context() if scheme == "https" else True
+        self._loop = loop
+        self._session = ClientSession(
+            connector=TCPConnector(limit=0, ssl=context, keepalive_timeout=_KEEPALIVE_S),
+            headers=self._headers,
+            timeout=ClientTimeout(),
+            cookie_jar=DummyCookieJar(),
+            proxy=None if proxy_bypass(host) else proxies.get(scheme) or proxies.get("all"),
+        )
         return self._session
 
 
-def _session(address: str, headers: Mapping[str, str]) -> ClientSession:
-    """A session whose time limits are the caller's, with Python's certificates and the
-    environment's proxy."""
-    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-
-    parts = urlsplit(address)
-    # a context a session: aiohttp's own would forget a change of $SSL_CERT_FILE
-    context = ssl.create_default_context() if parts.scheme == "https" else True
-    return ClientSession(
-        connector=TCPConnector(limit=0, ssl=context, keepalive_timeout=_KEPT),
-        headers=headers,
-        timeout=ClientTimeout(),
-        cookie_jar=DummyCookieJar(),
-        proxy=_proxy(parts.scheme, parts.hostname or ""),
-    )
-
-
-def _drop(session: ClientSession) -> None:
+def _discard_session(session: ClientSession) -> None:
     """Close a session whose loop has gone, without the lines that aiohttp prints of such ones."""
     connector = session.connector
     session.detach()
@@ -198,28 +205,7 @@ def _drop(session: ClientSession) -> None:
         connector.__exit__()  # at once: close() has to be awaited
 
 
-def _proxy(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for a host, asked once: not before each request."""
-    named = getproxies()
-    return None if proxy_bypass(host) else named.get(scheme) or named.get("all")
-
-
-def _headers(key: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Of every request; those that the settings name win."""
-    made = {
-        "Authorization": f"Bearer {key or 'none'}",
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-        "User-Agent": "wayword",
-        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID", ""),
-        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
-    }
-    own = {name.lower() for name in given}
-    return {k: v for k, v in made.items() if v and k.lower() not in own} | dict(given)
-
-
-async def _read(response: ClientResponse) -> tuple[bytes, bool]:
+async def _read_body(response: ClientResponse) -> tuple[bytes, bool]:
     """The body, ``MOST_BYTES`` of it at most, and whether that is all."""
     read = bytearray()
     async for part in response.content.iter_any():
@@ -230,115 +216,95 @@ async def _read(response: ClientResponse) -> tuple[bytes, bool]:
 
 
 def model_error(error: Exception, address: str) -> ModelError:
-    """A failure before a whole answer in one line without secrets. Unknown ones may be retried."""
+    """A failure before a complete answer, in one line without secrets. Unknown ones may be retried,
+    and a refused connection is fatal once the retries are used up."""
     import aiohttp
 
     if isinstance(error, aiohttp.InvalidURL):
-        line = f"no connection to {address}: it is no address; set model.base_url"
+        line = f"no connection to {address}: not a valid address; set model.base_url"
         return ModelError(line, fatal=True)
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
-        return _unreachable(error, address)
+        closed = isinstance(error, aiohttp.ClientConnectorError)
+        cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+        remedy = "; start the server, or set model.base_url to where it listens" if closed else ""
+        problem = str(cause) or type(cause).__name__  # a connection that is reset says nothing
+        line = redacted(f"no connection to {address}: {problem}{remedy}")
+        return ModelError(line, retryable=True, fatal=closed, away=True)
     if isinstance(error, aiohttp.ClientError):
         # its own text may hold the address with a key in the query
-        said = getattr(error, "message", "") or str(error)
-        said = redacted(" ".join(str(said).split())[:120]) or type(error).__name__
-        return ModelError(f"{address} sent an unreadable answer: {said}", retryable=True)
+        problem = str(getattr(error, "message", "") or error)
+        problem = redacted(" ".join(problem.split())[:120]) or type(error).__name__
+        return ModelError(f"{address} sent an unreadable answer: {problem}", retryable=True)
     return ModelError(redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True)
 
 
-def _unreachable(error: Exception, address: str) -> ModelError:
-    """Fatal once the retries are used up, where nobody listens at all."""
-    import aiohttp
-
-    nobody = isinstance(error, aiohttp.ClientConnectorError)
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    remedy = "; start the server, or set model.base_url to where it listens" if nobody else ""
-    said = str(cause) or type(cause).__name__  # a connection that is reset says nothing itself
-    line = redacted(f"no connection to {address}: {said}{remedy}")
-    return ModelError(line, retryable=True, fatal=nobody, away=True)
-
-
-def _status(
+def _refusal(
     response: ClientResponse, read: bytes, address: str, key_env: str, body: Mapping[str, Any]
 ) -> ModelError:
+    """The failure that a status from 300 on stands for."""
     code, text = response.status, read.decode(errors="replace")
     try:
-        told = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    said = redacted(_reason(told) or " ".join(text.split())[:200] or response.reason or "nothing")
+        answer = None
+    inner = answer.get("error", answer) if isinstance(answer, Mapping) else {}
+    details: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
+    message = str(details.get("message", ""))
+    reason = " ".join(message.split())[:300] or " ".join(text.split())[:200]
+    reason = redacted(reason or response.reason or "nothing")
+    line = f"{address} answered {code}: {reason.rstrip('.')}"  # a remedy may follow
     if code in (401, 403):
         remedy = f"; set ${key_env} to a key that may use this model" if key_env else ""
-        return ModelError(
-            f"{address} refused the key ({code}): {said.rstrip('.')}{remedy}", fatal=True
-        )
-    line = f"{address} answered {code}: {said.rstrip('.')}"  # a remedy may follow
+        line = f"{address} refused the key ({code}): {reason.rstrip('.')}{remedy}"
+        return ModelError(line, fatal=True)
     if code < 400:  # never followed: prompt and headers would go to another server
-        remedy = f"it redirects to {_target(response)}; set model.base_url to where it answers"
+        try:
+            target = redacted(without_secrets(response.headers["location"]))[:200]
+        except (KeyError, ValueError):
+            target = "another address"
+        remedy = f"it redirects to {target}; set model.base_url to where it answers"
         return ModelError(f"{line}; {remedy}", fatal=True)
     if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
-    if code in _AGAIN or (code >= 500 and code != 501):
-        wish = retry_after(response.headers)
-        return ModelError(line, retryable=True, retry_after=wish, away=code in _AWAY)
+    if code in _RETRY_CODES or (code >= 500 and code != 501):
+        wait = retry_after(response.headers)
+        return ModelError(line, retryable=True, retry_after=wait, away=code in _AWAY_CODES)
     if code == 404:
         remedy = "check the name after --model, and model.base_url"
         if not urlsplit(address).path.strip("/"):
             remedy += ", which usually ends in /v1"
-        return Refused(f"{line}; {remedy}", code, said, "", fatal=True)
-    return _refusal(line, code, said, told, body)
-
-
-def _target(response: ClientResponse) -> str:
-    """The address that a redirect names, without secrets."""
-    try:
-        return redacted(without_secrets(response.headers["location"]))[:200]
-    except (KeyError, ValueError):
-        return "another address"
-
-
-def _refusal(line: str, code: int, said: str, told: object, body: Mapping[str, Any]) -> Refused:
-    inner = told.get("error", told) if isinstance(told, Mapping) else {}
-    inner = inner if isinstance(inner, Mapping) else {}
-    param = str(inner.get("param") or "")
-    kind = str(inner.get("code") or inner.get("type") or "")
-    if _CONTEXT.search(f"{kind} {said}"):
-        remedy = "set the agent's context below the model's window, or use a larger model"
-        return Refused(f"{line}; {remedy}", code, said, param, fatal=False)
+        return Refused(f"{line}; {remedy}", code, reason, "", fatal=True)
+    param = str(details.get("param") or "")
+    kind = str(details.get("code") or details.get("type") or "")
     field = param.split(".")[0].split("[")[0]
-    if field in body and field not in ("messages", "prompt", "model"):
-        remedy = f"leave the field out with --set model.omit=[{field}]"
-        return Refused(f"{line}; {remedy}", code, said, param, fatal=True)
-    return Refused(line, code, said, param, fatal=kind in _PARAMETER)
-
-
-def _reason(body: object) -> str:
-    """The message inside an error body, on one line."""
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        said = inner.get("message", "") if isinstance(inner, Mapping) else inner
-        return " ".join(str(said).split())[:300]
-    return ""
+    fatal = kind in _PARAMETER_CODES
+    if _CONTEXT_MESSAGE.search(f"{kind} {reason}"):
+        line += "; set the agent's context below the model's window, or use a larger model"
+        fatal = False
+    elif field in body and field not in ("messages", "prompt", "model"):
+        line += f"; leave the field out with --set model.omit=[{field}]"
+        fatal = True
+    return Refused(line, code, reason, param, fatal)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """The server's wish in seconds: ``retry-after-ms``, or seconds or a date in ``retry-after``."""
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    wish = headers.get("retry-after")
-    seconds = _number(wish)
-    if seconds is not None or wish is None:
+    value = headers.get("retry-after")
+    seconds = _parse_number(value)
+    if seconds is not None or value is None:
         return seconds
     try:
-        parsed = email.utils.parsedate_tz(wish)
+        parsed = email.utils.parsedate_tz(value)
         moment = None if parsed is None else email.utils.mktime_tz(parsed)
     except (ValueError, OverflowError):  # the year 99999
         return None
     return None if moment is None else max(0.0, moment - (time.time() if now is None else now))
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         value = float(text) if text is not None else None
     except ValueError:

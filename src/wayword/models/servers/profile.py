@@ -1,9 +1,9 @@
-"""What a model behind a server takes: known beforehand by its name, learnt from what it refuses.
+"""Traits of a model behind a server: known beforehand by its name, learnt from what it refuses.
 
     >>> profile_of("gpt-5-mini").limit
     'max_completion_tokens'
     >>> learnt(Profile(), "Unsupported parameter: 'stop' is not supported", {"stop": ["."]})[1]
-    'stop sequences are cut off here'
+    'stop sequences are applied locally'
 
 The table is ``models/profiles.yaml``; what each trait means stands at its head.
 """
@@ -55,26 +55,25 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
     the shipped table, or traits to change. ``hosted`` says that the server is OpenAI's own. Raises
     ``UsageError``, ``DataError``.
     """
-    table: Mapping[str, Mapping[str, Any]] = shipped()
-    name, traits = "", {}
+    table, entry, traits = shipped(), "", {}
     if isinstance(chosen, Mapping):
         traits = dict(chosen)
     elif chosen.endswith((".yaml", ".yml")):
         table = {**table, **_read(Path(chosen))}
     elif chosen:
-        name = chosen
-        if name not in table:
+        entry = chosen
+        if entry not in table:
             entries = [key for key in table if "*" not in key]
-            raise UsageError(f"there is no model profile {name!r}; {suggest(name, entries)}")
-    entry = name or _fitting(model, table) or ("hosted" if hosted else "default")
-    known = {**_traits(entry, table), **traits}
-    made: Profile = make(Profile, known, f"profile {entry!r} of model {model}")
-    return made
+            raise UsageError(f"there is no model profile {entry!r}; {suggest(entry, entries)}")
+    entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
+    traits = {**_collect_traits(entry, table), **traits}
+    profile: Profile = make(Profile, traits, f"profile {entry!r} of model {model}")
+    return profile
 
 
-def is_known(model: str) -> bool:
-    """Whether the shipped table has an entry for a model of that name."""
-    return bool(_fitting(model, shipped()))
+def has_profile(model: str) -> bool:
+    """True if the shipped table has an entry for a model of that name."""
+    return bool(_find_entry(model, shipped()))
 
 
 @cache
@@ -83,45 +82,53 @@ def shipped() -> Mapping[str, Mapping[str, Any]]:
     return _read(SHIPPED)
 
 
-def _fitting(model: str, table: Mapping[str, object]) -> str:
+def _find_entry(model: str, table: Mapping[str, object]) -> str:
     """The longest key that fits the name, with or without the vendor's folder before it."""
     full = model.lower()
     names = (full, full.rsplit("/", 1)[-1])
-    fitting = [key for key in table if any(fnmatchcase(n, key.lower()) for n in names)]
-    return max(fitting, key=lambda key: ("*" not in key, len(key)), default="")
+    matches = [key for key in table if any(fnmatchcase(n, key.lower()) for n in names)]
+    return max(matches, key=lambda key: ("*" not in key, len(key)), default="")
 
 
-def _traits(
-    entry: str, table: Mapping[str, Mapping[str, Any]], seen: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    own = dict(table[entry])
-    like = own.pop("like", None)
-    if like is None:
-        return own
-    if like not in table or like in seen:
-        problem = "is no entry" if like not in table else "leads back to itself"
-        raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
-    return {**_traits(str(like), table, (*seen, entry)), **own}
+def _collect_traits(entry: str, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The traits of an entry, and of those that it is like."""
+    visited, traits = {entry}, dict(table[entry])
+    while (like := traits.pop("like", None)) is not None:
+        if like not in table or like in visited:
+            problem = "is no entry" if like not in table else "leads back to itself"
+            raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
+        visited.add(like)
+        traits = {**table[like], **traits}
+    return traits
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
+    table = read_table(path, "model profiles")
+    names = ["like", *(field.name for field in fields(Profile))]
+    for name, traits in table.items():
+        if not isinstance(traits, dict):
+            raise DataError(path, name, "is not a mapping of traits")
+        for trait in traits:
+            if trait not in names:
+                raise DataError(path, name, f"has no trait {trait!r}", suggest(trait, names))
+    return table
+
+
+def read_table(path: Path, what: str) -> dict[str, Any]:
+    """Read a YAML file of entries by model name. Raises ``DataError``."""
     import yaml
 
     try:
-        found = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        table = load_yaml(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise DataError(path, "", problem, f"name a YAML file of {what}") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise DataError(path, "", f"cannot be read as model profiles: {reason}") from None
-    if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
-        raise DataError(path, "", "is not a mapping of model names to traits")
-    known = {"like", *(field.name for field in fields(Profile))}
-    for name, traits in found.items():
-        for trait in traits:
-            if trait not in known:
-                raise DataError(
-                    path, str(name), f"has no trait {trait!r}", suggest(trait, [*known])
-                )
-    return {str(name): traits for name, traits in found.items()}
+        raise DataError(path, "", f"cannot be read as {what}: {reason}") from None
+    if not isinstance(table, dict):
+        raise DataError(path, "", f"is not a mapping of model names to {what}")
+    return {str(name): entry for name, entry in table.items()}
 
 
 # What a refusal teaches. A server says in words which field it does not take; the field is left
@@ -135,10 +142,8 @@ REASONING: Mapping[str, Any] = {
     "max_length": False,
     "completions": False,
 }
-"""All that servers of reasoning models refuse. Once one of them is refused in a way that tells such
-a server, the others go with it: one refusal instead of six."""
-
-_WEAKER: Mapping[Schema, Schema] = {"json_schema": "json_object"}
+"""All that servers of reasoning models refuse. Once a server refuses one of them in a telling way,
+the others go with it: one refusal instead of six."""
 
 _FIELD = re.compile(
     r"\b(max_completion_tokens|max_tokens|temperature|top_p|top_logprobs|logprobs|response_format"
@@ -160,59 +165,54 @@ def learnt(
 
     ``message`` is the server's, ``param`` the field it names apart from it, ``body`` the request.
     """
-    if found := _AT_MOST.search(message):
-        most = int(found[1])
-        if 0 < most < int(body.get(profile.limit) or 0):
-            return replace(profile, output=most), f"answers have at most {most:,} tokens"
-    named = [match[1] for match in _FIELD.finditer(f"{param}' {message}")]
-    for name in named:
-        lesson = _lesson(profile, name.lower(), message, body)
-        if lesson is not None and lesson[0] != profile:
-            return lesson
+    if capped := _AT_MOST.search(message):
+        limit = int(capped[1])
+        if 0 < limit < int(body.get(profile.limit) or 0):
+            return replace(profile, output=limit), f"answers have at most {limit:,} tokens"
+    for match in _FIELD.finditer(f"{param}' {message}"):
+        name = match[1].lower()
+        if name in ("json_schema", "json_object", "structured_outputs"):
+            name = "response_format" if "response_format" in body else name
+        if _LENGTHS.fullmatch(name) or name in body:
+            lesson = _lesson(profile, name, message)
+            if lesson[0] != profile:
+                return lesson
     if profile.system and _SYSTEM.search(message):
-        return replace(profile, system=False), "what the system says goes before the user's message"
+        return replace(profile, system=False), "the system message goes before the user's"
     return None
 
 
-def _lesson(
-    profile: Profile, name: str, message: str, body: Mapping[str, Json]
-) -> tuple[Profile, str] | None:
+def _lesson(profile: Profile, name: str, message: str) -> tuple[Profile, str]:
+    """The profile without a field that was refused, and the lesson in words."""
+    thinking = profile.thinking or int(shipped()["reasoning"]["thinking"])
+    reasoning = replace(
+        profile, **REASONING, limit="max_completion_tokens", thinking=thinking, output=0
+    )
     if _LENGTHS.fullmatch(name):
         return replace(profile, max_length=False), "length rules are left out of schemas"
-    if name in ("json_schema", "json_object", "structured_outputs"):
-        name = "response_format" if "response_format" in body else name
-    if name not in body:
-        return None
-    if name in ("max_tokens", "max_completion_tokens"):
-        if name == "max_tokens":  # wanted by the reasoning models of OpenAI's kind
+    match name:
+        case "max_tokens":  # refused by the reasoning models of OpenAI's kind
             words = "max_completion_tokens, and all else that reasoning models refuse is left out"
-            return _reasoning(profile), words
-        return replace(profile, limit="max_tokens"), "max_tokens instead of max_completion_tokens"
-    if name in ("response_format", "tools", "tool_choice"):
-        weaker = _WEAKER.get(profile.schema, "none")
-        return replace(profile, schema=weaker), f"JSON is asked for by {weaker}"
-    if name == "temperature":
-        return _reasoning(profile), "taken for a reasoning model: no temperature, no stop sequences"
-    return _dropped(profile, name, message)
-
-
-def _dropped(profile: Profile, name: str, message: str) -> tuple[Profile, str]:
-    if name in ("logprobs", "top_logprobs"):
-        if "reasoning" in message.lower():
-            return _reasoning(profile), "taken for a reasoning model: no log-probabilities"
-        return replace(profile, logprobs=0), "no log-probabilities"
-    changes: dict[str, tuple[dict[str, Any], str]] = {
-        "top_p": ({"temperature": False}, "no temperature"),
-        "stop": ({"stop": 0}, "stop sequences are cut off here"),
-        "seed": ({"seed": False}, "no seed"),
-        "n": ({"samples": False}, "one sample a request"),
-    }
-    traits, words = changes.get(
-        name, ({"without": (*profile.without, name)}, f"{name} is left out")
-    )
-    return replace(profile, **traits), words
-
-
-def _reasoning(profile: Profile) -> Profile:
-    thinking = profile.thinking or int(shipped()["reasoning"]["thinking"])
-    return replace(profile, **REASONING, limit="max_completion_tokens", thinking=thinking, output=0)
+            return reasoning, words
+        case "max_completion_tokens":
+            words = "max_tokens instead of max_completion_tokens"
+            return replace(profile, limit="max_tokens"), words
+        case "response_format" | "tools" | "tool_choice":
+            weaker: Schema = "json_object" if profile.schema == "json_schema" else "none"
+            return replace(profile, schema=weaker), f"JSON is asked for by {weaker}"
+        case "temperature":
+            words = "treated as a reasoning model: no temperature, no stop sequences"
+            return reasoning, words
+        case "logprobs" | "top_logprobs" if "reasoning" in message.lower():
+            return reasoning, "treated as a reasoning model: no log-probabilities"
+        case "logprobs" | "top_logprobs":
+            return replace(profile, logprobs=0), "no log-probabilities"
+        case "top_p":
+            return replace(profile, temperature=False), "no temperature"
+        case "stop":
+            return replace(profile, stop=0), "stop sequences are applied locally"
+        case "seed":
+            return replace(profile, seed=False), "no seed"
+        case "n":
+            return replace(profile, samples=False), "one sample a request"
+    return replace(profile, without=(*profile.without, name)), f"{name} is left out"

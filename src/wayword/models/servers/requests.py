@@ -9,36 +9,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Message, Prompt, Sampling, user
+from wayword.core.model import Message, Prompt, Sampling
 from wayword.models.parts.decoding import (
-    form_in_words,
+    as_message,
+    close_schema,
+    describe_form,
     llamacpp_form,
     longest,
-    tightened,
     without_lengths,
 )
 from wayword.models.servers.profile import Profile
 
-# Settings of ``openai:``, shared by the modules that build and read requests.
-
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """How to reach a server, and what it understands.
+    """Address of a server, and what it understands.
 
     ``base_url`` is the address up to ``/v1``; without it ``$OPENAI_BASE_URL``, else OpenAI's own.
     ``key_env`` names the environment variable that holds the key; a key itself is never a
-    setting. ``timeout`` is in seconds, for a
-    whole call.
+    setting. ``timeout`` is in seconds, for a whole call.
 
     ``profile`` says what the model takes, where its name does not: an entry of the shipped table
     (``reasoning``), a YAML file of the same form, or single traits (``profile.stop=false``); see
     ``models/profiles.yaml``. What the server then refuses is left out for the rest of the run.
-    ``thinking`` is the tokens a reasoning model may think beside the answer's own limit; without
+    ``thinking`` is the tokens a reasoning model may think on top of the answer's limit; without
     it, the profile's.
 
     ``dialect`` says how answers are constrained: ``openai`` (``response_format``), ``llamacpp``
@@ -48,9 +46,8 @@ class ServerSettings:
 
     ``choose`` is ``logprobs`` (rank by the server's ``top_logprobs`` likeliest tokens) or
     ``constrained`` (let the model write one of the options: a winner, no ranking); ``auto`` ranks
-    where the server gives log-probabilities. ``one_sample_a_call`` is for servers that ignore
-    ``n``. ``omit`` names request fields to leave out; ``extra`` adds fields (``reasoning_effort``,
-    say), and its ``extra_headers`` go into the request's head.
+    where the server gives log-probabilities. ``omit`` names request fields to leave out; ``extra``
+    adds fields (``reasoning_effort``, say), and its ``extra_headers`` go into the request's head.
     """
 
     base_url: str = ""
@@ -60,7 +57,6 @@ class ServerSettings:
     text_as: Literal["auto", "completion", "message"] = "auto"
     choose: Literal["auto", "logprobs", "constrained"] = "auto"
     top_logprobs: int = 20
-    one_sample_a_call: bool = False
     omit: tuple[str, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
     profile: str | Mapping[str, Json] = ""
@@ -116,8 +112,8 @@ class Request:
     @property
     def form(self) -> str:
         """The schema that the body carries, which servers count with the prompt; else empty."""
-        found = self.body.get("response_format") or self.body.get("tools")
-        return json.dumps(found) if found else ""
+        schema = self.body.get("response_format") or self.body.get("tools")
+        return json.dumps(schema) if schema else ""
 
     def with_samples(self, n: int, seed: int | None) -> Request:
         """The same request for ``n`` samples."""
@@ -129,91 +125,98 @@ class Request:
         return replace(self, body=body)
 
 
+_FORMS = ("json_schema", "grammar", "choices")
+
+
 def request(
     model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
 ) -> Request:
     """The request for a call. Raises ``ModelError`` for what the server cannot be asked for."""
-    held = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
-    plain = "" if held else form_in_words(sampling)
-    if isinstance(prompt, str) and not _as_text(sampling, settings, profile):
-        prompt = [user(prompt)]
-    if plain and not isinstance(prompt, str):
-        prompt = [*prompt[:-1], replace(prompt[-1], content=prompt[-1].content + plain)]
+    forms = [name for name in _FORMS if getattr(sampling, name) is not None]
+    can_constrain = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
+    in_words = "" if can_constrain else describe_form(sampling)
+    if isinstance(prompt, str):
+        as_text = settings.text_as == "completion"
+        if settings.text_as == "auto":  # OpenAI's completions route takes no form
+            unbound = settings.dialect != "openai" or not {"json_schema", "choices"} & {*forms}
+            as_text = profile.completions and unbound
+        prompt = prompt if as_text else [as_message(prompt, sampling)]
+    if in_words and not isinstance(prompt, str):
+        *earlier, last = prompt
+        if not last.content.endswith(in_words):  # a question may name its options itself
+            prompt = [*earlier, replace(last, content=last.content + in_words)]
     chat = not isinstance(prompt, str)
+    limit = _limit(sampling.max_tokens, chat, settings, profile)
     body: dict[str, Json] = {"model": model}
     if isinstance(prompt, str):
         body["prompt"] = prompt
     else:
-        body["messages"] = [_message(m, profile) for m in _told(prompt, profile)]
-    body |= _sampled(sampling, chat, settings, profile)
-    constraint = {} if plain else _constraint(sampling, chat, settings, profile)
-    if plain and sampling.json_schema is not None and profile.schema == "json_object":
+        body["messages"] = _messages(prompt, profile)
+    body |= _sampling_fields(sampling, chat, limit, settings, profile)
+    constraint: dict[str, Json] = {}
+    if not in_words and forms:
+        constraint = _constraint(sampling, chat, settings, profile)
+    elif in_words and sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
-    options = (sampling.choices or ()) if plain else ()
-    fields = {"response_format", "tools"} & constraint.keys()
-    wrapped = bool(fields) and sampling.choices is not None
-    extra = {name: value for name, value in settings.extra.items() if name != HEADERS}
-    body |= constraint | extra
+    body |= constraint | {k: value for k, value in settings.extra.items() if k != HEADERS}
     for name in (*settings.omit, *profile.without):
         body.pop(name, None)
-    kept = body.get("stop") or []
-    stops = () if sampling.choices else tuple(s for s in sampling.stop if s not in kept)
-    bound = bool(constraint) and not plain and constraint.keys() <= body.keys()
-    route = "/chat/completions" if chat else "/completions"
-    unsent = _unsent(sampling, body, bound)
-    limit = _limit(sampling.max_tokens, chat, settings, profile)
-    thinking = max(0, limit - sampling.max_tokens)
-    return Request(route, body, prompt, limit, thinking, wrapped, options, stops, unsent)
+    sent_stops = body.get("stop") or []
+    is_constrained = bool(constraint) and not in_words and constraint.keys() <= body.keys()
+    unset = Sampling()
+    fields = [n for n in ("top_p", "seed", *_FORMS) if getattr(sampling, n) != getattr(unset, n)]
+    values = ("temperature", "top_p", "seed")
+    sent = [n for n in values if n in body and body[n] == getattr(sampling, n)]
+    sent += forms if is_constrained else []
+    return Request(
+        route="/chat/completions" if chat else "/completions",
+        body=body,
+        prompt=prompt,
+        limit=limit,
+        thinking=max(0, limit - sampling.max_tokens),
+        wrapped=bool({"response_format", "tools"} & constraint.keys()) and "choices" in forms,
+        options=(sampling.choices or ()) if in_words else (),
+        stops=() if sampling.choices else tuple(s for s in sampling.stop if s not in sent_stops),
+        unsent=tuple(name for name in ("temperature", *fields) if name not in sent),
+    )
 
 
-_FORMS = ("json_schema", "grammar", "choices")
+def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Json]]:
+    """The conversation; the system's message goes into the user's where it has to."""
+    if not profile.system and prompt[0].role == "system" and len(prompt) > 1:
+        first, second, *rest = prompt
+        prompt = [replace(second, content=f"{first.content}\n\n{second.content}"), *rest]
+    messages: list[dict[str, Json]] = []
+    for message in prompt:
+        content: Json = message.content
+        if message.images:
+            if not profile.images:
+                remedy = "use another model, or --set model.profile.images=true if it does"
+                raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
+            pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
+            content = [{"type": "text", "text": message.content}, *pictures]
+        messages.append({"role": message.role, "content": content})
+    return messages
 
 
-def _unsent(sampling: Sampling, body: Mapping[str, Json], bound: bool) -> tuple[str, ...]:
-    """What of the sampling a body does not carry; ``bound``: it carries the form."""
-    usual, values = Sampling(), ("top_p", "seed")
-    asked = [n for n in (*values, *_FORMS) if getattr(sampling, n) != getattr(usual, n)]
-    sent = [n for n in ("temperature", *values) if n in body and body[n] == getattr(sampling, n)]
-    carried = {*sent, *(_FORMS if bound else ())}
-    return tuple(name for name in ("temperature", *asked) if name not in carried)
-
-
-def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> bool:
-    """Whether raw text goes to the completions route."""
-    if settings.text_as != "auto":
-        return settings.text_as == "completion"
-    bound = sampling.choices is not None or sampling.json_schema is not None
-    return profile.completions and not (bound and settings.dialect == "openai")
-
-
-def _told(prompt: Sequence[Message], profile: Profile) -> Sequence[Message]:
-    """The conversation, what the system says put before the user's words where it must be."""
-    if profile.system or prompt[0].role != "system" or len(prompt) < 2:
-        return prompt
-    first, second, *rest = prompt
-    return [replace(second, content=f"{first.content}\n\n{second.content}"), *rest]
-
-
-def _sampled(
-    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
+def _sampling_fields(
+    sampling: Sampling, chat: bool, limit: int, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
     body: dict[str, Json] = {}
     if profile.temperature:
         body["temperature"] = sampling.temperature
         if sampling.top_p != 1.0:
             body["top_p"] = sampling.top_p
-    body[_limit_name(chat, profile)] = _limit(sampling.max_tokens, chat, settings, profile)
+    body[_limit_name(chat, profile)] = limit
     if sampling.stop and profile.stop:
         body["stop"] = list(sampling.stop[: profile.stop])
     if sampling.n > 1:
         body["n"] = sampling.n
     if sampling.seed is not None and profile.seed:
         body["seed"] = sampling.seed
-    alternatives = min(sampling.logprobs, profile.logprobs)
-    if alternatives and chat:
-        body |= {"logprobs": True, "top_logprobs": alternatives}
-    elif alternatives:
-        body["logprobs"] = alternatives
+    if alternatives := min(sampling.logprobs, profile.logprobs):
+        in_chat = {"logprobs": True, "top_logprobs": alternatives}
+        body |= in_chat if chat else {"logprobs": alternatives}
     if settings.dialect == "llamacpp":
         # its own default samplers would bend the model's distribution
         body |= {"top_k": 0, "min_p": 0.0, "cache_prompt": True}
@@ -228,76 +231,54 @@ def _limit_name(chat: bool, profile: Profile) -> str:
 def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
     """Tokens of thinking and answer together."""
     thinking = profile.thinking if settings.thinking is None else settings.thinking
-    whole = answer + (thinking if chat else 0)
-    return min(whole, profile.output) if profile.output else whole
-
-
-def _message(message: Message, profile: Profile) -> dict[str, Json]:
-    if not message.images:
-        return {"role": message.role, "content": message.content}
-    if not profile.images:
-        remedy = "use another model, or --set model.profile.images=true if it does"
-        raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
-    pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
-    return {"role": message.role, "content": [{"type": "text", "text": message.content}, *pictures]}
+    total = answer + (thinking if chat else 0)
+    return min(total, profile.output) if profile.output else total
 
 
 def _constraint(
     sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
-    if sampling.choices is not None and not sampling.choices:
+    """The fields that constrain an answer's form, in the server's dialect."""
+    schema, options = sampling.json_schema, sampling.choices
+    if options is not None and not options:
         raise ModelError("choices must name at least one answer")
-    if sampling.json_schema is None and sampling.grammar is None and sampling.choices is None:
-        return {}
     if settings.dialect == "llamacpp":
         form = llamacpp_form(sampling)
-        if sampling.choices:
-            most = _limit(longest(sampling.choices), chat, settings, profile)
+        if options:
+            most = _limit(longest(options), chat, settings, profile)
             form[_limit_name(chat, profile)] = most
         return form
     if settings.dialect == "vllm":
-        return _vllm(sampling)
-    return _openai(sampling, chat, profile)
-
-
-def _vllm(sampling: Sampling) -> dict[str, Json]:
-    if sampling.json_schema is not None:
-        schema = tightened(sampling.json_schema, guidance=False)
-        return {"structured_outputs": {"json": schema}}
-    if sampling.choices is not None:
-        return {"structured_outputs": {"choice": list(sampling.choices)}, "stop": []}
-    return {"structured_outputs": {"grammar": sampling.grammar}}
-
-
-def _openai(sampling: Sampling, chat: bool, profile: Profile) -> dict[str, Json]:
+        if schema is not None:
+            return {"structured_outputs": {"json": close_schema(schema, guidance=False)}}
+        if options is not None:
+            return {"structured_outputs": {"choice": list(options)}, "stop": []}
+        return {"structured_outputs": {"grammar": sampling.grammar}}
     if sampling.grammar is not None or not chat:
-        what = "grammars" if sampling.grammar is not None else "constraints on raw text"
+        kind = "grammars" if sampling.grammar is not None else "constraints on raw text"
         raise ModelError(
-            f"{what} are not part of OpenAI's interface; for a llama.cpp or vLLM server give "
+            f"{kind} are not part of OpenAI's interface; for a llama.cpp or vLLM server give "
             f"the model's setting 'dialect'",
             fatal=True,
         )
+    if options is None:
+        closed = close_schema(schema or {}, guidance=False)
+        return _response_format(closed if profile.max_length else without_lengths(closed), profile)
+    field = {"type": "string", "enum": list(options)}
+    wrapper = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
     unstopped: dict[str, Json] = {"stop": []} if profile.stop else {}
-    if sampling.choices is not None:
-        field = {"type": "string", "enum": list(sampling.choices)}
-        schema: Mapping[str, Any] = {"type": "object", "properties": {ANSWER: field}}
-        schema = tightened({**schema, "required": [ANSWER]}, guidance=False)
-        return {**_held(schema, profile), **unstopped}
-    wanted = tightened(sampling.json_schema or {}, guidance=False)
-    if not profile.max_length:
-        wanted = without_lengths(wanted)
-    return _held(wanted, profile)
+    return {**_response_format(close_schema(wrapper, guidance=False), profile), **unstopped}
 
 
-def _held(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:
-    """What holds an answer to a schema: a response format, or a tool that has to be called.
+def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:
+    """A response format of that schema, or a tool that has to be called.
 
     ``strict`` only where the schema is one that strict mode takes: every key required.
     """
-    strict = set(schema.get("properties", {})) == set(schema.get("required", ()))
     if profile.schema == "tool_call":
         tool = {"name": ANSWER, "description": "Give the answer.", "parameters": dict(schema)}
         called = {"type": "function", "function": {"name": ANSWER}}
         return {"tools": [{"type": "function", "function": tool}], "tool_choice": called}
-    wanted = {"name": ANSWER, "schema": dict(schema), "strict": strict}
-    return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+    strict = set(schema.get("properties", {})) == set(schema.get("required", ()))
+    form = {"name": ANSWER, "schema": dict(schema), "strict": strict}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}

@@ -1,19 +1,44 @@
-"""Networks of the transformers library and OpenCV; imported where they are used.
+"""Networks by name: ``KIND:WEIGHTS``, where weights are a folder or a name on the model hub.
 
-boxes      captions, answers, depth, detection and grounding
+detr:facebook/detr-resnet-50     vlm:/weights/qwen-vl     chat:openai:gpt-5-mini
+
+eyes       captions, answers, depth, detection and grounding
 matching   image-text scores, tags, landmark scores
+
+Their libraries (transformers, OpenCV) are imported where they are used.
 """
 
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
+from wayword.core.model import Message, Model, Sampling
+from wayword.core.perceiver import Box, Perceiver, Picture
+from wayword.perception.panorama import encode
 
 CAPTION = "Describe what this picture of a place shows, in one sentence."
+LONGEST = 120  # tokens of a chat model's answer
+
+Kind = Literal["captioner", "detector", "grounder", "tagger", "depth"]
+
+EYES: Mapping[Kind, Mapping[str, str]] = {
+    "captioner": {"blip2": "eyes:Blip2", "vlm": "eyes:VisionLanguage"},
+    "detector": {"detr": "eyes:Detr", "ssd": "eyes:Ssd"},
+    "grounder": {"groundingdino": "eyes:GroundingDino", "owlv2": "eyes:Owlv2"},
+    "tagger": {"tags": "matching:ListTagger"},
+    "depth": {"depth": "eyes:MonocularDepth"},
+}
+"""Kind -> name -> module and class in this folder; ``chat`` is for words."""
 
 
 def indoor_words(path: str = "") -> list[str]:
-    """Names of objects, one a line of the file; without one, of what buildings hold.
+    """Names of objects, one a line of the file; by default those of objects in buildings.
 
     Raises ``UsageError`` for a file that cannot be read.
     """
@@ -23,3 +48,67 @@ def indoor_words(path: str = "") -> list[str]:
     except OSError as error:
         raise UsageError(f"tags: {path}: {error.strerror}") from None
     return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Perceiver:
+    """The network of that name, loaded. ``models`` opens the model of ``chat:MODEL``.
+
+    Raises ``UsageError`` for an unknown name, a missing package, or weights that do not load.
+    """
+    family, _, weights = name.partition(":")
+    families = [*EYES[kind], *(["chat"] if kind == "captioner" else [])]
+    if family not in families:
+        raise UsageError(f"no {kind} {family!r}; {suggest(family, families)}")
+    if family == "chat":
+        if not weights or models is None:
+            raise UsageError(f"{kind}: name the model, for example chat:openai:gpt-5-mini")
+        return ChatEyes(models(weights))
+    module, _, attribute = EYES[kind][family].partition(":")
+    cls = getattr(import_module(f"wayword.perception.networks.{module}"), attribute)
+    opened: Perceiver = cls(weights)
+    return opened
+
+
+def open_detector(name: str, phrases: Sequence[str] = ()) -> Perceiver:
+    """A detector of the kinds of object it was trained on, or a grounder of the ``phrases``.
+
+    Raises ``UsageError``, also for a grounder without phrases.
+    """
+    if name.partition(":")[0] not in EYES["grounder"]:
+        return open_eye("detector", name)
+    if not phrases:
+        raise UsageError(f"{name} needs phrases to look for: add --phrases 'chair,door,red carpet'")
+    return PhraseDetector(open_eye("grounder", name), tuple(phrases))
+
+
+class PhraseDetector(Perceiver):
+    """A grounder that always looks for the same phrases, as a detector."""
+
+    def __init__(self, grounder: Perceiver, phrases: tuple[str, ...]) -> None:
+        self._grounder, self._phrases = grounder, phrases
+        self.name = f"{grounder.name} {'|'.join(phrases)}"
+
+    async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """The boxes of the phrases in each picture, surest first."""
+        return await self._grounder.find(pictures, self._phrases)
+
+
+class ChatEyes(Perceiver):
+    """A chat model that takes pictures, as a captioner: each picture is one message, all of a batch
+    are sent at once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.name = f"chat:{model.name}"
+
+    async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        """A sentence a picture. Raises ``ModelError``."""
+
+        async def ask(picture: Picture) -> str:
+            message = Message("user", CAPTION, (encode(picture),))
+            answer = await self._model.complete([message], Sampling(max_tokens=LONGEST))
+            return " ".join(answer.text.split())
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ask(picture)) for picture in pictures]
+        return [task.result() for task in tasks]

@@ -1,4 +1,4 @@
-"""Networks on pictures: captioners, questioners, depth, detectors and grounders.
+"""Networks on pictures: captioners, depth, detectors and grounders.
 
 Weights are a folder or a name on the model hub; code that comes with weights is never run.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,8 +22,7 @@ class Network(Perceiver):
     """A processor and a model of transformers, on the GPU where there is one.
 
     ``eye`` is the name on the command line, ``model_class`` and ``processor_class`` are classes of
-    transformers. Raises ``UsageError`` where
-    packages or weights are missing.
+    transformers. Raises ``UsageError`` where packages or weights are missing.
     """
 
     eye: ClassVar[str]
@@ -52,7 +52,6 @@ class Network(Perceiver):
         return self.processor(return_tensors="pt", **given).to(self.device)
 
     def outputs(self, inputs: Any) -> Any:
-        """What the model computes from them, without gradients."""
         with self.torch.inference_mode():
             return self.model(**inputs)
 
@@ -61,9 +60,9 @@ class Network(Perceiver):
         encoder-decoders do not."""
         with self.torch.inference_mode():
             tokens = self.model.generate(**inputs, max_new_tokens=LONGEST, do_sample=False)
-        repeats = not getattr(self.model.config.text_config, "is_encoder_decoder", False)
-        skip = inputs["input_ids"].shape[1] if repeats else 0
-        texts = self.processor.batch_decode(tokens[:, skip:], skip_special_tokens=True)
+        repeats_prompt = not getattr(self.model.config.text_config, "is_encoder_decoder", False)
+        prompt_tokens = inputs["input_ids"].shape[1] if repeats_prompt else 0
+        texts = self.processor.batch_decode(tokens[:, prompt_tokens:], skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
 
 
@@ -72,13 +71,12 @@ def sizes(pictures: Sequence[Any]) -> list[tuple[int, int]]:
     return [(picture.shape[0], picture.shape[1]) for picture in pictures]
 
 
-# Networks that write: captioners and answerers of questions about pictures.
+# Captioners.
 #
-# Sources: Li et al. 2023, BLIP-2 (NavGPT's captioner); Dai et al. 2023, InstructBLIP (DiscussNav's
-# scene expert); any vision-language model with a chat template.
+# Sources: Li et al. 2023, BLIP-2 (NavGPT's captioner); any vision-language model with a chat
+# template.
 
-LONGEST = 60
-"""Tokens of an answer."""
+LONGEST = 60  # tokens of an answer
 BLIP2_PROMPT = "This is a scene of"
 """The one of three prompts that NavGPT chose (Zhou et al. 2024, appendix: BLIP-2 prompt)."""
 
@@ -93,34 +91,19 @@ class Blip2(Network):
         return self.written(self.inputs(images=list(pictures), text=prompts))
 
 
-class InstructBlip(Network):
-    """InstructBLIP: an answer to a question about each picture."""
-
-    eye, model_class = "instructblip", "InstructBlipForConditionalGeneration"
-
-    async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
-        return self.written(self.inputs(images=list(pictures), text=list(questions), padding=True))
-
-
 class VisionLanguage(Network):
     """Any vision-language chat model that transformers loads (LLaVA, Qwen-VL, SmolVLM …)."""
 
     eye, model_class = "vlm", "AutoModelForImageTextToText"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        return await self.answers(pictures, [CAPTION] * len(pictures))
-
-    async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
-        """An answer a picture, one after another: prompts of chat models differ in length."""
-        pairs = zip(pictures, questions, strict=True)
-        return [self._answer(picture, question) for picture, question in pairs]
-
-    def _answer(self, picture: Picture, question: str) -> str:
-        parts = [{"type": "image"}, {"type": "text", "text": question}]
-        asked = self.processor.apply_chat_template(
+        """A sentence a picture, one after another: prompts of chat models differ in length."""
+        parts = [{"type": "image"}, {"type": "text", "text": CAPTION}]
+        prompt = self.processor.apply_chat_template(
             [{"role": "user", "content": parts}], add_generation_prompt=True
         )
-        return self.written(self.inputs(images=[picture], text=[asked]))[0]
+        inputs = (self.inputs(images=[picture], text=[prompt]) for picture in pictures)
+        return [self.written(each)[0] for each in inputs]
 
 
 # Monocular depth in metres.
@@ -138,16 +121,15 @@ class MonocularDepth(Network):
     async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
         """Metres (rows, columns) of each picture, at its own size."""
         outputs = self.outputs(self.inputs(images=list(pictures)))
-        found = self.processor.post_process_depth_estimation(outputs, sizes(pictures))
-        return [np.asarray(one["predicted_depth"].cpu().numpy(), np.float64) for one in found]
+        maps = self.processor.post_process_depth_estimation(outputs, sizes(pictures))
+        return [np.asarray(each["predicted_depth"].cpu().numpy(), np.float64) for each in maps]
 
 
 # Detectors of the DETR family: DETR, Deformable DETR, RT-DETR, YOLOS, Conditional DETR …
 #
 # Source: Carion et al. 2020, "End-to-End Object Detection with Transformers".
 
-SURE = 0.5
-"""Boxes with a lower score are left out."""
+SURE = 0.5  # boxes with a lower score are left out
 
 
 class Detr(Network):
@@ -156,27 +138,24 @@ class Detr(Network):
     eye, model_class = "detr", "AutoModelForObjectDetection"
     processor_class = "AutoImageProcessor"
 
-    def __init__(self, weights: str, sure: float = SURE) -> None:
+    def __init__(self, weights: str, threshold: float = SURE) -> None:
         super().__init__(weights)
-        self._sure = sure
+        self._threshold = threshold
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
         outputs = self.outputs(self.inputs(images=list(pictures)))
-        found = self.processor.post_process_object_detection(
-            outputs, threshold=self._sure, target_sizes=sizes(pictures)
+        results = self.processor.post_process_object_detection(
+            outputs, threshold=self._threshold, target_sizes=sizes(pictures)
         )
         names = self.model.config.id2label
-        return [boxes(one, [str(names[int(n)]) for n in one["labels"]]) for one in found]
+        return [boxes(one, [str(names[int(n)]) for n in one["labels"]]) for one in results]
 
 
-def boxes(found: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
+def boxes(result: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
     """Scores and edges (left, top, right, bottom; pixels) of one picture as boxes."""
-    scores, edges = found["scores"].tolist(), found["boxes"].tolist()
-    made = [
-        Box(name, score, *map(float, edge))
-        for name, score, edge in zip(names, scores, edges, strict=True)
-    ]
-    return sorted(made, key=lambda box: -box.score)
+    rows = zip(names, result["scores"].tolist(), result["boxes"].tolist(), strict=True)
+    unsorted = [Box(name, score, *map(float, edges)) for name, score, edges in rows]
+    return sorted(unsorted, key=lambda box: -box.score)
 
 
 # Open-vocabulary grounding: boxes for whatever the phrases describe.
@@ -188,16 +167,15 @@ class Grounder(Network):
     """A network that finds boxes for phrases, surest first."""
 
     model_class = "AutoModelForZeroShotObjectDetection"
-    least: ClassVar[float]
-    """The score below which boxes are left out, unless another is given."""
+    least: ClassVar[float]  # the score below which boxes are left out, unless another is given
 
-    def __init__(self, weights: str, sure: float | None = None) -> None:
+    def __init__(self, weights: str, threshold: float | None = None) -> None:
         super().__init__(weights)
-        self._sure = self.least if sure is None else sure
+        self._threshold = self.least if threshold is None else threshold
 
-    def _found(self, outputs: Any, pictures: Sequence[Picture], *given: Any, **named: Any) -> Any:
+    def _results(self, outputs: Any, pictures: Sequence[Picture], *given: Any, **named: Any) -> Any:
         return self.processor.post_process_grounded_object_detection(
-            outputs, *given, threshold=self._sure, target_sizes=sizes(pictures), **named
+            outputs, *given, threshold=self._threshold, target_sizes=sizes(pictures), **named
         )
 
 
@@ -211,24 +189,22 @@ class GroundingDino(Grounder):
         text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
         inputs = self.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
         outputs, texts = self.outputs(inputs), inputs["input_ids"]
-        found = self._found(outputs, pictures, texts, text_threshold=self._sure)
-        tokens = outputs.logits.sigmoid()
-        named = [
-            [phrases[n] for n in _likeliest(chances[chances.amax(dim=-1) > self._sure], spans)]
-            for chances, spans in zip(tokens, self._spans(texts), strict=True)
-        ]
-        return [boxes(one, names) for one, names in zip(found, named, strict=True)]
-
-    def _spans(self, texts: Any) -> list[list[list[int]]]:
-        """The places of each phrase's tokens in each text: full stops end them."""
+        results = self._results(outputs, pictures, texts, text_threshold=self._threshold)
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
-        spans = []
-        for text in texts.tolist():
-            ends = [place for place, token in enumerate(text) if token == stop]
+        rows = zip(results, outputs.logits.sigmoid(), texts.tolist(), strict=True)
+        answers = []
+        for one, scores, tokens in rows:
+            kept = scores[scores.amax(dim=-1) > self._threshold]  # (boxes, tokens)
+            # Full stops end the tokens of each phrase; a box has that with the likeliest token.
+            ends = [place for place, token in enumerate(tokens) if token == stop]
             starts = [1, *(end + 1 for end in ends)]
-            pairs = zip(starts, ends, strict=False)
-            spans.append([list(range(start, end)) for start, end in pairs])
-        return spans
+            spans = zip(starts, ends, strict=False)
+            chances = [
+                kept[:, start:end].amax(dim=-1).tolist() for start, end in spans if len(kept)
+            ]
+            by_box = zip(*chances, strict=True)
+            answers.append(boxes(one, [phrases[each.index(max(each))] for each in by_box]))
+        return answers
 
 
 class Owlv2(Grounder):
@@ -240,16 +216,8 @@ class Owlv2(Grounder):
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
         inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
         labels = [list(phrases)] * len(pictures)
-        found = self._found(self.outputs(inputs), pictures, text_labels=labels)
-        return [boxes(one, [str(t) for t in one["text_labels"]]) for one in found]
-
-
-def _likeliest(chances: Any, spans: Sequence[Sequence[int]]) -> list[int]:
-    """For each box the phrase of which some token is likeliest; ``chances`` (boxes, tokens)."""
-    if not len(chances):
-        return []
-    best = [chances[:, list(span)].amax(dim=-1).tolist() for span in spans]
-    return [max(range(len(best)), key=lambda n: best[n][box]) for box in range(len(chances))]
+        results = self._results(self.outputs(inputs), pictures, text_labels=labels)
+        return [boxes(one, [str(t) for t in one["text_labels"]]) for one in results]
 
 
 # A small detector that OpenCV runs by itself: SSD networks frozen by TensorFlow.
@@ -260,30 +228,13 @@ def _likeliest(chances: Any, spans: Sequence[Sequence[int]]) -> list[int]:
 # graph), as SSD-MobileNet on COCO is given out.
 #
 # Source: Liu et al. 2016, "SSD: Single Shot MultiBox Detector"; Lin et al. 2014, COCO, whose 80
-# kinds of thing keep their numbers 1 to 90.
+# kinds of object keep their numbers 1 to 90; ``coco.txt`` has a line for each, ``-`` for the gaps.
 
-SIDE = 300
-"""The network's input is that many pixels high and wide."""
-# fmt: off
-COCO = (
-    "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat",
-    "traffic light", "fire hydrant", "-", "stop sign", "parking meter", "bench", "bird", "cat",
-    "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "-", "backpack",
-    "umbrella", "-", "-", "handbag", "tie", "suitcase", "frisbee", "skis", "snowboard",
-    "sports ball", "kite", "baseball bat", "baseball glove", "skateboard", "surfboard",
-    "tennis racket", "bottle", "-", "wine glass", "cup", "fork", "knife", "spoon", "bowl",
-    "banana", "apple", "sandwich", "orange", "broccoli", "carrot", "hot dog", "pizza", "donut",
-    "cake", "chair", "couch", "potted plant", "bed", "-", "dining table", "-", "-", "toilet",
-    "-", "tv", "laptop", "mouse", "remote", "keyboard", "cell phone", "microwave", "oven",
-    "toaster", "sink", "refrigerator", "-", "book", "clock", "vase", "scissors", "teddy bear",
-    "hair drier", "toothbrush",
-)
-# fmt: on
-"""Names by number less one; ``-`` where COCO left a number out."""
+SIDE = 300  # rows and columns of the network's input
 
 
 class Ssd(Perceiver):
-    """A detector of COCO's 80 kinds of thing. Raises ``UsageError`` where it cannot be had."""
+    """A detector of COCO's 80 kinds of object. Raises ``UsageError`` if it cannot be loaded."""
 
     def __init__(self, folder: str) -> None:
         with needing("ssd needs OpenCV", "pip install opencv-python-headless"):
@@ -298,19 +249,21 @@ class Ssd(Perceiver):
             problem = " ".join(str(error).split())[:200]
             raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
         self.name = f"ssd:{graphs[0].stem}:{weights[0].stat().st_size}"
+        names = files("wayword.perception.networks") / "coco.txt"
+        self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """What each picture shows, surest first."""
+        """The boxes of each picture, surest first."""
         return [self._boxes(picture) for picture in pictures]
 
     def _boxes(self, picture: Picture) -> list[Box]:
         blob = self._cv.dnn.blobFromImage(picture, size=(SIDE, SIDE), swapRB=False, crop=False)
         self._net.setInput(blob)
         rows, columns = picture.shape[:2]
-        found = []
+        boxes = []
         for _, kind, score, left, top, right, bottom in self._net.forward()[0, 0].tolist():
-            name = COCO[int(kind) - 1] if 0 < int(kind) <= len(COCO) else "-"
+            name = self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
             if score >= SURE and name != "-":
                 edges = (left * columns, top * rows, right * columns, bottom * rows)
-                found.append(Box(name, float(score), *map(float, edges)))
-        return sorted(found, key=lambda box: -box.score)
+                boxes.append(Box(name, float(score), *map(float, edges)))
+        return sorted(boxes, key=lambda box: -box.score)

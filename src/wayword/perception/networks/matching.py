@@ -3,7 +3,7 @@
 A view of 800 x 460 pixels and 60 degrees is cut from an equirectangular panorama and compared with
 the caption ``picture of {landmark}``: the cosine of the two embeddings. The training area is the
 panoramas that the graph's ``nodes.txt`` calls seen, each cut in eight directions; their embeddings
-are worked out once for a model and a set of pictures, and kept on disk.
+are computed once for a model and a set of pictures, and cached on disk.
 
 Source: VELMA (Schumann et al. 2023), sections 5.2 and 6 (CLIP ViT-bigG-14 of LAION).
 """
@@ -11,40 +11,27 @@ Source: VELMA (Schumann et al. 2023), sections 5.2 and 6 (CLIP ViT-bigG-14 of LA
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import keep, read_array, read_bytes
-from wayword.core.perceiver import Floats, Perceiver, Picture
+from wayword.core.files import cache_folder, keep, read_array, read_bytes
+from wayword.core.perceiver import Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
 from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
 
-FIELD_OF_VIEW, SIZE = 60.0, (460, 800)
-"""Degrees across a view, and its rows and columns of pixels."""
-
+FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # degrees across a view, and its rows and columns of pixels
 AROUND = tuple(range(0, 360, 45))
 """The directions a training panorama is cut in, degrees from north."""
-
-BATCH = 64
-
-
-class Encoder(Protocol):
-    """Pictures and texts to unit vectors (N, D) of one space."""
-
-    name: str
-
-    def pictures(self, views: Sequence[Picture]) -> Scores: ...
-
-    def texts(self, captions: Sequence[str]) -> Scores: ...
+BATCH = 64  # pictures embedded at once
 
 
 class PanoramaPictures:
@@ -63,19 +50,19 @@ class PanoramaPictures:
     @cached_property
     def yaws(self) -> Mapping[str, float]:
         """The heading of each picture's middle, by panorama."""
-        return {name: yaw for name, yaw, _ in self._lines}
+        return {name: yaw for name, yaw, _ in self._node_rows}
 
     @cached_property
     def training(self) -> Sequence[str]:
         """The panoramas of the seen area whose pictures are in the folder."""
-        return [name for name, _, area in self._lines if area == "seen" and self._path(name)]
+        return [name for name, _, area in self._node_rows if area == "seen" and self._path(name)]
 
     def view(self, panorama: str, heading: float) -> Picture | None:
         """The view in that direction, None where there is no picture."""
         path = self._path(panorama)
         if path is None:
             return None
-        return cut(pictures.kept(path), heading - self.yaws.get(panorama, 0.0))
+        return cut(pictures.cached_read(path), heading - self.yaws.get(panorama, 0.0))
 
     def _path(self, panorama: str) -> Path | None:
         if "/" in panorama or "\\" in panorama:
@@ -83,17 +70,17 @@ class PanoramaPictures:
         return pictures.picture_at(self.folder / panorama)
 
     @cached_property
-    def _lines(self) -> Sequence[tuple[str, float, str]]:
-        found = []
+    def _node_rows(self) -> Sequence[tuple[str, float, str]]:
+        rows = []
         text = read_bytes(self._nodes).decode("utf-8", "replace")
         for number, line in enumerate(text.splitlines(), 1):
-            fields = line.split(",")
             try:
-                found.append((fields[0], float(fields[1]), fields[4] if fields[4:] else ""))
-            except (IndexError, ValueError):
+                name, yaw, *rest = line.split(",")
+                rows.append((name, float(yaw), rest[2] if rest[2:] else ""))
+            except ValueError:
                 problem = f"is not 'panorama,yaw,lat,lng,area': {line[:60]!r}"
                 raise DataError(self._nodes, f"line {number}", problem) from None
-        return found
+        return rows
 
 
 def cut(panorama: Picture, angle: float) -> Picture:
@@ -107,75 +94,68 @@ def cut(panorama: Picture, angle: float) -> Picture:
 class ClipScores(StandardisedScorer):
     """Landmark scores of a CLIP or SigLIP model on panorama pictures."""
 
-    def __init__(self, encoder: Encoder, pictures: PanoramaPictures, cache: Path | None) -> None:
+    def __init__(
+        self, encoder: TransformersEncoder, pictures: PanoramaPictures, cache: Path | None
+    ) -> None:
         self._encoder, self._pictures, self._cache = encoder, pictures, cache
         self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
-        self._view = lru_cache(maxsize=4096)(self._embedded)
+        self._view = lru_cache(maxsize=4096)(self._embed_view)
+        names = hashlib.sha256("\n".join(pictures.training).encode()).hexdigest()
+        self.identity = f"{encoder.name} {pictures.folder.resolve()} {names}"
         super().__init__(cache)
-
-    @property
-    def identity(self) -> str:
-        """Model, picture folder and the training pictures in it."""
-        names = hashlib.sha256("\n".join(self._pictures.training).encode()).hexdigest()
-        return f"{self._encoder.name} {self._pictures.folder.resolve()} {names}"
 
     def raw_scores(
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
-        texts = self._embedded_texts(phrases)
+        texts = self._embed_texts(phrases)
         views = [self._view(place, heading) for heading in headings]
-        blind = np.full(len(phrases), np.nan)
-        columns = [blind if view is None else texts @ view for view in views]
+        unknown_scores = np.full(len(phrases), np.nan)
+        columns = [unknown_scores if view is None else texts @ view for view in views]
         return np.stack(columns, axis=1) if columns else np.zeros((len(phrases), 0))
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        views = self._training
+        views, standards = self._training, dict[str, Standard]()
         if not len(views):
             return {}
-        found = {}
-        for landmark, text in zip(landmarks, self._embedded_texts(landmarks), strict=True):
+        for landmark, text in zip(landmarks, self._embed_texts(landmarks), strict=True):
             scores = np.asarray(views @ text.astype(views.dtype), np.float64)
-            found[landmark] = float(scores.mean()), float(scores.std())
-        return found
+            standards[landmark] = float(scores.mean()), float(scores.std())
+        return standards
 
-    def _embedded(self, panorama: str, heading: int) -> Scores | None:
+    def _embed_view(self, panorama: str, heading: int) -> Scores | None:
         view = self._pictures.view(panorama, heading)
         return None if view is None else self._encoder.pictures([view])[0]
 
-    def _embedded_texts(self, phrases: Sequence[str]) -> Scores:
-        new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts]
-        if new:
-            captions = [p if p in (FRONT, REAR) else CAPTION.format(p) for p in new]
-            self._texts.update(zip(new, self._encoder.texts(captions), strict=True))
+    def _embed_texts(self, phrases: Sequence[str]) -> Scores:
+        new_phrases = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._texts]
+        if new_phrases:
+            captions = [p if p in (FRONT, REAR) else CAPTION.format(p) for p in new_phrases]
+            self._texts.update(zip(new_phrases, self._encoder.texts(captions), strict=True))
         return np.array([self._texts[phrase] for phrase in phrases])
 
     @cached_property
     def _training(self) -> NDArray[np.float32]:
-        """The embeddings (N, D) of the training area's views, from the disk or made now."""
+        """The embeddings (N, D) of the training area's views, from the disk or computed now."""
         digest = hashlib.sha256(self.identity.encode()).hexdigest()[:20]
         stored = self._cache / f"views-{digest}.npy" if self._cache else None
         if stored and stored.is_file():
             try:
                 return read_array(stored, mapped=True)
             except (OSError, ValueError):
-                stored.unlink(missing_ok=True)  # damaged: made anew
-        views = [self._encoder.pictures(batch) for batch in self._batches()]
-        made = np.concatenate(views).astype(np.float32) if views else np.zeros((0, 1), np.float32)
-        if stored:
-            keep(stored, lambda file: np.save(file, made, allow_pickle=False))
-        return made
-
-    def _batches(self) -> Iterator[list[Picture]]:
-        batch: list[Picture] = []
-        for panorama in self._pictures.training:
+                stored.unlink(missing_ok=True)  # damaged: computed again
+        training, parts, batch = self._pictures.training, list[Scores](), list[Picture]()
+        for panorama in training:
             views = (self._pictures.view(panorama, heading) for heading in AROUND)
             batch += [view for view in views if view is not None]
-            if len(batch) >= BATCH:
-                yield batch
+            if batch and (len(batch) >= BATCH or panorama == training[-1]):
+                parts.append(self._encoder.pictures(batch))
                 batch = []
-        if batch:
-            yield batch
+        empty = np.zeros((0, 1), np.float32)
+        vectors = np.concatenate(parts).astype(np.float32) if parts else empty
+        if stored:
+            keep(stored, lambda file: np.save(file, vectors, allow_pickle=False))
+        return vectors
 
 
 class TransformersEncoder(Network):
@@ -194,46 +174,49 @@ class TransformersEncoder(Network):
         # SigLIP was trained on texts filled up to 64 tokens, CLIP does not care
         padding = "max_length" if "siglip" in self.model.config.model_type else True
         # not every stored tokenizer knows its model's length, and longer texts are an error
-        longest = self.model.config.text_config.max_position_embeddings
-        given = {"padding": padding, "truncation": True, "max_length": longest}
-        return self._unit("get_text_features", text=list(captions), **given)
+        max_length = self.model.config.text_config.max_position_embeddings
+        options = {"padding": padding, "truncation": True, "max_length": max_length}
+        return self._unit("get_text_features", text=list(captions), **options)
 
     def _unit(self, method: str, **given: Any) -> Scores:
         inputs = self.inputs(**given)
         with self.torch.inference_mode():
-            found = getattr(self.model, method)(**inputs)
-        vectors = getattr(found, "pooler_output", found)  # newer versions wrap the vectors
+            outputs = getattr(self.model, method)(**inputs)
+        vectors = getattr(outputs, "pooler_output", outputs)  # newer versions wrap the vectors
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
 
 
-# Image–text scoring, and tags by scoring a list of words.
+@lru_cache(maxsize=1)
+def neural_scorer(model: str, images: str, training: str) -> Perceiver:
+    """A CLIP or SigLIP model on panorama pictures, one a process.
+
+    Raises ``UsageError`` where a folder or a package is missing.
+    """
+    if not images or not training:
+        raise UsageError(
+            "scores=neural needs panorama pictures and the graph's nodes.txt, whose areas give "
+            "the training area: set images=FOLDER and nodes=FILE"
+        )
+    pictures = PanoramaPictures(Path(images), Path(training))
+    encoder = TransformersEncoder(model)
+    return ClipScores(encoder, pictures, cache_folder() / "landmarks")
+
+
+# Tags, by scoring a list of words with an image-text model.
 #
 # Sources: Radford et al. 2021, CLIP; Zhai et al. 2023, SigLIP; Zhang et al. 2023, Recognize
-# Anything (RAM), whose place a list of words scored by an image–text model takes here.
+# Anything (RAM), which this replaces.
 
 TAGGED = "a photo of a {}"
-MARGIN = 1.0
-"""How many standard deviations above the list's mean a word's score lies that becomes a tag."""
-MOST = 15
-
-
-class Clip(Perceiver):
-    """CLIP, OpenCLIP's weights on the hub, or SigLIP, through transformers."""
-
-    def __init__(self, weights: str) -> None:
-        self._encoder = TransformersEncoder(weights)
-        self.name = f"clip:{weights}"
-
-    async def similarity(self, pictures: Sequence[Picture], texts: Sequence[str]) -> Floats:
-        """Cosines (pictures, texts)."""
-        return np.asarray(self._encoder.pictures(pictures) @ self._encoder.texts(texts).T)
+MARGIN = 1.0  # standard deviations above the list's mean from which a word is a tag
+MOST = 15  # tags of a picture
 
 
 class ListTagger(Perceiver):
     """The words of a list that fit a picture best: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
 
-    The file has a word or phrase a line; without it, a list of what there is in buildings.
+    The file has a word or phrase a line; the default is a list of objects in buildings.
     """
 
     def __init__(self, weights: str) -> None:
@@ -248,9 +231,7 @@ class ListTagger(Perceiver):
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
         """The tags of each picture, surest first."""
         scores = self._encoder.pictures(pictures) @ self._texts.T
-        return [self._tags(row) for row in scores]
-
-    def _tags(self, scores: Floats) -> list[str]:
-        enough = scores.mean() + MARGIN * scores.std()
-        order = np.argsort(-scores)[:MOST]
-        return [self._words[n] for n in order if scores[n] > enough]
+        cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
+        order = np.argsort(-scores, axis=1)[:, :MOST]
+        rows = zip(scores, cutoffs, order, strict=True)
+        return [[self._words[n] for n in rank if row[n] > cutoff] for row, cutoff, rank in rows]

@@ -2,5 +2,256 @@
 
     map(trajectory, sources) -> Map | Html | None     in indoor.py, street.py, household.py
 
-``generic`` asks the family's own map, and draws the families without one; ``drawing`` is the SVG.
+Here is what they share: walks between poses with coordinates, or reckoned from what was seen, and
+the map of an episode whatever its family; ``drawing`` is the SVG. A family's module adds what it
+knows: the places of a graph, a floor plan, a house. Without a graph, a walk is reckoned from the
+heading and length of each way taken, which is exact between viewpoints; a street without
+coordinates is drawn with blocks of equal length, and its legend says so.
 """
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wayword.core.trajectory import Trajectory
+from wayword.viewer.data import Sources
+from wayword.viewer.figures import as_mapping
+from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
+from wayword.viewer.markup import Html, Letters, tag
+
+AROUND_METRES = 12.0
+"""Margin around a walk within which the places of a graph are drawn: about two rooms or a street's
+width, so that the reader sees the turns that were not taken."""
+
+
+def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None) -> Map | None:
+    """Each actor's walk, by the points of places in ``positions`` if there are any, or None where
+    no pose has a position."""
+    walks = {
+        actor: list(_walk(trajectory, actor, positions or {}))
+        for actor, start in trajectory.start.items()
+        if isinstance(start, Mapping)
+    }
+    walks = {actor: walk for actor, walk in walks.items() if walk}
+    if not walks:
+        return None
+    # Reckoned places are true between viewpoints and coordinates, not between panoramas.
+    exact = not any("panorama" in pose for pose in trajectory.start.values())
+    drawn = Map(walks, scale=bool(positions) or exact)
+    if not positions:
+        for waypoints in walks.values():
+            drawn.places |= {stop.place: stop.point for stop in waypoints if stop.place}
+    return drawn
+
+
+def walked_on_graph(
+    trajectory: Trajectory, sources: Sources, positions: Mapping[str, Point]
+) -> Map | None:
+    """The walks among the places of a graph at ``positions``, with the gold path and the places
+    around; reckoned walks where no position is known."""
+    drawn = walked(trajectory, positions)
+    if drawn is None:
+        return None
+    drawn.letters = letters_of(sources, trajectory)
+    path = sources.gold(trajectory.episode_id)
+    drawn.gold = [(place, positions[place]) for place in path if place in positions]
+    if positions:
+        points = [stop.point for walk in drawn.walks.values() for stop in walk]
+        xs, ys = zip(*points, *(point for _, point in drawn.gold), strict=True)
+        margin = AROUND_METRES + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
+        drawn.places = {
+            name: (x, y)
+            for name, (x, y) in positions.items()
+            if min(xs) - margin <= x <= max(xs) + margin
+            if min(ys) - margin <= y <= max(ys) + margin
+        }
+    return drawn
+
+
+def place_of(pose: Any) -> str:
+    """The name of a place in a pose, or empty."""
+    if not isinstance(pose, Mapping):
+        return ""
+    return str(pose.get("viewpoint") or pose.get("panorama") or "")
+
+
+def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
+    """Letters for the places of an episode: the gold path first, then those walked to, then those
+    that were seen. Off the gold path, letters go on where it ended."""
+    if sources.letters is not None:
+        return sources.letters
+    places = list(sources.gold(walks[0].episode_id))
+    trials = [trial for walk in walks for trial in (walk, *walk.earlier)]
+    for trial in trials:
+        poses = (*trial.start.values(), *(step.pose for step in trial.steps))
+        places += [place_of(pose) for pose in poses]
+    for observation in (step.observation for trial in trials for step in trial.steps):
+        neighbors = as_mapping(observation).get("neighbors")
+        listed = neighbors if isinstance(neighbors, list | tuple) else ()
+        places += [str(as_mapping(each).get("viewpoint", "")) for each in listed]
+    return Letters.of_ids(places)
+
+
+def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) -> Iterator[Waypoint]:
+    """The actor's waypoints, as far as they have a position."""
+
+    def point_of(pose: Mapping[str, Any]) -> Point | None:
+        x, y = finite(pose.get("x")), finite(pose.get("y"))
+        return positions.get(place_of(pose)) if x is None or y is None else (x, y)
+
+    pose: Mapping[str, Any] = trajectory.start[actor]
+    point = point_of(pose) or ((0.0, 0.0) if place_of(pose) and not positions else None)
+    if point is None:
+        return
+    yield Waypoint(0, place_of(pose), point, finite(pose.get("heading")))
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.actor != actor or not isinstance(step.pose, Mapping):
+            continue
+        moved = place_of(step.pose) != place_of(pose)
+        reckoned = _reckoned(point, step.observation, step.pose) if moved else point
+        located = point_of(step.pose) or (None if positions else reckoned)
+        if located is None:
+            return
+        point, pose = located, step.pose
+        yield Waypoint(number, place_of(pose), point, finite(pose.get("heading")))
+
+
+def _reckoned(point: Point, observation: Any, pose: Mapping[str, Any]) -> Point:
+    """Along the edge that was taken; a unit along the new heading where its length is unknown."""
+    place, heading, length = place_of(pose), finite(pose.get("heading")) or 0.0, 1.0
+    for neighbor in observation.get("neighbors", ()) if isinstance(observation, Mapping) else ():
+        if isinstance(neighbor, Mapping) and neighbor.get("viewpoint") == place:
+            heading, length = heading_and_length(neighbor)
+    return toward(point, heading, length)
+
+
+def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
+    """Degrees, and metres over the ground, of a way that leads up or down."""
+    slope = math.radians(finite(neighbor.get("elevation")) or 0.0)
+    length = (finite(neighbor.get("distance")) or 0.0) * math.cos(slope)
+    return finite(neighbor.get("heading")) or 0.0, length
+
+
+def toward(point: Point, heading: float, length: float) -> Point:
+    """The point so far away in a direction, degrees clockwise from north."""
+    turn = math.radians(heading)
+    return point[0] + length * math.sin(turn), point[1] + length * math.cos(turn)
+
+
+def finite(value: Any) -> float | None:
+    """A finite number, or None: a folder from elsewhere may hold anything."""
+    usable = isinstance(value, int | float) and abs(value) < 1e9
+    return float(value) if usable else None
+
+
+# The map of an episode, whatever its family.
+
+
+def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
+    """The family's map of an episode, the walks alone for a family without one; None where nothing
+    has a position."""
+    family = sources.family()
+    family_map = family.part("map") if family else None
+    drawn: Map | Html | None = family_map(trajectory, sources) if family_map else None
+    if family_map is None and (drawn := walked(trajectory)):
+        drawn.letters = letters_of(sources, trajectory)
+    return drawn
+
+
+def figure(drawn: Map | Html | None) -> Html | None:
+    """A map as a ``figure``."""
+    return tag("figure", render(drawn) if isinstance(drawn, Map) else drawn) if drawn else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A small map, 120 by 80 units: the corners of each walk and of the gold path as SVG has them,
+    and the middle of a mark."""
+
+    walks: list[str]
+    gold: str = ""
+    mark: Point | None = None
+
+
+def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -> Sketch:
+    """Walks of one episode as a small map, drawn without a replay: on the places of the scene's
+    graph, else by their poses. The mark is where they part, before step ``divergence``."""
+    name = walks[0].episode_id
+    graph = sources.graph(sources.scene(name))
+    maps = [map_of(walk, sources) if graph is not None else walked(walk) for walk in walks]
+    lines = [
+        [stop.point for stop in stops]
+        for each in maps if isinstance(each, Map) for stops in each.walks.values()
+    ]  # fmt: skip
+    gold = [point for _, point in maps[0].gold] if isinstance(maps[0], Map) else []
+    points = [point for line in (*lines, gold) for point in line]
+    if not points:
+        return Sketch([])
+    (west, south), (east, north) = (tuple(map(m, *points, points[0])) for m in (min, max))
+    unit = min(108 / max(east - west, 1.0), 68 / max(north - south, 1.0))
+
+    def at(point: Point) -> Point:
+        x, y = point[0] - (west + east) / 2, (south + north) / 2 - point[1]
+        return round(60 + unit * x, 1), round(40 + unit * y, 1)
+
+    def corners(line: Sequence[Point]) -> str:
+        return " ".join(f"{x:g},{y:g}" for x, y in map(at, line))
+
+    mark, first = None, maps[0].walks.values() if isinstance(maps[0], Map) else ()
+    if before := [stop for stops in first for stop in stops if stop.step < divergence]:
+        mark = at(max(before, key=lambda stop: stop.step).point)
+    return Sketch([corners(line) for line in lines], corners(gold), mark)
+
+
+def distances(drawn: Map | Html | None) -> list[float]:
+    """Metres from the goal as the crow flies, at the start and after each step of the first actor;
+    empty where there is no gold path."""
+    if not isinstance(drawn, Map) or not drawn.gold or len(drawn.walks) != 1:
+        return []
+    (waypoints,) = drawn.walks.values()
+    _, goal = drawn.gold[-1]
+    return [math.dist(stop.point, goal) for stop in waypoints]
+
+
+def heights(scene: str, sources: Sources) -> dict[str, float]:
+    """The height of each place of a scene, metres; empty where places have none."""
+    graph = sources.graph(scene)
+    positions = getattr(graph, "positions", None)
+    if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
+        return {}
+    return dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
+
+
+def together(
+    walks: Sequence[tuple[str, Trajectory]], sources: Sources, divergence: int = 0
+) -> Html | None:
+    """Walks of one episode, by the names of their runs, in one map, and where they part: before
+    step ``divergence``, from 1; 0 where they do not. None where the family has no places."""
+    maps = [each for _, walk in walks if isinstance(each := map_of(walk, sources), Map)]
+    if len(maps) < len(walks):
+        return None
+    alike = len({name for name, _ in walks}) < len(walks)
+    walked_by = {}
+    for number, ((name, _), each) in enumerate(zip(walks, maps, strict=True), 1):
+        title = f"{name} ({number})" if alike else name
+        for actor, walk in each.walks.items():
+            walked_by[title if len(each.walks) == 1 else f"{title}, {actor}"] = walk
+    first, point = maps[0], None
+    steps = walks[0][1].steps
+    if 0 < divergence <= len(steps):
+        walked_first = first.walks.get(steps[divergence - 1].actor, [])
+        point = next(
+            (each.point for each in reversed(walked_first) if each.step < divergence), None
+        )
+    both = replace(
+        first, walks=walked_by, divergence=point,
+        places={name: point for each in reversed(maps) for name, point in each.places.items()},
+        edges=list(dict.fromkeys(edge for each in maps for edge in each.edges)),
+        lettered=None if first.lettered is None
+        else frozenset().union(*(each.lettered or () for each in maps)),
+        layer=first.layer and replace(first.layer, views={}),
+    )  # fmt: skip
+    return tag("figure", render(both), class_="both")

@@ -1,31 +1,42 @@
-"""How a map is drawn, as SVG: floor, graph, gold path, walked path, numbered steps."""
+"""A map as SVG: floor, graph, gold path, walked path, numbered steps; and the shapes it is made of.
+
+    render(Map({"agent": waypoints}, gold=[("b", (2.0, 1.0))]))      # the map and its legend
+
+A family paints a ``Layer`` beneath the walks out of ``line``, ``rect``, ``square``, ``dot`` and
+``area``. What changes in the course of an episode is drawn once for each span of steps in which it
+was so, with the attributes of ``during``; the page's script shows those of the step at hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-from wayword.viewer.letters import LabelSpace, Letters, box
-from wayword.viewer.markup import Html, join, tag
+from wayword.viewer.markup import Html, Letters, join, tag, template_function
+from wayword.viewer.markup import render as template
 
+T = TypeVar("T", bound=Hashable)
 Point = tuple[float, float]
 """Metres, x to the east, y to the north; or units of the drawing."""
 At = Callable[[Point], Point]
 """From metres to the drawing's units."""
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom, in a drawing's units."""
 
 WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
-_SHORT = 16
-"""Moves up to this length are drawn as lines: an arrow would be all there is of them."""
+_SHORT = 16  # moves up to this length are drawn as lines: an arrow would be all there is of them
 _STRIP = 24  # below the map, for the scale bar
+_LETTER = 7.4, 12.5  # width of a letter on a map and height of its line, in the drawing's units
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """An actor at a place. ``step`` is 0 at the start, else the step that led here."""
+class Waypoint:
+    """An actor's place in a walk. ``step`` is 0 at the start, else the step that led here."""
 
     step: int
     place: str
@@ -44,254 +55,69 @@ class RoomShape:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a family draws beneath the walks: ``paint`` gives it, ``corners`` must fit the paper.
+    """A family's drawing beneath the walks: ``paint`` renders it, ``corners`` must fit the paper.
 
     ``views`` holds, for each actor and step, the corners of what the actor saw before that step;
-    ``legend`` has a line for each sign that is not common to all maps.
+    ``legend`` has the class and the words of each sign that is not common to all maps.
     """
 
     paint: Callable[[At], Html]
     corners: Sequence[Point]
     views: Mapping[str, Mapping[int, Sequence[Point]]]
-    legend: Sequence[Html]
+    legend: Sequence[tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Map:
-    """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
-    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way. ``unit``
-    is what lengths are in; ``letters`` are the short names of places, drawn for all or for those
-    ``lettered``. ``parted`` is where walks that are compared part."""
+    """Everything a map shows: each actor's walk over the places and edges of a graph.
 
-    walks: dict[str, list[Stand]]
+    ``region`` holds the places where stopping counts as success. ``floors`` has the storey of each
+    place, from 0, where a walk or the gold path touches several. ``names`` are words for places,
+    such as their room; ``letters`` their short names, drawn for all or for those ``lettered``.
+    ``scale`` is True if lengths are true, in ``unit``. ``divergence`` is where walks that are
+    compared part. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which
+    a ring is drawn, 0 for none. ``over`` paints what can be pressed on a game's map.
+    """
+
+    walks: dict[str, list[Waypoint]]
     places: dict[str, Point] = field(default_factory=dict)
-    edges: list[tuple[Point, Point]] = field(default_factory=list)
+    edges: list[tuple[str, str]] = field(default_factory=list)
     gold: list[tuple[str, Point]] = field(default_factory=list)
     rooms: list[RoomShape] = field(default_factory=list)
     doors: list[tuple[Point, Point]] = field(default_factory=list)
+    region: frozenset[str] = frozenset()
+    floors: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     scale: bool = True
-    radius: float = 0.0
     layer: Layer | None = None
     unit: str = "m"
     letters: Letters = field(default_factory=Letters)
     lettered: frozenset[str] | None = None
-    parted: Point | None = None
+    divergence: Point | None = None
+    failed: bool = False
+    mistake: int = 0
+    over: Callable[[At], Html] | None = None
+
+    def title(self, place: str) -> str:
+        """``B, 545da9c1…, bedroom``: the letter, id and name of a place."""
+        name = self.names.get(place)
+        return ", ".join(filter(None, (self.letters.title(place), name)))
 
 
-def _named(stands: Sequence[Stand], letters: Letters) -> list[Stand]:
-    return [replace(stand, place=letters.title(stand.place)) for stand in stands]
-
-
-def render(drawn: Map) -> Html:
-    """The map and its legend."""
-    return join([svg(drawn), legend(drawn)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Paper:
-    """From metres to the drawing's units, north up."""
-
-    low: Point
-    high: Point
-
-    @property
-    def unit(self) -> float:
-        wide, tall = self.high[0] - self.low[0], self.high[1] - self.low[1]
-        return min(WIDTH / wide, TALLEST / tall)
-
-    @property
-    def size(self) -> Point:
-        unit = self.unit
-        return (self.high[0] - self.low[0]) * unit, (self.high[1] - self.low[1]) * unit
-
-    def at(self, point: Point) -> Point:
-        unit = self.unit
-        x, y = (point[0] - self.low[0]) * unit, (self.high[1] - point[1]) * unit
-        return round(x, 1), round(y, 1)
-
-    def holds(self, point: Point) -> bool:
-        return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
-
-
-def svg(where: Map) -> Html:
-    """The map. Steps carry ``data-step``, for the page's script to point at."""
-    paper = _paper(where)
-    wide, tall = paper.size
-    layer = where.layer
-    views = layer.views if layer else {}
-    numbered: list[tuple[float, float, float]] = []
-    walks = [
-        _walk(_named(stands, where.letters), n, paper, numbered, views.get(actor))
-        for n, (actor, stands) in enumerate(where.walks.items())
-    ]
-    parts = [
-        _rooms(where, paper),
-        layer.paint(paper.at) if layer else None,
-        _graph(where, paper),
-        _gold(where, paper),
-        _parted(where.parted, paper) if where.parted else None,
-        *reversed(walks),  # the first numbers that were placed lie on top of others' dots
-        _letters(where, paper, numbered),
-        _bar(where, paper),
-    ]
-    return tag(
-        "svg", _arrowheads(), tag("g", *parts, aria_hidden="true"),
-        viewBox=f"0 0 {wide:.0f} {tall + _STRIP:.0f}", class_="map",
-        role="img", aria_label=_alternative(where),
-    )  # fmt: skip
-
-
-def _alternative(where: Map) -> str:
-    """The map for those who do not see it: its pieces are hidden from screen readers."""
-    walks = where.walks.items()
-    told = (f"; {who}: {len({s.point for s in stands})} places" for who, stands in walks)
-    return f"Map of the episode, north up{''.join(told)}"
-
-
-def legend(where: Map) -> Html:
-    """What the lines mean."""
-    items = [
-        tag("li", tag("i", class_=f"k walk{n % 4}"), f"walked{_of(where, n)}")
-        for n in range(max(1, len(where.walks)))
-    ]
-    if where.gold:
-        items.append(tag("li", tag("i", class_="k gold"), "gold path"))
-    if where.radius:
-        items.append(tag("li", tag("i", class_="k near"), f"{where.radius:g} m around the goal"))
-    if where.parted:
-        items.append(tag("li", tag("i", class_="k parted"), "they part"))
-    if where.layer:
-        items += where.layer.legend
-    if not where.scale:
-        items.append(tag("li", "reckoned from headings, not to scale"))
-    return tag("ul", *items, class_="legend")
-
-
-def _of(where: Map, number: int) -> str:
-    return f" by {list(where.walks)[number]}" if len(where.walks) > 1 else ""
-
-
-def _paper(where: Map) -> _Paper:
-    points = [stand.point for stands in where.walks.values() for stand in stands]
-    points += [point for _, point in where.gold]
-    if where.radius:
-        (x, y), r = points[-1], where.radius
-        points += [(x - r, y - r), (x + r, y + r)]
-    corners = [corner for room in where.rooms for corner in (room.low, room.high)]
-    corners += where.layer.corners if where.layer else []
-    margin = 0.4 if corners else _MARGIN
-    if not where.layer and (not where.scale or where.radius == 0):
-        (west, south), (east, north) = _box(points)
-        margin = max(margin, 0.12 * max(east - west, north - south))
-    low, high = _box([*points, *corners])
-    out = []
-    least = _SMALL_ROOM if corners else _SMALLEST
-    for a, b in zip(low, high, strict=True):
-        more = margin + max(0.0, least - (b - a + 2 * margin)) / 2
-        out.append((a - more, b + more))
-    (west, east), (south, north) = out
-    return _Paper((west, south), (east, north))
-
-
-def _box(points: Sequence[Point]) -> tuple[Point, Point]:
-    xs, ys = zip(*points, strict=True)
-    return (min(xs), min(ys)), (max(xs), max(ys))
-
-
-def _rooms(where: Map, paper: _Paper) -> Html:
-    drawn = [rect(room.low, room.high, paper.at, "room") for room in where.rooms]
-    drawn += [line(a, b, paper.at, "door") for a, b in where.doors]
-    for room in where.rooms:
-        x, y = paper.at(room.low)
-        drawn.append(tag("text", room.name, x=x + 6, y=y - 7, class_="roomname"))
-    return tag("g", *drawn)
-
-
-def _graph(where: Map, paper: _Paper) -> Html:
-    near = [edge for edge in where.edges if paper.holds(edge[0]) and paper.holds(edge[1])]
-    lines = [line(a, b, paper.at, "edge") for a, b in near[:_MOST_EDGES]]
-    dots: list[Html] = []
-    for name, point in where.places.items():
-        if paper.holds(point) and len(dots) < _MOST_EDGES:
-            x, y = paper.at(point)
-            title = tag("title", where.letters.title(name))
-            dots.append(tag("circle", title, cx=x, cy=y, r=2.4, class_="place"))
-    return tag("g", *lines, *dots)
-
-
-def _gold(where: Map, paper: _Paper) -> Html | None:
-    if not where.gold:
-        return None
-    points = [paper.at(point) for _, point in where.gold]
-    x, y = points[-1]
-    ring = where.radius * paper.unit
-    near = tag("circle", cx=x, cy=y, r=round(ring, 1), class_="near") if ring else None
-    told = " ".join(f"{x:g},{y:g}" for x, y in points)
-    line = tag("polyline", points=told, class_="gold") if len(points) > 1 else None
-    goal = tag("circle", tag("title", "goal"), cx=x, cy=y, r=13, class_="goal")
-    return tag("g", near, line, goal)
-
-
-def _parted(point: Point, paper: _Paper) -> Html:
-    x, y = paper.at(point)
-    return tag("circle", tag("title", "they part here"), cx=x, cy=y, r=17, class_="parted")
-
-
-def _walk(
-    stands: Sequence[Stand],
-    number: int,
-    paper: _Paper,
-    numbered: list[tuple[float, float, float]],
-    views: Mapping[int, Sequence[Point]] | None = None,
-) -> Html:
-    """One actor's way. ``views`` tell what it saw at each step; else a cone stands for it.
-    ``numbered`` are the markers with a number up to now, of all actors."""
-    moves = []
-    for before, after in pairwise(stands):
-        (x1, y1), (x2, y2) = paper.at(before.point), paper.at(after.point)
-        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-        if length > 1:
-            arrow = length > _SHORT
-            cut = 1 - 12 / length if arrow else 1.0  # it ends at the edge of the next marker
-            end = (round(x1 + (x2 - x1) * cut, 1), round(y1 + (y2 - y1) * cut, 1))
-            tip = f"url(#tip{number % 4})" if arrow else None
-            moves.append(
-                tag(
-                    "line", x1=x1, y1=y1, x2=end[0], y2=end[1], class_="move", marker_end=tip,
-                    data_step=after.step,
-                )
-            )  # fmt: skip
-    poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
-    if views:
-        poses = [
-            tag("path", d=outline(rim, paper.at), class_="pose", data_step=step)
-            for step, rim in views.items()
-        ]
-    spots = _spots(_gathered(stands), paper, numbered)
-    return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
+# The shapes that maps are made of, by points in metres.
 
 
 def line(a: Point, b: Point, at: At, kind: str, title: str = "", **more: Any) -> Html:
     """A straight line."""
     (x1, y1), (x2, y2) = at(a), at(b)
-    told = tag("title", title) if title else None
-    return tag("line", told, x1=x1, y1=y1, x2=x2, y2=y2, class_=kind, **more)
+    return tag("line", _title(title), x1=x1, y1=y1, x2=x2, y2=y2, class_=kind, **more)
 
 
-def rect(
-    low: Point,
-    high: Point,
-    at: At,
-    kind: str,
-    title: str = "",
-    rx: float | None = None,
-    **more: Any,
-) -> Html:
+def rect(low: Point, high: Point, at: At, kind: str, title: str = "", **more: Any) -> Html:
     """A rectangle from its south-west to its north-east corner."""
     (x0, y1), (x1, y0) = at(low), at(high)
     size = {"width": round(x1 - x0, 1), "height": round(y1 - y0, 1)}
-    told = tag("title", title) if title else None
-    return tag("rect", told, x=x0, y=y0, rx=rx, **size, class_=kind, **more)
+    return tag("rect", _title(title), x=x0, y=y0, **size, class_=kind, **more)
 
 
 def square(
@@ -302,92 +128,281 @@ def square(
     return rect((x - half, y - half), (x + half, y + half), at, kind, title, **more)
 
 
+def dot(point: Point, at: At, radius: float, kind: str, title: str = "", **more: Any) -> Html:
+    """A circle; ``radius`` is in the drawing's units."""
+    x, y = at(point)
+    return tag("circle", _title(title), cx=x, cy=y, r=radius, class_=kind, **more)
+
+
+def area(corners: Sequence[Point], at: At, kind: str, **more: Any) -> Html:
+    """A polygon."""
+    d = "M" + "L".join(f"{x:g} {y:g}" for x, y in map(at, corners)) + "Z"
+    return tag("path", d=d, class_=kind, **more)
+
+
+def cone(point: Point, heading: float, at: At, kind: str, **more: Any) -> Html:
+    """An actor's place, and where it faces."""
+    x, y = at(point)
+    turn = f"translate({x:g} {y:g}) rotate({heading:.0f})"
+    return tag("path", d="M0 0L-17 -36A40 40 0 0 1 17 -36Z", transform=turn, class_=kind, **more)
+
+
 def room_name(name: str, polygon: Sequence[Point], at: At) -> Html:
     """A room's name in its south-western corner."""
     x, y = at((min(x for x, _ in polygon), min(y for _, y in polygon)))
     return tag("text", name.replace("_", " "), x=x + 5, y=y - 6, class_="roomname")
 
 
-def outline(points: Sequence[Point], at: At) -> str:
-    """A closed polygon, as the ``d`` of a path."""
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(at, points)) + "Z"
+def goal_name(name: str, point: Point, at: At, kind: str = "goalname", **more: Any) -> Html:
+    """The name of an object of the goal, above it."""
+    x, y = at(point)
+    return tag("text", name.replace("_", " "), x=x, y=round(y - 7, 1), class_=kind, **more)
 
 
-def _pose(stand: Stand, after: Stand, paper: _Paper) -> Html | None:
-    """A cone that shows where the actor looked before it decided; seen for one step at a time."""
-    if stand.heading is None:
+def during(kind: str, first: int, last: int) -> dict[str, Any]:
+    """Attributes of a shape that holds from one step to another; without a script the beginning
+    is shown. ``kind`` are its other classes."""
+    shown = f"{kind} on" if first == 1 else kind
+    return {"kind": shown, "data_first": first, "data_last": last}
+
+
+def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
+    """Each item with the first and last step, from 1, at which it stood in the frames; the last
+    frame is the end, after all steps."""
+    since: dict[T, int] = {}
+    steps = max(1, len(frames) - 1)
+    for number, frame in enumerate(frames[:steps], 1):
+        now = set(frame)
+        for item in [each for each in since if each not in now]:
+            yield item, since.pop(item), number - 1
+        for item in frame:
+            since.setdefault(item, number)
+    yield from ((item, first, steps) for item, first in since.items())
+
+
+def _title(text: str) -> Html | None:
+    return tag("title", text) if text else None
+
+
+# Labels, and the room they have.
+
+
+def box(x: float, y: float, wide: float, high: float) -> Box:
+    """A box around its middle."""
+    return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
+
+
+@dataclass(slots=True)
+class LabelSpace:
+    """The boxes taken on a drawing ``wide`` units wide, and where labels still fit."""
+
+    wide: float
+    taken: list[Box]
+
+    def beside(
+        self, text: str, x: float, y: float, size: tuple[float, float], gap: float = 9.0
+    ) -> tuple[float, float] | None:
+        """The middle of a label next to a mark, which is taken then; None where there is no room.
+
+        ``size`` is the width of a character and the height of a line.
+        """
+        wide, high = size[0] * len(text) + 4, size[1]
+        aside = wide / 2 + gap - 3
+        for dx, dy in (
+            (0, -gap), (0, gap + 4), (aside, 2), (-aside, 2),
+            (aside, -gap), (-aside, -gap), (aside, gap + 2), (-aside, gap + 2),
+        ):  # fmt: skip
+            left, top, right, low = label = box(x + dx, y + dy, wide, high)
+            if left >= 0 and right <= self.wide and top >= 0 and not any(
+                right > a and c > left and low > b and d > top for a, b, c, d in self.taken
+            ):  # fmt: skip
+                self.taken.append(label)
+                return round(x + dx, 1), round(y + dy + 3.5, 1)
         return None
-    x, y = paper.at(stand.point)
-    turn = f"translate({x:g} {y:g}) rotate({stand.heading:.0f})"
-    return tag(
-        "path", d="M0 0L-17 -36A40 40 0 0 1 17 -36Z",
-        transform=turn, class_="pose", data_step=after.step,
+
+
+def place_letters(
+    letters: Letters, spots: Mapping[str, tuple[float, float, float]], room: LabelSpace
+) -> Html:
+    """The letters next to their places, as far as there is room.
+
+    ``spots`` has for each place its middle and how far a label must keep from it.
+    """
+    room.taken += [box(x, y, 6, 6) for x, y, _ in spots.values()]
+    parts = []
+    for name, (x, y, gap) in spots.items():
+        if middle := room.beside(letters.by_place[name], x, y, _LETTER, gap):
+            title, at = tag("title", letters.title(name)), dict(zip("xy", middle, strict=True))
+            parts.append(tag("text", title, letters.by_place[name], **at, class_="placeletter"))
+    return tag("g", *parts)
+
+
+# The map.
+
+
+class _Paper:
+    """From metres to the drawing's units, north up, so that all of a map fits."""
+
+    def __init__(self, where: Map) -> None:
+        points = [stop.point for walk in where.walks.values() for stop in walk]
+        points += [point for _, point in where.gold]
+        corners = [corner for room in where.rooms for corner in (room.low, room.high)]
+        corners += where.layer.corners if where.layer else []
+        margin, least = (0.4, _SMALL_ROOM) if corners else (_MARGIN, _SMALLEST)
+        if not where.layer:
+            extent = max(max(axis) - min(axis) for axis in zip(*points, strict=True))
+            margin = max(margin, 0.12 * extent)
+        sides = []
+        for axis in zip(*points, *corners, strict=True):
+            low, high = min(axis), max(axis)
+            more = margin + max(0.0, least - (high - low + 2 * margin)) / 2
+            sides.append((low - more, high + more))
+        (west, east), (south, north) = sides
+        self.low, self.high = (west, south), (east, north)
+        self.unit = min(WIDTH / (east - west), TALLEST / (north - south))
+        self.size = (east - west) * self.unit, (north - south) * self.unit
+
+    def at(self, point: Point) -> Point:
+        x, y = (point[0] - self.low[0]) * self.unit, (self.high[1] - point[1]) * self.unit
+        return round(x, 1), round(y, 1)
+
+    def holds(self, point: Point) -> bool:
+        return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
+
+
+Point3 = tuple[float, float, float]
+"""Middle and half the width of a marker with a number."""
+_BARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def render(where: Map) -> Html:
+    """The map, with its legend below. Steps carry ``data-step``, for the page's script to point
+    at."""
+    paper = _Paper(where)
+    at, (wide, tall) = paper.at, paper.size
+    numbered: list[Point3] = []
+    walks = [_walk(where, actor, n, paper, numbered) for n, actor in enumerate(where.walks)]
+    ground = [rect(room.low, room.high, at, "room") for room in where.rooms]
+    ground += [line(a, b, at, "door") for a, b in where.doors]
+    ground += [room_name(room.name, [room.low], at) for room in where.rooms]
+    rings, ends = [], []
+    for walk in where.walks.values() if where.failed else ():
+        before = [stop for stop in walk if stop.step < where.mistake]
+        if any(stop.step == where.mistake for stop in walk) and before:
+            rings.append(at(before[-1].point))
+        ends.append(at(walk[-1].point))
+    gold = [at(point) for _, point in where.gold]
+    signs = (
+        ("gold", gold, "gold path"),
+        ("star", gold, "goal"),
+        ("region", where.region, "stopping here counts"),
+        ("mistake", where.failed and where.mistake, "the mistake"),
+        ("cross", where.failed, "the end"),
+        ("stairs", len(set(where.floors.values())) > 1, "between floors"),
+        ("parted", where.divergence, "they diverge"),
+    )
+    bar = next((n for n in _BARS if n * paper.unit > 48), _BARS[-1])
+    return template(
+        "map.html", drawn=where, at=at, wide=wide, tall=tall + _STRIP, unit=paper.unit, bar=bar,
+        ground=tag("g", *ground), graph=join(_graph(where, paper)), gold=gold, walks=walks,
+        star=star_path(*gold[-1]) if gold else "", rings=rings, ends=ends, signs=signs,
+        letters=_letters(where, paper, numbered),
     )  # fmt: skip
 
 
-def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
-    """Stands at one point together: they share a marker."""
-    found: dict[Point, list[Stand]] = {}
-    for stand in stands:
-        found.setdefault((round(stand.point[0], 2), round(stand.point[1], 2)), []).append(stand)
-    return list(found.values())
+@template_function
+def g(value: float) -> str:
+    """A coordinate, to a tenth of a unit."""
+    return f"{round(value, 1):g}"
 
 
-def _spots(
-    groups: Sequence[list[Stand]], paper: _Paper, numbered: list[tuple[float, float, float]]
-) -> list[Html]:
-    """Markers, numbered where there is room: the start and the end first, then in order."""
-    dots, labels = [], []
-    for group in [groups[0], *groups[:0:-1][:1], *groups[1:-1]]:
-        x, y = paper.at(group[0].point)
-        half = _half(_label([stand.step for stand in group]))
+def _graph(where: Map, paper: _Paper) -> Iterator[Html]:
+    """Edges and places, those where stopping counts tinted; stairs join two floors."""
+    points = {name: point for name, point in where.places.items() if paper.holds(point)}
+    for name in where.region:
+        if name in points:
+            yield dot(points[name], paper.at, 11, "region", data_floor=where.floors.get(name))
+    for a, b in where.edges[:_MOST_EDGES]:
+        if a in points and b in points:
+            floor, other = where.floors.get(a), where.floors.get(b)
+            kind, floor = ("edge", floor) if floor == other else ("edge stairs", None)
+            yield line(points[a], points[b], paper.at, kind, data_floor=floor)
+    for name in [*points][:_MOST_EDGES]:
+        title = where.title(name) + ("; stopping here counts" if name in where.region else "")
+        floor = where.floors.get(name)
+        yield dot(points[name], paper.at, 2.4, "place", title, data_floor=floor)
+
+
+def star_path(x: float, y: float) -> str:
+    """The path of a star, for a goal."""
+    rim = [(14.0 if n % 2 == 0 else 6.0, math.radians(36 * n)) for n in range(10)]
+    d = "L".join(f"{x + r * math.sin(turn):.1f} {y - r * math.cos(turn):.1f}" for r, turn in rim)
+    return f"M{d}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A marker of an actor's visits to a point, small where it has no text. The page's script goes
+    to the ``first`` step, None where it cannot be pressed."""
+
+    steps: Sequence[int]
+    words: str
+    floor: int | None
+    first: int | None
+    x: float
+    y: float
+    half: float = 4.0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkShapes:
+    """An actor's walk on paper: ``moves`` are lines with an arrow or none and their step, ``poses``
+    what it saw before each step (else a cone)."""
+
+    number: int
+    moves: Sequence[tuple[float, float, float, float, bool, int]]
+    poses: Sequence[Html]
+    stops: Sequence[Stop]
+
+
+def _walk(where: Map, actor: str, number: int, paper: _Paper, numbered: list[Point3]) -> WalkShapes:
+    """An actor's walk. Stops at one point share a marker, numbered where there is room: the start
+    and the end first, then in order. ``numbered`` are the markers of all actors that have a number
+    by now."""
+    waypoints = where.walks[actor]
+    views = where.layer.views.get(actor) if where.layer else None
+    moves, poses = [], []
+    for before, after in pairwise(waypoints):
+        (x1, y1), (x2, y2) = paper.at(before.point), paper.at(after.point)
+        if (length := math.dist((x1, y1), (x2, y2))) > 1:
+            arrow = length > _SHORT
+            cut = 1 - 12 / length if arrow else 1.0  # it ends at the edge of the next marker
+            moves.append((x1, y1, x1 + (x2 - x1) * cut, y1 + (y2 - y1) * cut, arrow, after.step))
+        if not views and before.heading is not None:
+            poses.append(cone(before.point, before.heading, paper.at, "pose", data_step=after.step))
+    if views:
+        poses = [area(rim, paper.at, "pose", data_step=step) for step, rim in views.items()]
+    groups: dict[Point, list[Waypoint]] = {}
+    for stop in waypoints:
+        groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
+    start, *others = groups.values()
+    stops = []
+    for group in (start, *others[-1:], *others[:-1]):
+        (x, y), place = paper.at(group[0].point), group[0].place
+        steps = [stop.step for stop in group]
+        text = _label(steps)
+        half = max(9.0, 3.6 * len(text) + 4)
+        when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
+        words = ": ".join(filter(None, (where.title(place), when)))
+        first = next((step for step in steps if step and where.over is None), None)
+        shared = steps, words, where.floors.get(place), first, x, y
         if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
-            dots.append(_spot(group, paper, small=True))
+            stops.append(Stop(*shared))
         else:
             numbered.append((x, y, half))
-            labels.append(_spot(group, paper))
-    return [*dots, *labels]
-
-
-def _half(text: str) -> float:
-    """Half the width of a marker with that label."""
-    return max(9.0, 3.6 * len(text) + 4)
-
-
-def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
-    x, y = paper.at(group[0].point)
-    steps = [stand.step for stand in group]
-    text = "" if small else _label(steps)
-    half, tall = (4.0, 4.0) if small else (_half(text), 9.0)
-    shape = tag(
-        "rect", x=round(x - half, 1), y=round(y - tall, 1), width=2 * half, height=2 * tall,
-        rx=tall, class_="spot start" if steps[0] == 0 else "spot",
-    )  # fmt: skip
-    label = None if small else tag("text", text, x=x, y=y + 3.7, class_="number")
-    told = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
-    title = tag("title", f"{group[0].place}: {told}" if group[0].place else told)
-    first = next((step for step in steps if step), None)
-    names = " ".join(str(step) for step in steps)
-    return tag("g", title, shape, label, class_="stop", data_steps=names, data_go=first)
-
-
-def _letters(where: Map, paper: _Paper, numbered: Sequence[tuple[float, float, float]]) -> Html:
-    """The letters of places, each beside its place where there is room."""
-    goal, walks = dict(where.gold[-1:]), where.walks.values()
-    stood = {stand.place: stand.point for walk in walks for stand in walk}
-    points = {**where.places, **dict(where.gold), **stood}
-    taken = [box(x, y, 2 * half + 2, 20) for x, y, half in numbered]
-    taken += [box(*paper.at(point), 30, 30) for point in goal.values()]
-    for room in where.rooms:
-        x, y = paper.at(room.low)
-        taken.append((x, y - 18, x + 12 + 6.5 * len(room.name), y))
-    spots = {
-        name: (*paper.at(points[name]), 22.0 if name in goal else 17.0 if name in stood else 9.5)
-        for name in where.letters.known
-        if name in points and paper.holds(points[name])
-        if where.lettered is None or name in where.lettered
-    }
-    return where.letters.drawn(spots, LabelSpace(paper.size[0], taken))
+            stops.append(Stop(*shared, half, text))
+    return WalkShapes(number, moves, poses, stops)
 
 
 def _label(steps: Sequence[int]) -> str:
@@ -398,31 +413,20 @@ def _label(steps: Sequence[int]) -> str:
     return "·".join(names) if len(names) <= 3 else f"{names[0]}…{names[-1]}"
 
 
-def _arrowheads() -> Html:
-    tips = [
-        tag(
-            "marker", tag("path", d="M0 0L7 3.5L0 7Z", class_=f"tip walk{number}"),
-            id=f"tip{number}", viewBox="0 0 7 7", refX=6, refY=3.5,
-            markerWidth=11, markerHeight=11, markerUnits="userSpaceOnUse", orient="auto",
-        )
-        for number in range(4)
-    ]  # fmt: skip
-    return tag("defs", *tips)
-
-
-def _bar(where: Map, paper: _Paper) -> Html | None:
-    """A scale bar of a round length, bottom right."""
-    if not where.scale:
-        return None
-    wide, tall = paper.size
-    lengths = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-    length = next((n for n in lengths if n * paper.unit > 48), lengths[-1])
-    told = f"{length} {where.unit}" if length > 1 else f"1 {where.unit.removesuffix('s')}"
-    x1, x2, y = wide - 6 - length * paper.unit, wide - 6, tall + _STRIP - 4
-    return tag(
-        "g",
-        tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
-        tag(
-            "text", told, x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel",
-        ),
-    )  # fmt: skip
+def _letters(where: Map, paper: _Paper, numbered: Sequence[Point3]) -> Html:
+    """The letters of places, each next to its place where there is room."""
+    goal, walks = dict(where.gold[-1:]), where.walks.values()
+    stood = {stop.place: stop.point for walk in walks for stop in walk}
+    points = {**where.places, **dict(where.gold), **stood}
+    taken = [box(x, y, 2 * half + 2, 20) for x, y, half in numbered]
+    taken += [box(*paper.at(point), 30, 30) for point in goal.values()]
+    for room in where.rooms:
+        x, y = paper.at(room.low)
+        taken.append((x, y - 18, x + 12 + 6.5 * len(room.name), y))
+    spots = {
+        name: (*paper.at(points[name]), 22.0 if name in goal else 17.0 if name in stood else 9.5)
+        for name in where.letters.by_place
+        if name in points and paper.holds(points[name])
+        if where.lettered is None or name in where.lettered
+    }
+    return place_letters(where.letters, spots, LabelSpace(paper.size[0], taken))

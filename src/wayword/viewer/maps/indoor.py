@@ -2,37 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
 from typing import Any
 
+from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
+from wayword.viewer.maps import walked_on_graph
 from wayword.viewer.maps.drawing import Map, Point, RoomShape
-from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
-from wayword.worlds.indoor import family
+from wayword.worlds.indoor import SUCCESS_METRES
+from wayword.worlds.indoor.world import ObjectReference
 
-STOREY_METRES = 1.5
-"""Places that lie so much higher or lower are on another floor: half a storey, as flights of stairs
-have viewpoints between the floors."""
+STOREY_METRES = 1.2
+"""Places that lie so much higher or lower are on another floor: flights of stairs have viewpoints
+between the floors."""
+_SLOPE = 0.35
+"""Metres between two viewpoints of one floor, at most: a few steps, a sunken room."""
+_LANDING = 3  # viewpoints of a level part below which it belongs to the nearest floor
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     """Walks on the scene's graph, reckoned ones without a graph; None where no pose names a
     viewpoint."""
-    name, scene = trajectory.episode_id, sources.scene(trajectory.episode_id)
+    scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
-    known = sources.layout(scene, lambda: _points(graph))
-    drawn = walked(trajectory, known)
-    if drawn is None:
-        return None
-    drawn.letters = letters_of(sources, trajectory)
-    if not known:
+    positions = sources.layout(scene, lambda: _points(graph))
+    drawn = walked_on_graph(trajectory, sources, positions)
+    if drawn is None or not positions:
         return drawn
-    add_gold(drawn, sources.gold(name), known, family.goal_radius)
-    drawn.places = _same_floor(graph, drawn, nearby(drawn, known))
-    drawn.edges = list(_edges(graph, drawn.places))
-    _furnish(drawn, sources.plan(scene))
+    drawn.region = goal_region(graph, sources.reference(trajectory.episode_id))
+    # The floors that the walks and the gold path touch.
+    touched = [stop.place for walk in drawn.walks.values() for stop in walk]
+    touched += [name for name, _ in drawn.gold]
+    storeys = floors(graph)
+    levels = sorted({storeys[place] for place in touched if place in storeys})
+    drawn.places = {
+        name: point for name, point in drawn.places.items() if storeys.get(name) in levels
+    }
+    if len(levels) > 1:
+        drawn.floors = {name: levels.index(storeys[name]) for name in drawn.places}
+    pairs = ((graph.ids[a], graph.ids[b]) for a, b in graph.edges.tolist() if a < b)
+    drawn.edges = [(a, b) for a, b in pairs if a in drawn.places and b in drawn.places]
+    for place in dict.fromkeys(touched):
+        if (percept := sources.percept(scene, place)) and (room := room_in(percept.summary)):
+            drawn.names[place] = room
+    plan = sources.plan(scene)
+    for room in getattr(plan, "rooms", ()):
+        drawn.rooms.append(RoomShape(room.name, (room.x0, room.y0), (room.x1, room.y1)))
+    for door in getattr(plan, "doors", ()):
+        half = door.width / 2
+        dx, dy = (0.0, half) if door.vertical else (half, 0.0)
+        drawn.doors.append(((door.x - dx, door.y - dy), (door.x + dx, door.y + dy)))
     return drawn
+
+
+def goal_region(graph: Any, reference: Any) -> frozenset[str]:
+    """The viewpoints where a stop counts as success: less than 3 m from the goal by the shortest
+    path, or, where an object is meant, those from which it is in view."""
+    if isinstance(reference, ObjectReference):
+        return reference.visible_from
+    if not isinstance(reference, PathReference) or reference.goal not in graph.index:
+        return frozenset()
+    lengths = graph.distances[:, graph.index[reference.goal]].tolist()
+    pairs = zip(graph.ids, lengths, strict=True)
+    return frozenset(name for name, length in pairs if length < SUCCESS_METRES)
+
+
+def floors(graph: Any) -> dict[str, int]:
+    """The storey of each viewpoint, the lowest 0: level parts of the graph, those of about one
+    height together, and each viewpoint between them with the nearest."""
+    heights: list[float] = graph.positions[:, 2].tolist()
+    part = list(range(len(heights)))  # the lowest number of a viewpoint that is level with each
+
+    def root(n: int) -> int:
+        while part[n] != n:
+            n = part[n]
+        return n
+
+    for a, b in graph.edges.tolist():
+        if a < b and abs(heights[a] - heights[b]) <= _SLOPE:
+            one, other = sorted((root(a), root(b)))
+            part[other] = one
+    sizes = Counter(root(n) for n in range(len(heights)))
+    levels: list[float] = []
+    for height in sorted(heights[n] for n, size in sizes.items() if size >= _LANDING):
+        if not levels or height - levels[-1] > STOREY_METRES:
+            levels.append(height)
+    if not levels:
+        return dict.fromkeys(graph.ids, 0)
+    nearest = (min(range(len(levels)), key=lambda n: abs(levels[n] - z)) for z in heights)
+    return dict(zip(graph.ids, nearest, strict=True))
+
+
+_ROOM = re.compile(
+    r"\b((?:living|dining|family|laundry|game|meeting|conference|utility|media) (?:room|area)"
+    r"|bedroom|bathroom|kitchen|hallway|hall|corridor|staircase|stairs|foyer|lobby|office|closet"
+    r"|entryway|entrance|porch|patio|balcony|garage|library|gym|lounge|restroom|toilet|spa"
+    r"|pool|deck|terrace|garden|bar|basement|attic|pantry|church|museum)\b"
+)
+
+
+def room_in(summary: str) -> str:
+    """The first room that a description names; empty for none."""
+    match = _ROOM.search(summary.lower())
+    return match[1] if match else ""
 
 
 def _points(graph: Any) -> dict[str, Point]:
@@ -40,32 +114,3 @@ def _points(graph: Any) -> dict[str, Point]:
     if positions is None or len(positions) != len(ids):
         return {}
     return {name: (row[0], row[1]) for name, row in zip(ids, positions.tolist(), strict=True)}
-
-
-def _same_floor(graph: Any, drawn: Map, near: Mapping[str, Point]) -> dict[str, Point]:
-    """The places on the floors that the walks and the gold path touch."""
-    touched = [stand.place for stands in drawn.walks.values() for stand in stands]
-    touched += [name for name, _ in drawn.gold]
-    heights: list[float] = graph.positions[:, 2].tolist()
-    levels = [heights[graph.index[place]] for place in touched if place in graph.index]
-    low, high = min(levels, default=0.0), max(levels, default=0.0)
-    return {
-        name: point
-        for name, point in near.items()
-        if low - STOREY_METRES <= heights[graph.index[name]] <= high + STOREY_METRES
-    }
-
-
-def _edges(graph: Any, near: Mapping[str, Point]) -> Iterator[tuple[Point, Point]]:
-    pairs = ((graph.ids[a], graph.ids[b]) for a, b in graph.edges.tolist() if a < b)
-    yield from ((near[a], near[b]) for a, b in pairs if a in near and b in near)
-
-
-def _furnish(drawn: Map, plan: Any) -> None:
-    """Rooms and doors of a generated house."""
-    for room in getattr(plan, "rooms", ()):
-        drawn.rooms.append(RoomShape(room.name, (room.x0, room.y0), (room.x1, room.y1)))
-    for door in getattr(plan, "doors", ()):
-        half = door.width / 2
-        dx, dy = (0.0, half) if door.vertical else (half, 0.0)
-        drawn.doors.append(((door.x - dx, door.y - dy), (door.x + dx, door.y + dy)))

@@ -1,14 +1,14 @@
 """The map of an object search: what the camera saw free, step by step, and the rooms and targets
 where the dataset has the scene.
 
-Agents that keep a costmap (LGX and the searchers beside it) have that drawn instead, as they knew
+Agents that keep a costmap (LGX and the other searchers) have that drawn instead, as they knew
 it at each step: free and occupied cells, and the frontiers to choose from after a full turn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,45 +19,26 @@ from wayword.agents.search.costmap import CELL, Costmap, frontiers
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import free_ways
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, line, outline, rect, room_name
-from wayword.viewer.maps.generic import finite, walked
+from wayword.viewer.figures import as_mapping, free_rays
+from wayword.viewer.maps import drawing as draw
+from wayword.viewer.maps import finite, toward, walked
+from wayword.viewer.maps.drawing import At, Layer, Map, Point
 from wayword.viewer.markup import Html, tag
-from wayword.viewer.words import as_mapping
-from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, View
 
-_LARGE = 0.25
-"""Square metres of floor from which an object is drawn though nobody looks for it."""
-_LEAST = 3
-"""Cells of the smallest frontier that is drawn: the one that the frontier agent goes to."""
+_LARGE = 0.25  # square metres of floor from which an object is drawn though it is not a target
+_LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
 _ALWAYS = 9_999_999
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walk over what was seen; None where no pose has a position."""
-    drawn = walked(trajectory, {})
-    if drawn is None:
-        return None
-    views = {actor: dict(_views(trajectory, actor)) for actor in drawn.walks}
-    scene = _scene(trajectory, sources)
-    reference = sources.reference(trajectory.episode_id)
-    targets = frozenset(getattr(reference, "targets", ()) or ())
-    corners = [corner for fans in views.values() for fan in fans.values() for corner in fan]
-    if scene is not None:
-        corners += [corner for room in scene.rooms for corner in room.polygon]
-    middles = () if scene is not None else tuple(getattr(reference, "middles", ()) or ())
-    corners += middles
-    sheets = [sheet for actor in drawn.walks for sheet in _costmap(trajectory, actor)]
-    corners += [corner for sheet in sheets for corner in sheet.corners]
-    seen = sheets or [
-        Sheet("seenfree", rim, step, _ALWAYS)
-        for fans in views.values()
-        for step, rim in fans.items()
-    ]
-    paint = partial(_paint, scene, targets, middles, seen)
-    drawn.layer = Layer(paint, corners, views, _legend(bool(targets or middles), seen))
-    return drawn
+_KINDS = {
+    "seenfree": ("seenfloor", "seen free"),
+    "knownfree": ("seenfloor", "free in the costmap"),
+    "frontier": ("frontier", "frontier after a turn"),
+    "occupied": ("occupied", "occupied"),
+}
+"""Kinds of floor in the order they are drawn, as the legend has them: sign and words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +53,38 @@ class Sheet:
     cells: bool = False
 
 
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """The walk over what was seen; None where no pose has a position."""
+    drawn = walked(trajectory)
+    if drawn is None:
+        return None
+    views: dict[str, dict[int, list[Point]]] = {actor: {} for actor in drawn.walks}
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.actor in views and (rim := fan(as_mapping(step.observation))):
+            views[step.actor][number] = rim
+    fans = [(step, rim) for rims in views.values() for step, rim in rims.items()]
+    sheets = [sheet for actor in drawn.walks for sheet in _costmap(trajectory, actor)]
+    corners = [corner for _, rim in fans for corner in rim]
+    corners += [corner for sheet in sheets for corner in sheet.corners]
+    sheets = sheets or [Sheet("seenfree", rim, step) for step, rim in fans]
+    sheets.sort(key=lambda sheet: list(_KINDS).index(sheet.kind))
+    scene, reference = _scene(trajectory, sources), sources.reference(trajectory.episode_id)
+    targets = frozenset(getattr(reference, "targets", ()) or ())
+    middles: Sequence[Point] = ()
+    if scene is None:
+        middles = tuple(getattr(reference, "middles", ()) or ())
+    else:
+        corners += [corner for room in scene.rooms for corner in room.polygon]
+    legend = [_KINDS[kind] for kind in dict.fromkeys(sheet.kind for sheet in sheets)]
+    if targets or middles:
+        legend.append(("goalthing", "target object"))
+    paint = partial(_paint, scene, targets, middles, sheets)
+    drawn.layer = Layer(paint, [*corners, *middles], views, legend)
+    return drawn
+
+
 def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Sheet]:
-    """What an actor's costmap came to hold at each step; nothing for one that keeps none."""
+    """Cells added to an actor's costmap at each step; nothing without a costmap."""
     steps = [(n, step) for n, step in enumerate(trajectory.steps, 1) if step.actor == actor]
     turns = [n for n, step in steps if any(note.kind == TURN for note in step.notes)]
     if not turns:
@@ -84,39 +95,39 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Sheet]:
         return
     first = views[steps[0][0]]
     away = max(math.dist((first.x, first.y), (view.x, view.y)) for view in views.values())
-    known = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
-    free, occupied = known.free.copy(), known.occupied
+    costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
+
+    def sheet(kind: str, cells: Sequence[Any], number: int, last: int = _ALWAYS) -> Sheet:
+        return Sheet(
+            kind, [costmap.point(row, column) for row, column in cells], number, last, True
+        )
+
+    free, occupied = costmap.free.copy(), costmap.occupied
     for number, view in views.items():
-        known.add(view)
-        now = known.free.copy(), known.occupied
+        costmap.add(view)
+        now = costmap.free.copy(), costmap.occupied
         for kind, cells in (("knownfree", now[0] & ~free), ("occupied", now[1] & ~occupied)):
             if cells.any():
-                yield Sheet(kind, _middles(known, np.argwhere(cells).tolist()), number, cells=True)
+                yield sheet(kind, np.argwhere(cells).tolist(), number)
         free, occupied = now
         if number in ends:
             edge = [c for group in frontiers(free, free | occupied, _LEAST) for c in group]
             if edge:
-                yield Sheet("frontier", _middles(known, edge), number, ends[number], cells=True)
-
-
-def _middles(known: Costmap, cells: Iterable[Sequence[int]]) -> list[Point]:
-    return [known.point(row, column) for row, column in cells]
+                yield sheet("frontier", edge, number, ends[number])
 
 
 def _view(step: Step) -> View | None:
     """The recorded view, None where its depth image cannot be read."""
-    seen = as_mapping(step.observation)
-    x, y, heading, eye = (finite(seen.get(key)) for key in ("x", "y", "heading", "eye"))
-    depth = as_mapping(seen.get("depth") or {})
-    if x is None or y is None or heading is None or eye is None or not free_ways(depth):
+    observation = as_mapping(step.observation)
+    x, y, heading, eye = (finite(observation.get(key)) for key in ("x", "y", "heading", "eye"))
+    depth = as_mapping(observation.get("depth") or {})
+    if x is None or y is None or heading is None or eye is None or not free_rays(depth):
         return None
-    across, up = (tuple(finite(each) or 0.0 for each in depth[key]) for key in _ANGLES)
-    return View(
-        "", x, y, heading, eye, 0.0, DepthImage(across, up, depth["reach"], depth["levels"])
+    across, up = (
+        tuple(finite(each) or 0.0 for each in depth[key]) for key in ("bearings", "elevations")
     )
-
-
-_ANGLES = ("bearings", "elevations")
+    image = DepthImage(across, up, depth["reach"], depth["levels"])
+    return View("", x, y, heading, eye, 0.0, image)
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
@@ -128,86 +139,49 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
     return scene if isinstance(scene, Scene) else None
 
 
-def _views(trajectory: Trajectory, actor: str) -> Iterator[tuple[int, list[Point]]]:
-    """The corners of what lay free before the camera at each step, the camera first."""
-    for number, step in enumerate(trajectory.steps, 1):
-        if step.actor == actor and (rim := fan(as_mapping(step.observation))):
-            yield number, rim
-
-
-def fan(seen: Mapping[str, Any]) -> list[Point]:
+def fan(observation: Mapping[str, Any]) -> list[Point]:
     """The corners of what lay free before the camera, the camera first; empty without depth."""
-    x, y, heading = (finite(seen.get(key)) for key in ("x", "y", "heading"))
-    depth = as_mapping(seen.get("depth") or {})
+    x, y, heading = (finite(observation.get(key)) for key in ("x", "y", "heading"))
     if x is None or y is None or heading is None:
         return []
-    turns = [(math.radians(heading + bearing), far) for bearing, far in free_ways(depth)]
-    rim = [(x + far * math.sin(turn), y + far * math.cos(turn)) for turn, far in turns]
+    free = free_rays(as_mapping(observation.get("depth") or {}))
+    rim = [toward((x, y), heading + bearing, far) for bearing, far in free]
     return [(x, y), *rim] if rim else []
-
-
-_SIGNS = {
-    "seenfree": ("seenfloor", "seen free"),
-    "knownfree": ("seenfloor", "free in the costmap"),
-    "frontier": ("frontier", "frontier after a turn"),
-    "occupied": ("occupied", "occupied"),
-}
-"""Kinds of floor, as the legend has them: sign and words."""
-
-
-def _legend(targets: bool, seen: Sequence[Sheet]) -> list[Html]:
-    kinds = dict.fromkeys(sheet.kind for sheet in seen)
-    signs = [*(_SIGNS[kind] for kind in kinds)]
-    signs += [("goalthing", "what is looked for")] if targets else []
-    return [tag("li", tag("i", class_=f"k {sign}"), words) for sign, words in signs]
 
 
 def _paint(
     scene: Scene | None,
     targets: frozenset[str],
     middles: Sequence[Point],
-    seen: Sequence[Sheet],
+    sheets: Sequence[Sheet],
     at: At,
 ) -> Html:
-    parts: list[Html] = []
-    if scene is not None:
-        parts += [tag("path", d=outline(room.polygon, at), class_="floor") for room in scene.rooms]
-    order = list(_SIGNS)
-    parts += [_sheet(sheet, at) for sheet in sorted(seen, key=lambda each: order.index(each.kind))]
-    if scene is not None:
-        large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]
-        large.sort(key=lambda o: (o.id in targets, -o.width * o.depth))
-        parts += [_box(each, each.id in targets, at) for each in large]
-        parts += [line(wall.a, wall.b, at, "wall") for wall in scene.walls]
-        parts += [room_name(room.name, room.polygon, at) for room in scene.rooms]
-    parts += [_target(middle, at) for middle in middles]
-    return tag("g", *parts, class_="house")
-
-
-def _sheet(sheet: Sheet, at: At) -> Html:
-    shown = f"{sheet.kind} on" if sheet.first == 1 else sheet.kind
-    d = _squares(sheet.corners, at) if sheet.cells else outline(sheet.corners, at)
-    return tag("path", d=d, class_=shown, data_first=sheet.first, data_last=sheet.last)
-
-
-def _squares(middles: Sequence[Point], at: At) -> str:
-    """Cells of a costmap as one path."""
+    parts = [draw.area(room.polygon, at, "floor") for room in scene.rooms] if scene else []
+    names = [("target", middle) for middle in middles]
     (x0, _), (x1, _) = at((0.0, 0.0)), at((CELL, 0.0))
     side = round(x1 - x0, 1)
-    corners = (at((x - CELL / 2, y + CELL / 2)) for x, y in middles)
-    return "".join(f"M{x:g} {y:g}h{side:g}v{side:g}h-{side:g}z" for x, y in corners)
-
-
-def _box(thing: HouseObject, target: bool, at: At) -> Html:
-    half = thing.width / 2, thing.depth / 2
-    low, high = (thing.x - half[0], thing.y - half[1]), (thing.x + half[0], thing.y + half[1])
-    (x0, y1), (x1, y0) = at(low), at(high)
-    if target and max(x1 - x0, y1 - y0) < 9:
-        return _target((thing.x, thing.y), at, thing.type)
-    kind = "furniture goalthing" if target else "furniture"
-    return rect(low, high, at, kind, thing.type.replace("_", " "), rx=2)
-
-
-def _target(middle: Point, at: At, name: str = "target") -> Html:
-    x, y = at(middle)
-    return tag("circle", tag("title", name), cx=x, cy=y, r=5, class_="thing goalthing")
+    for sheet in sheets:
+        span = draw.during(sheet.kind, sheet.first, sheet.last)
+        if sheet.cells:  # all of them as one path
+            corners = (at((x - CELL / 2, y + CELL / 2)) for x, y in sheet.corners)
+            d = "".join(f"M{x:g} {y:g}h{side:g}v{side:g}h-{side:g}z" for x, y in corners)
+            parts.append(tag("path", d=d, class_=span.pop("kind"), **span))
+        else:
+            parts.append(draw.area(sheet.corners, at, **span))
+    if scene is not None:
+        names += [(o.type, (o.x, o.y + o.depth / 2)) for o in scene.objects if o.id in targets]
+        large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]
+        for each in sorted(large, key=lambda o: (o.id in targets, -o.width * o.depth)):
+            dx, dy, target = each.width / 2, each.depth / 2, each.id in targets
+            low, high = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
+            (left, below), (right, above) = at(low), at(high)
+            if target and max(right - left, below - above) < 9:
+                parts.append(draw.dot((each.x, each.y), at, 5, "thing goalthing", each.type))
+            else:
+                kind = "furniture goalthing" if target else "furniture"
+                parts.append(draw.rect(low, high, at, kind, each.type.replace("_", " "), rx=2))
+        parts += [draw.line(wall.a, wall.b, at, "wall") for wall in scene.walls]
+        parts += [draw.room_name(room.name, room.polygon, at) for room in scene.rooms]
+    parts += [draw.dot(middle, at, 5, "thing goalthing", "target") for middle in middles]
+    labels = [draw.goal_name(name, point, at) for name, point in names]
+    return tag("g", *parts, *labels, class_="house")

@@ -1,5 +1,5 @@
 "use strict";
-// Runs side by side: the labels of maps, tables to copy, instructions that were not known at once.
+// Runs side by side: the labels of maps, tables to copy, and what takes time of gained and lost episodes.
 if (typeof unclutter === "function") unclutter(document.querySelectorAll("svg.map"));
 for (const pre of document.querySelectorAll("pre.copied")) {
   pre.tabIndex = 0;
@@ -12,10 +12,11 @@ for (const pre of document.querySelectorAll("pre.copied")) {
     () => { copy.textContent = "copied"; }, () => { copy.textContent = "not allowed"; }));
   pre.before(copy);
 }
-const silent = [...document.querySelectorAll("[data-of]")];
-if (silent.length) {
-  fetch(`compare/texts${location.search}`).then((answer) => answer.json()).then((texts) => {
-    for (const each of silent) each.textContent = texts[each.dataset.of] || "";
+if (document.querySelector("[data-of]")) {
+  fetch(`compare/flips${location.search}`).then((answer) => answer.text()).then((text) => {
+    const arrived = new DOMParser().parseFromString(text, "text/html");
+    for (const part of arrived.querySelectorAll("[id^=flips-]")) document.getElementById(part.id)?.replaceWith(document.adoptNode(part));
+    document.body.dataset.whole = "1";
   }, () => {}); // a server that has gone leaves the ids
 }
 document.body.dataset.ready = "1";

@@ -8,6 +8,8 @@
   const hand = document.querySelector(".time .hand");
   const scrubber = document.querySelector(".scrubber");
   const clauses = [...document.querySelectorAll(".instruction .clause")];
+  const main = document.querySelector("main");
+  const mistake = Number(main.dataset.mistake || 0);
   let now = 0; // 0: before the first step
 
   // The clause that is followed at a step, and those done by then.
@@ -28,7 +30,7 @@
     if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight) pane.scrollTop = at.offsetTop - 4;
   }
 
-  function mark(number) {
+  function mark(number, whole = false) { // whole: nothing of the walk is faded
     now = number;
     for (const old of document.querySelectorAll(".now")) old.classList.remove("now");
     const card = document.getElementById("step-" + number);
@@ -44,16 +46,31 @@
     }
     for (const part of document.querySelectorAll(".map .move[data-step], .map .stop")) {
       const first = Number(part.dataset.step || part.dataset.steps.split(" ")[0]);
-      part.classList.toggle("future", first > number);
+      part.classList.toggle("future", first > number && !whole);
     }
+    showFloor(number);
     for (const part of document.querySelectorAll('.time [data-step="' + number + '"]')) part.classList.add("now");
     if (slider) slider.value = number;
-    if (place) place.textContent = number + " / " + steps.length;
+    const usage = document.querySelector('.usage[data-step="' + number + '"]');
+    if (place) place.textContent = number + " / " + steps.length + (usage ? " · " + usage.dataset.words : "");
     if (hand) {
       const at = (1000 * (number - 0.5)) / steps.length;
       hand.setAttribute("x1", at);
       hand.setAttribute("x2", at);
     }
+  }
+
+  // Floors: those away from the one that is looked at are dimmed.
+  function showFloor(number) {
+    const stop = [...document.querySelectorAll(".map .stop[data-floor]")].find((each) => each.dataset.steps.split(" ").includes(String(number)));
+    if (stop) chooseFloor(stop.dataset.floor);
+  }
+  let floor = "";
+  function chooseFloor(chosen) {
+    if (chosen === floor) return;
+    floor = chosen;
+    for (const part of document.querySelectorAll(".map [data-floor]")) part.classList.toggle("away", chosen !== "all" && part.dataset.floor !== chosen);
+    for (const press of document.querySelectorAll(".floors button")) press.setAttribute("aria-pressed", String(press.dataset.to === chosen));
   }
 
   function go(number) {
@@ -112,6 +129,8 @@
     if (press) act(press.dataset.key);
     const asking = event.target.closest("button.ask");
     if (asking) ask(asking);
+    const linking = event.target.closest("button.link");
+    if (linking) navigator.clipboard?.writeText(location.href.split("#")[0] + "#step-" + linking.dataset.step).then(() => { linking.textContent = "copied"; }, () => { linking.textContent = "not allowed"; });
     const playing = event.target.closest("button.playon");
     if (playing) playOn(playing);
     const copy = event.target.closest("button.copy");
@@ -142,7 +161,7 @@
   async function experts() {
     const kept = document.getElementById("experts");
     let found = kept ? JSON.parse(kept.textContent) : [];
-    const query = document.querySelector("main").dataset.ask;
+    const query = main.dataset.ask;
     if (query) {
       try {
         const answer = await fetch("experts" + query);
@@ -161,11 +180,7 @@
     });
     const first = found.findIndex(([words, same]) => words && !same);
     const signs = document.querySelector(".signs");
-    if (first >= 0 && signs) {
-      const line = parted(first, found[first][0]);
-      if (signs.querySelector(".wanted")) signs.append(line); // many orders bring goals about
-      else signs.prepend(line);
-    }
+    if (first >= 0 && signs && "fair" in main.dataset) signs.append(parted(first, found[first][0]));
     if (still) go(now); // the page has grown above it
     document.body.dataset.experts = found.length;
   }
@@ -227,6 +242,12 @@
   if (slider) slider.addEventListener("input", () => go(Number(slider.value)));
 
   document.addEventListener("keydown", (event) => {
+    const stop = event.target.closest(".stop");
+    if (stop && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      stop.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (/^(INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A)$/.test(event.target.tagName) && (event.target !== slider || event.key !== " ") && !/^[a-z]$/.test(event.key)) return;
     if (act(event.key)) { event.preventDefault(); return; }
@@ -273,6 +294,20 @@
     };
     const bar = document.createElement("div");
     bar.className = "zoom";
+    const levels = Number(map.dataset.floors || 1);
+    if (levels > 1) {
+      const switches = document.createElement("div");
+      switches.className = "floors zoom";
+      for (const to of [...Array(levels).keys(), "all"]) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = to === "all" ? "all floors" : "floor " + (to + 1);
+        button.dataset.to = to;
+        button.addEventListener("click", () => chooseFloor(String(to)));
+        switches.append(button);
+      }
+      map.before(switches);
+    }
     for (const [label, title, press] of [
       ["+", "zoom in", () => zoom(0.7, view.x + view.width / 2, view.y + view.height / 2)],
       ["−", "zoom out", () => zoom(1.4, view.x + view.width / 2, view.y + view.height / 2)],
@@ -341,7 +376,7 @@
   if (maps.length) unclutter(maps);
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked) go(Number(asked[1]));
-  else if (steps.length) mark(1);
+  else if (steps.length) mark(mistake || 1, true);
   document.body.dataset.ready = "1";
   if (steps.length) experts();
 })();

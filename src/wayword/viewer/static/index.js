@@ -326,20 +326,26 @@
     (window.requestIdleCallback || setTimeout)(fold); // before somebody types
     document.body.dataset.whole = "1"; // nothing more is to come
   }
-  function live() { // a run that is going on: rows as episodes end, and where those under way are
+  function live() { // a live run: rows as episodes end, and where those under way are
     const place = $("live");
     if (!data.live || !place) return;
     let version = data.version;
     const source = new EventSource(data.live);
     source.onmessage = (event) => {
       const now = JSON.parse(event.data);
-      place.hidden = !now.going;
+      $("state").textContent = now.running ? "Running." : "Ended.";
       $("done").textContent = now.done.toLocaleString("en");
+      $("progress").max = Math.max(1, now.total);
+      $("progress").value = now.done;
+      $("pace").textContent = now.pace;
       $("under-way").replaceChildren(...now.episodes.map((each) => {
         const li = make("li");
         const link = make("a", "", each.id);
         link.href = each.href;
-        li.append(link, make("span", "dim", " step " + each.step + " of " + each.of), make("code", "", each.action));
+        const step = "step " + each.step + " of " + each.of;
+        const code = make("code", "", each.action);
+        code.title = each.action;
+        li.append(link, sketch(each.walks, step), make("span", "dim", step), code);
         return li;
       }));
       if (now.version !== version) arrive(now);
@@ -359,9 +365,26 @@
         version = now.version;
         folded = null;
         await keepPlace();
-        if (!now.going || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
+        if (!now.running || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
       } finally { busy = false; }
     }
+  }
+  function sketch(walks, words) { // a small map: one line an actor, and where it is now
+    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    picture.setAttribute("viewBox", "0 0 120 80");
+    picture.setAttribute("class", "sketch");
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", "The walk so far, " + words);
+    walks.forEach((points, number) => {
+      const [x, y] = points.split(" ").at(-1).split(",");
+      for (const [tag, set] of [["polyline", { points }], ["circle", { cx: x, cy: y, r: 3.5 }]]) {
+        const part = document.createElementNS(picture.namespaceURI, tag);
+        for (const [key, value] of Object.entries(set)) part.setAttribute(key, value);
+        part.setAttribute("class", "walk" + (number % 4));
+        picture.append(part);
+      }
+    });
+    return picture;
   }
   async function keepPlace() { // as many rows as there were, so that nothing jumps
     const many = made, height = scrollY;

@@ -2,7 +2,7 @@
 // An episode under way: its moves are the server's, made anew whenever the run says something new.
 // Once the episode has ended, its recorded steps are at the same address.
 (function () {
-  const main = document.getElementById("moving");
+  const main = document.getElementById("main");
   const source = new EventSource("live");
   let busy = false, last = "";
 

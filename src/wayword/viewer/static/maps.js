@@ -5,7 +5,7 @@ function unclutter(maps) {
   const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
   for (const map of maps) {
     const kept = [];
-    for (const kind of [".stop text", ".roomname", ".barlabel", "text"]) {
+    for (const kind of [".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
       for (const label of map.querySelectorAll(kind)) {
         if (label.dataset.placed) continue;
         label.classList.remove("under");

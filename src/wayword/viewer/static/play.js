@@ -6,10 +6,20 @@
   const actor = main.dataset.as || "";
   const say = document.getElementById("say");
 
+  const banner = document.getElementById("gone");
+  function gone(is) { if (banner) banner.hidden = !is; }
+  async function reach(where, how) { // an answer, or null and a banner where there is none
+    try {
+      const answer = await fetch(where, how);
+      gone(false);
+      return answer;
+    } catch (error) { gone(true); return null; }
+  }
   async function post(where, what) {
-    const answer = await fetch(where, {
+    const answer = await reach(where, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what),
     });
+    if (!answer) return { problem: banner ? "" : "the server does not answer", lost: true };
     return answer.ok ? answer.json() : { problem: "the server answered " + answer.status };
   }
   function board() { return document.getElementById("board"); }
@@ -40,8 +50,8 @@
   let showing = 0;
   async function refresh() {
     const mine = ++showing;
-    const answer = await fetch("board?as=" + encodeURIComponent(actor));
-    if (!answer.ok || mine !== showing) return;
+    const answer = await reach("board?as=" + encodeURIComponent(actor));
+    if (!answer || !answer.ok || mine !== showing) return;
     const arrived = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("board");
     if (!arrived || mine !== showing) return;
     const old = board();
@@ -67,11 +77,19 @@
       if (part.querySelector(".act:not([hidden])")) part.open = true;
     }
   }
-  async function send(words) {
+  const dialog = document.getElementById("sure");
+  async function send(words, sure = 0) {
     tell("");
-    const told = await post("say", { as: actor, number: Number(board().dataset.asking), words });
+    const told = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
+    if (told.question) {
+      document.getElementById("question").textContent = told.question;
+      dialog.returnValue = "";
+      dialog.showModal();
+      dialog.onclose = () => { if (dialog.returnValue === "yes") send(words, 1); };
+      return;
+    }
     if (told.problem) tell(told.problem);
-    else if (say) say.reset();
+    else if (say && !told.lost) say.reset();
     await refresh();
   }
 
@@ -80,7 +98,9 @@
     if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();
+      filter();
     } else if (press) send(press.dataset.words);
+    if (event.target.id === "retry") refresh();
     if (event.target.id === "leave") post("leave", { as: actor }).then(refresh);
   });
   document.addEventListener("submit", async (event) => {
@@ -98,16 +118,29 @@
   });
   if (say) say.addEventListener("input", filter);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && say && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.ctrlKey || event.metaKey || event.altKey || (dialog && dialog.open)) return;
+    if (typing && event.key === "Escape") event.target.blur();
+    if (typing && (event.target.value || !event.key.startsWith("Arrow"))) return;
+    if (event.key === "/" && say) {
       event.preventDefault();
       say.elements.words.focus();
+      return;
     }
+    const target = event.target.closest(".target");
+    const press = target && (event.key === "Enter" || event.key === " ") ? target
+      : board()?.querySelector('.act[data-key="' + CSS.escape(event.key) + '"]:enabled');
+    if (!press) return;
+    event.preventDefault();
+    press.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   });
 
   if (begin) { document.body.dataset.ready = "1"; return; }
   const lobby = !main.classList.contains("game");
   (lobby ? Promise.resolve() : refresh()).then(() => { document.body.dataset.ready = "1"; });
   const source = new EventSource("live");
+  source.onerror = () => gone(true);
+  source.onopen = () => gone(false);
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);
     if (lobby) { if (now.state !== board().dataset.state) location.reload(); }

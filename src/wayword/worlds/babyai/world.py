@@ -10,87 +10,279 @@
     'nothing_there'
 
 Rules, instructions, step limits and verdicts are the package's: the world ends when the level says
-so. ``low`` has the package's actions, one step of it each; ``high`` whole errands over the squares
-that were seen.
+so. ``low`` has the package's actions, one step of it each; ``high`` skills over the squares that
+were seen. Time passes with every single motion, as in the package; nothing else changes when one
+fails. A skill is planned before its first step, so that one that fails changes nothing, not even
+the time. One that ends the level ends there.
 
 Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272); as a task for language agents,
-LangSuitE (Jia et al. 2024, arXiv:2406.16294), "instruction grounding".
+LangSuitE (Jia et al. 2024, arXiv:2406.16294), "instruction grounding" and Table 2. The skills are
+our own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
-from wayword.core.action import STOP, Action, ActionSpace, ListedLater
+from wayword.core.action import STOP, Action, ActionSpace, LazyActions
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback, World
-from wayword.worlds.babyai.level import DONE, BabyAIObservation, Level, LevelNames, look, state_of
-from wayword.worlds.babyai.motions import (
-    CODES,
-    HIGH,
-    LOW,
-    OK,
-    ONE,
-    ErrandFailed,
-    LevelWalker,
-    Outcome,
-    primitive,
-)
+from wayword.worlds.babyai import level as lv
+from wayword.worlds.babyai.level import BabyAIObservation, IsGoal, Level, LevelNames, Square
 
-# KnownErrands: what an actor may try, made only when listed.
+CODES = {
+    "move_ahead": lv.FORWARD,
+    "turn_left": lv.LEFT,
+    "turn_right": lv.RIGHT,
+    "pick_up": lv.PICK_UP,
+    "drop": lv.DROP,
+    "toggle": lv.TOGGLE,
+}
+"""Verb -> the package's action."""
+LOW_LEVEL = (*CODES, "stop")
 
 
-class KnownErrands:
-    """The closed choices of an actor that runs errands.
+FAILURES: dict[str, tuple[str, ...]] = {
+    "move_ahead": ("blocked",),
+    "turn_left": (),
+    "turn_right": (),
+    "pick_up": ("nothing_there", "not_pickupable", "hands_full"),
+    "drop": ("hands_empty", "taken"),
+    "toggle": ("nothing_there", "not_openable", "locked"),
+    "goto": ("no_such_object", "already_held", "no_path"),
+    "go_grab": ("no_such_object", "already_held", "no_path", "not_pickupable", "hands_full"),
+    "go_open": (
+        "no_such_object",
+        "already_held",
+        "no_path",
+        "not_openable",
+        "locked",
+        "already_open",
+    ),
+    "go_put": ("no_such_object", "already_held", "no_path", "hands_empty"),
+    "go_explore": ("nothing_unseen",),
+    "stop": (),
+}
+"""Verb -> the failures it can answer with. Each pair has a test."""
 
-    *Listed* are the errands that suit the things it has seen and that are still there. *Accepted*
-    is every well-formed errand; the world answers it, with a failure where it must.
+Details = dict[str, Json]
+Outcome = tuple[str, Details]  # A status and its details
+
+
+def do_low_level(level: Level, names: LevelNames, verb: str) -> Outcome:
+    """Carry out a single motion; its outcome is derived from the level before it."""
+    outcome = _predict_outcome(level, names, verb)
+    level.act(CODES[verb])
+    return outcome
+
+
+def _predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
+    if verb.startswith("turn"):
+        return "ok", {}
+    front, held = level.front(), level.carried
+    name = "" if front is None else name_of(names, front)
+    if verb == "move_ahead":
+        return ("ok", {}) if front is None or front.can_overlap() else ("blocked", {"by": name})
+    if verb == "drop":
+        if held is None:
+            return "hands_empty", {}
+        return (
+            ("taken", {"by": name}) if front is not None else ("ok", {"object": names.call(held)})
+        )
+    if front is None:
+        return "nothing_there", {}
+    if verb == "pick_up":
+        return pick_up_failure(level, names, front) or ("ok", {"object": name})
+    opens = front.type == "box" or not getattr(front, "is_open", False)
+    return open_failure(level, names, front) or ("ok", {"object": name, "opens": opens})
+
+
+def pick_up_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
+    """Return the failure of picking an object up; None if it succeeds."""
+    if not obj.can_pickup():
+        return "not_pickupable", {"object": name_of(names, obj)}
+    if level.carried is not None:
+        return "hands_full", {"holding": names.call(level.carried)}
+    return None
+
+
+def open_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
+    """Return the failure of opening an object; None if it succeeds."""
+    if obj.type not in ("door", "box"):
+        return "not_openable", {"object": name_of(names, obj)}
+    if obj.type == "door" and obj.is_locked:
+        held = level.carried
+        if held is None or held.type != "key" or held.color != obj.color:
+            return "locked", {"object": names.call(obj), "key": f"{obj.color} key"}
+    return None
+
+
+def name_of(names: LevelNames, obj: Any) -> str:
+    """Return an object's name; walls have none of their own."""
+    return "a wall" if obj.type == "wall" else names.call(obj)
+
+
+class SkillFailed(Exception):
+    """A skill that cannot be run: its status and details."""
+
+    def __init__(self, status: str, details: Details) -> None:
+        super().__init__(status)
+        self.status, self.details = status, details
+
+
+ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")
+"""Skills about one object: methods of :class:`LevelWalker`, as is ``go_explore``."""
+HIGH_LEVEL = (*ON_OBJECT, "go_explore", "turn_left", "turn_right", "drop", "stop")
+"""The verbs of bodies that are not steered step by step."""
+
+
+class LevelWalker:
+    """An actor in a level who remembers the squares seen. Skills raise ``SkillFailed``."""
+
+    def __init__(self, level: Level, names: LevelNames, on_step: Callable[[], None]) -> None:
+        self.level, self.object_names = level, names
+        self.explored: set[Square] = set(lv.visible_squares(level))
+        self._update_view = on_step
+
+    def remember(self) -> None:
+        """Add the squares in view now."""
+        self.explored.update(lv.visible_squares(self.level))
+        self._update_view()
+
+    def goto(self, name: str) -> Details:
+        """Stand in front of an object, facing it."""
+        return self._go(name)
+
+    def go_grab(self, name: str) -> Details:
+        """Go to an object and pick it up."""
+        obj, _ = self._locate(name)
+        if failure := pick_up_failure(self.level, self.object_names, obj):
+            raise SkillFailed(*failure)
+        return self._go(name, lv.PICK_UP)
+
+    def go_open(self, name: str) -> Details:
+        """Go to a door or a box and open it."""
+        obj, _ = self._locate(name)
+        if failure := open_failure(self.level, self.object_names, obj):
+            raise SkillFailed(*failure)
+        if obj.type == "door" and obj.is_open:
+            raise SkillFailed("already_open", {"object": name})
+        return self._go(name, lv.TOGGLE)
+
+    def go_put(self, name: str) -> Details:
+        """Go to an object and put what is held on a free square next to it."""
+        _, place = self._locate(name)
+        held = self.level.carried
+        if held is None:
+            raise SkillFailed("hands_empty", {})
+
+        def is_goal(_: Square, front: Square) -> bool:
+            is_free = front in self.explored and self.level.at(*front) is None
+            return is_free and abs(front[0] - place[0]) + abs(front[1] - place[1]) == 1
+
+        self._walk(is_goal, SkillFailed("no_path", {"place": name}), lv.DROP)
+        return {"object": self.object_names.call(held), "place": name}
+
+    def go_explore(self) -> Details:
+        """Walk towards the nearest unseen square, until it or a new object is seen."""
+        width, height = self.level.env.width, self.level.env.height
+        goal: list[Square] = []
+
+        def is_unseen(_: Square, front: Square) -> bool:
+            goal[:] = [front]
+            return 0 <= front[0] < width and 0 <= front[1] < height and front not in self.explored
+
+        name_count = len(self.object_names.objects)
+        self._walk(
+            is_unseen,
+            SkillFailed("nothing_unseen", {}),
+            is_done=lambda: len(self.object_names.objects) > name_count or goal[0] in self.explored,
+        )
+        return {"seen": list(self.object_names.objects)[name_count:]}
+
+    def _locate(self, name: str) -> tuple[Any, Square]:
+        """Return an object that was seen, and its square."""
+        obj = self.object_names.objects.get(name)
+        if obj is not None and obj is self.level.carried:
+            raise SkillFailed("already_held", {"object": name})
+        place = None if obj is None else self.level.find(obj)
+        if place is None:
+            raise SkillFailed("no_such_object", {"object": name})
+        return obj, place
+
+    def _go(self, name: str, *final_codes: int) -> Details:
+        """Go up to an object, so that it is right ahead, then act once more."""
+        _, place = self._locate(name)
+        failure = SkillFailed("no_path", {"place": name})
+        self._walk(lambda _, front: front == place, failure, *final_codes)
+        return {"object": name}
+
+    def _walk(
+        self,
+        is_goal: IsGoal,
+        failure: SkillFailed,
+        *final_codes: int,
+        is_done: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Take the shortest path over squares that were seen, and an action at its end."""
+        codes = lv.route(self.level, is_goal, self.explored)
+        if codes is None:
+            raise failure
+        for code in (*codes, *final_codes):
+            if not self.level.over:
+                self.level.act(code)
+                self.remember()
+                if is_done():
+                    return
+
+
+class SkillMenu:
+    """The closed choices of an actor that runs skills.
+
+    *Listed* are the skills that suit the objects it has seen and that are still there. *Accepted*
+    is every well-formed skill; the world answers it, with a failure where it must.
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:
         self._level, self._names = level, names
-        self._count = len(names.thing)
+        self._count = len(names.objects)
 
     def accepts(self, action: Action) -> bool:
-        """Whether the errand is well-formed."""
+        """True if the skill is well-formed."""
         words = action.arguments
-        return action.name in HIGH and len(words) == (action.name in ONE) and all(words)
+        return action.name in HIGH_LEVEL and len(words) == (action.name in ON_OBJECT) and all(words)
 
     def knows(self, action: Action) -> bool:
-        """Whether it is, and its words are names as they are written here."""
-        return self.accepts(action) and all(word in self._names.thing for word in action.arguments)
+        """True if it is well-formed and uses exact names."""
+        return self.accepts(action) and set(action.arguments) <= self._names.objects.keys()
 
     def listed(self) -> list[Action]:
-        """The choices, verb by verb."""
-        known = list(self._names.thing)[: self._count]
-        there = [name for name in known if self._level.find(self._names.thing[name])]
-        return [
-            action
-            for verb in HIGH
-            for action in (
-                [Action(verb, (name,)) for name in there if self._suits(verb, name)]
-                if verb in ONE
-                else [Action(verb)]
-            )
-        ]
-
-    def _suits(self, verb: str, name: str) -> bool:
-        thing = self._names.thing[name]
-        if verb == "go_grab":
-            return bool(thing.can_pickup())
-        if verb == "go_open":
-            return thing.type in ("door", "box")
-        return verb != "go_put" or self._level.carried is not None
+        """Return the choices, verb by verb."""
+        objects = list(self._names.objects.items())[: self._count]
+        present = [(name, obj) for name, obj in objects if self._level.find(obj)]
+        suits_verb: dict[str, Callable[[Any], bool]] = {
+            "goto": lambda obj: True,
+            "go_grab": lambda obj: bool(obj.can_pickup()),
+            "go_open": lambda obj: obj.type in ("door", "box"),
+            "go_put": lambda obj: self._level.carried is not None,
+        }
+        actions: list[Action] = []
+        for verb in HIGH_LEVEL:
+            if verb in ON_OBJECT:
+                actions += [Action(verb, (name,)) for name, obj in present if suits_verb[verb](obj)]
+            else:
+                actions.append(Action(verb))
+        return actions
 
 
 Actions = Literal["low", "high"]
-_LOW = tuple(Action(verb) for verb in LOW)
+LOW_LEVEL_MENU = tuple(Action(verb) for verb in LOW_LEVEL)
 
 
 class BabyAIWorld(World):
-    """One level of BabyAI and its actor; family ``"babyai"``.
+    """A level of BabyAI and its actor; family ``"babyai"``.
 
     ``Episode.scene`` names the level, and ``Episode.start`` holds ``"seed"``, the number that the
     package draws it by. Raises ``UsageError`` for an unknown level.
@@ -101,13 +293,12 @@ class BabyAIWorld(World):
     def __init__(self, level: str, actions: Actions = "low") -> None:
         if actions not in ("low", "high"):
             raise UsageError(f"actions={actions!r} must be 'low' or 'high'")
-        self.level, self._high = Level(level), actions == "high"
+        self.level, self._runs_skills = Level(level), actions == "high"
         self._started = False
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """What the actor is able to do."""
-        return HIGH if self._high else LOW
+        return HIGH_LEVEL if self._runs_skills else LOW_LEVEL
 
     def reset(self, episode: Episode) -> None:
         """Start an episode. Raises ``DataError`` for another level or an invalid seed."""
@@ -122,19 +313,21 @@ class BabyAIWorld(World):
         self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
         self.actors = episode.actors[:1]
         self.names = LevelNames()
-        self._note()
-        self._walker = LevelWalker(self.level, self.names, self._note) if self._high else None
+        self._update_view()
+        self._walker = (
+            LevelWalker(self.level, self.names, self._update_view) if self._runs_skills else None
+        )
 
     def observe(self, actor: str) -> BabyAIObservation:
         self._check(actor)
-        return self._seen
+        return self._view
 
     def action_space(self, actor: str) -> ActionSpace:
         self._check(actor)
         if self._walker is None:
-            return ActionSpace(_LOW)
-        known = KnownErrands(self.level, self.names)
-        return ActionSpace(ListedLater(known.listed), accepts=known.accepts, named=known.knows)
+            return ActionSpace(LOW_LEVEL_MENU)
+        menu = SkillMenu(self.level, self.names)
+        return ActionSpace(LazyActions(menu.listed), accepts=menu.accepts, named=menu.knows)
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action of the menu; others raise ``ValueError``."""
@@ -153,29 +346,28 @@ class BabyAIWorld(World):
         return self._stopped or self.level.over
 
     def pose(self, actor: str) -> Mapping[str, Json]:
-        """x to the east and y to the south, in squares; the heading in degrees."""
+        """Return x to the east and y to the south, in squares; the heading in degrees."""
         self._check(actor)
         x, y = self.level.place
         return {"x": x, "y": y, "heading": self.level.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """The whole grid and the level's verdict.
+        """Return the full grid and the level's verdict.
 
         ``walls`` are rows from the north, ``#`` for a wall; ``things`` is all else. ``steps``
-        counts the level's own actions, ``idle`` those of the actor that came to none.
+        counts the level's own actions, ``idle`` those of the actor that led to none.
         """
-        level, grid = self.level, self.level.env.grid
-        rows = [
-            "".join("#" if _is_wall(level.at(x, y)) else "." for x in range(grid.width))
-            for y in range(grid.height)
-        ]
-        things = [
-            {"kind": t.type, "colour": t.color, "state": state_of(t), "x": x, "y": y}
-            for y in range(grid.height)
-            for x in range(grid.width)
-            if (t := level.at(x, y)) is not None and not _is_wall(t)
-        ]
-        held = level.carried
+        level, grid, held = self.level, self.level.env.grid, self.level.carried
+        rows, objects = [], []
+        for y in range(grid.height):
+            squares = [level.at(x, y) for x in range(grid.width)]
+            walls = [getattr(each, "type", "") == "wall" for each in squares]
+            rows.append("".join("#" if wall else "." for wall in walls))
+            objects += [
+                {"kind": obj.type, "colour": obj.color, "state": lv.state_of(obj), "x": x, "y": y}
+                for x, obj in enumerate(squares)
+                if obj is not None and not walls[x]
+            ]
         return {
             "level": level.name,
             "mission": level.mission,
@@ -187,40 +379,34 @@ class BabyAIWorld(World):
             "most_steps": int(level.env.max_steps),
             "actor": {**self.pose(self._actor), "holding": held and f"{held.color} {held.type}"},
             "walls": rows,
-            "things": things,
+            "things": objects,
         }
 
     def _do(self, verb: str, words: tuple[str, ...]) -> Outcome:
         if verb == STOP.name:
-            self.level.act(DONE)
+            self.level.act(lv.DONE)
             self._stopped = True
-            return OK, {}
+            return "ok", {}
+        if self._walker is not None and verb not in CODES:
+            try:
+                return "ok", getattr(self._walker, verb)(*words)
+            except SkillFailed as failure:
+                return failure.status, failure.details
+        outcome = do_low_level(self.level, self.names, verb)
         if self._walker is None:
-            outcome = primitive(self.level, self.names, verb)
-            self._note()
-            return outcome
-        if verb in CODES:
-            outcome = primitive(self.level, self.names, verb)
+            self._update_view()
+        else:
             self._walker.remember()
-            return outcome
-        try:
-            return OK, getattr(self._walker, verb)(*words)
-        except ErrandFailed as failure:
-            return failure.status, failure.details
+        return outcome
 
-    def _note(self) -> None:
-        """Look around, and name what is new."""
-        self._seen = look(self.level, self.names, self._actor)
+    def _update_view(self) -> None:
+        self._view = lv.observe_level(self.level, self.names, self._actor)
 
     def _check(self, actor: str) -> None:
         if not self._started:
             raise ValueError("reset the world first")
         if actor != self._actor:
-            raise ValueError(f"nobody here is called {actor!r}")
-
-
-def _is_wall(thing: object) -> bool:
-    return getattr(thing, "type", "") == "wall"
+            raise ValueError(f"no actor is called {actor!r}")
 
 
 world = BabyAIWorld

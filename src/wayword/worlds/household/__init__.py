@@ -1,13 +1,12 @@
-"""Homes in which bodies look, walk, handle things and talk.
+"""Homes in which bodies look, walk, handle objects and talk.
 
-scene         a home as frozen data, JSON round trip       builder   rooms and things -> scene
-layout        what never moves, as arrays; collision       things    what does, as arrays
-verbs         the verbs, how each can fail; the body       sight     which things a body sees
-route         shortest ways of whole steps                 motions   what the verbs do
-house         who is where, knows what, sees what          observation   what an actor is given
-world         the rules, and what an actor may try
-goals         goal conditions, references                  errands   fetch, put, heat … as plans
-expert        goals -> errands
+scene    a home as frozen data, JSON round trip    builder      rooms and objects -> scene
+layout   the fixed parts as arrays; collisions     entities     the movable parts as arrays
+verbs    the verbs, their failures; the body       sight        the objects that a body sees
+route    shortest paths of whole steps             motions      the effects of the verbs
+house    the full state of an episode              observation  the view of an actor
+world    the rules, and the menu of an actor       goals        goal conditions, references
+skills   fetch, put, heat … as plans               expert       goals -> skills
 """
 
 from wayword.core.world import Family

@@ -1,4 +1,4 @@
-"""SceneBuilder: rooms, doors and things in, a checked Scene out."""
+"""SceneBuilder: rooms, doors and objects in, a checked Scene out."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from wayword.worlds.household.scene import (
     validate,
 )
 
-FLAT = 0.05
-"""Things lower than this (rugs, mats) are walked over; metres."""
-HEADROOM = 1.5
-"""Things that hang higher than this are walked under; metres."""
+FLAT_HEIGHT = 0.05  # objects lower than this (rugs, mats) are walked over; metres
+HEADROOM = 1.5  # objects that hang higher than this are walked under; metres
 
 
 def type_name(label: str) -> str:
@@ -41,7 +39,7 @@ class SceneBuilder:
         >>> house = SceneBuilder("flat")
         >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
         >>> house.room("hall", [(4, 0), (6, 0), (6, 3), (4, 3)])
-        >>> door = house.door("door", (4, 1), (4, 2), shut=True)
+        >>> door = house.door("door", (4, 1), (4, 2), closed=True)
         >>> fridge = house.furniture("fridge", 0.4, 2.6, 0.8, 0.8, 1.8, "openable", "cooler",
         ...                          receptacle="in")
         >>> apple = house.thing("apple", parent=fridge)
@@ -58,12 +56,12 @@ class SceneBuilder:
         self._rooms: list[Room] = []
         self._walls: list[Wall] = []
         self._doors: list[Door] = []
-        self._gaps: list[tuple[Point, Point]] = []
+        self._wall_cuts: list[tuple[Point, Point]] = []
         self._objects: dict[str, HouseObject] = {}
         self._floor: Floor | None = None
 
     def room(self, name: str, polygon: Iterable[Point], walls: bool = True) -> None:
-        """A room with a wall along each edge of its polygon, or none where ``walls`` is false."""
+        """Add a room, with a wall along each edge of its polygon unless ``walls`` is false."""
         corners = tuple((float(x), float(y)) for x, y in polygon)
         self._rooms.append(Room(name, corners))
         if walls:
@@ -71,21 +69,21 @@ class SceneBuilder:
                 self.wall(a, b)
 
     def wall(self, a: Point, b: Point) -> None:
-        """A wall from ``a`` to ``b``. One that two rooms share is kept once."""
+        """Add a wall from ``a`` to ``b``. A wall shared by two rooms is kept once."""
         wall = Wall(a, b)
         if wall not in self._walls and Wall(b, a) not in self._walls:
             self._walls.append(wall)
 
     def opening(self, a: Point, b: Point) -> None:
-        """A gap in every wall along ``a``–``b`` (up to 0.15 m aside): a doorway without a door."""
-        self._gaps.append((a, b))
+        """Cut a gap into every wall along ``a``–``b`` (within 0.15 m): a doorway without a door."""
+        self._wall_cuts.append((a, b))
 
     def door(
-        self, name: str, a: Point, b: Point, *, shut: bool = False, openable: bool = True
+        self, name: str, a: Point, b: Point, *, closed: bool = False, openable: bool = True
     ) -> str:
-        """A door in a gap of its own. The rooms on its sides are found from the polygons."""
+        """Add a door in its gap. The rooms on its sides are found from the polygons."""
         self.opening(a, b)
-        self._doors.append(Door(name, a, b, (), not shut, openable))
+        self._doors.append(Door(name, a, b, (), not closed, openable))
         return name
 
     def furniture(
@@ -100,30 +98,18 @@ class SceneBuilder:
         name: str = "",
         bottom: float = 0.0,
         receptacle: Preposition = "",
-        **more: Any,
+        **fields: Any,
     ) -> str:
-        """Something that stays where it is, by its box: centre, extents and underside.
+        """Add a fixed object by its box: centre, extents and underside.
 
-        It is ``solid`` unless flat, hung high or standing on something, and ``opaque`` unless told
-        otherwise in ``more``, which takes every other field of ``HouseObject``. Returns the id.
+        It is ``solid`` unless flat, hung high or standing on something, and ``opaque`` unless set
+        otherwise in ``fields``, which takes every other field of ``HouseObject``. Returns the id.
         """
-        stands = height > FLAT and bottom < HEADROOM and not more.get("parent")
-        more = {"solid": stands, "opaque": True, **more}
-        return self.add(
-            HouseObject(
-                name or self._fresh(kind),
-                kind,
-                x,
-                y,
-                width,
-                depth,
-                bottom,
-                height,
-                affordances=frozenset(affordances),
-                receptacle=receptacle,
-                **more,
-            )
-        )
+        stops_bodies = height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
+        fields = {"solid": stops_bodies, "opaque": True, **fields}
+        box = x, y, width, depth, bottom, height
+        fields |= {"affordances": frozenset(affordances), "receptacle": receptacle}
+        return self.add(HouseObject(name or self._new_id(kind), kind, *box, **fields))
 
     def thing(
         self,
@@ -133,65 +119,64 @@ class SceneBuilder:
         x: float | None = None,
         y: float | None = None,
         name: str = "",
-        **more: Any,
+        **fields: Any,
     ) -> str:
-        """Something to pick up, in or on ``parent`` or on the floor.
+        """Add a portable object, in or on ``parent`` or on the floor.
 
-        Without ``x`` and ``y`` it lies at its parent's centre. ``more`` takes every other field of
-        ``HouseObject``. Returns the id.
+        Without ``x`` and ``y`` it lies at its parent's centre. ``fields`` takes every other field
+        of ``HouseObject``. Returns the id.
         """
-        under = self._objects.get(parent)
-        if under is not None:
-            x, y = under.x if x is None else x, under.y if y is None else y
-            raised = under.height if under.receptacle == "on" else under.height / 2
-            more.setdefault("bottom", under.bottom + raised)
-        what = frozenset(("pickupable", *affordances))
-        made = HouseObject(
-            name or self._fresh(kind), kind, x or 0.0, y or 0.0, parent=parent, affordances=what
-        )
-        return self.add(replace(made, **more))
+        support = self._objects.get(parent)
+        if support is not None:
+            x, y = support.x if x is None else x, support.y if y is None else y
+            offset = support.height if support.receptacle == "on" else support.height / 2
+            fields.setdefault("bottom", support.bottom + offset)
+        able = frozenset(("pickupable", *affordances))
+        fields = {"parent": parent, "affordances": able, **fields}
+        return self.add(HouseObject(name or self._new_id(kind), kind, x or 0.0, y or 0.0, **fields))
 
-    def add(self, thing: HouseObject) -> str:
-        """An object as it is: what importers of boxes use. Returns its id."""
-        self._objects[thing.id] = thing
-        return thing.id
+    def add(self, obj: HouseObject) -> str:
+        """Add an object as it is: what importers of boxes use. Returns its id."""
+        self._objects[obj.id] = obj
+        return obj.id
 
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
-        """Where a body may stand: points on a grid (iTHOR's reachable positions)."""
+        """Set where a body may stand: points on a grid (iTHOR's reachable positions)."""
         points = list(cells)
-        left, low = min(x for x, _ in points), min(y for _, y in points)
-        places = {(round((x - left) / spacing), round((y - low) / spacing)) for x, y in points}
-        wide, high = max(i for i, _ in places) + 1, max(j for _, j in places) + 1
+        west, south = min(x for x, _ in points), min(y for _, y in points)
+        cells_ij = {(round((x - west) / spacing), round((y - south) / spacing)) for x, y in points}
+        columns, row_count = max(i for i, _ in cells_ij) + 1, max(j for _, j in cells_ij) + 1
         rows = tuple(
-            "".join("." if (i, j) in places else "#" for i in range(wide)) for j in range(high)
+            "".join("." if (i, j) in cells_ij else "#" for i in range(columns))
+            for j in range(row_count)
         )
-        self._floor = Floor(left, low, spacing, rows)
+        self._floor = Floor(west, south, spacing, rows)
 
     def build(self) -> Scene:
-        """The scene. Raises ``DataError`` where it does not hang together."""
+        """Build the scene. Raises ``DataError`` if it is inconsistent."""
         walls = list(self._walls)
-        for gap in self._gaps:
-            walls = [Wall(*rest) for wall in walls for rest in leftover((wall.a, wall.b), gap)]
-        doors = tuple(replace(door, rooms=self._beside(door)) for door in self._doors)
+        for gap in self._wall_cuts:
+            walls = [Wall(*piece) for wall in walls for piece in leftover((wall.a, wall.b), gap)]
+        doors = tuple(replace(door, rooms=self._rooms_next_to(door)) for door in self._doors)
         objects = tuple(self._objects.values())
         scene = Scene(self.name, tuple(self._rooms), tuple(walls), doors, objects, self._floor)
         validate(scene)
         return scene
 
-    def _beside(self, door: Door) -> tuple[str, ...]:
-        """The rooms 0.3 m to either side of a door's middle."""
+    def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
+        """Return the rooms 0.3 m to either side of a door's middle."""
         (ax, ay), (bx, by) = door.a, door.b
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         nx, ny = 0.3 * (by - ay) / length, -0.3 * (bx - ax) / length
-        found: list[str] = []
+        rooms: dict[str, None] = {}
         for side in (-1, 1):
             x, y = (ax + bx) / 2 + side * nx, (ay + by) / 2 + side * ny
-            near = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
-            near = near or [r for r in self._rooms if polygon_distance(x, y, r.polygon) < 0.3]
-            found += [room.name for room in near[:1] if room.name not in found]
-        return tuple(found)
+            nearby = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
+            nearby = nearby or [r for r in self._rooms if polygon_distance(x, y, r.polygon) < 0.3]
+            rooms.update(dict.fromkeys(room.name for room in nearby[:1]))
+        return tuple(rooms)
 
-    def _fresh(self, kind: str) -> str:
+    def _new_id(self, kind: str) -> str:
         number = 1
         while f"{kind}|{number}" in self._objects:
             number += 1

@@ -1,7 +1,7 @@
-"""From goals to errands: what a body that knows the house does to bring a state about.
+"""The household expert: from goals to skills of a body that knows the house.
 
-The things to handle are read off the goals, each becomes a chain of sub-tasks (slice, fetch, treat,
-put), the cheapest of the chains is chosen by steps on foot, and its errands are carried out.
+The objects to handle are read off the goals, each becomes a chain of sub-tasks (slice, fetch,
+treat, put), the cheapest of the chains is chosen by steps on foot, and its skills are carried out.
 
 Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -19,93 +19,101 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
 from wayword.core.world import World
-from wayword.worlds.household.errands import (
-    ANSWERING,
-    HIGH_NEEDED,
+from wayword.worlds.household import goals as g
+from wayword.worlds.household.goals import GoalCondition, HouseholdReference, Ids, Restored, Trait
+from wayword.worlds.household.skills import (
+    ANSWER_THOUGHT,
+    REQUIRED_HIGH_LEVEL,
     TOOLS,
-    Errands,
-    HighErrands,
+    HighLevelSkills,
     PlannedReference,
+    Skills,
     carry_out,
     cheapest,
-)
-from wayword.worlds.household.goals import (
-    AnswerReference,
-    Beside,
-    GoalCondition,
-    Has,
-    Held,
-    HouseholdReference,
-    Ids,
-    Inside,
-    Lit,
-    Near,
-    Restored,
-    Stacked,
-    Trait,
 )
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
-RANKS: tuple[type, ...] = (Stacked, Inside, Beside, Restored, Has, Held, Lit, Near)
-"""Kinds of goals in the order in which they are gone about."""
-NEEDED = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
+REQUIRED_VERBS = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
 """Verbs it takes to act as planned; the tasks that want slices have bodies that slice."""
-ROUNDS = 3
-"""How often the goals are gone through: the second time for what was undone by another."""
+MAX_ROUNDS = 3  # passes over the goals: the second for what another goal undid
 
 
 def solve(
-    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
+    world: HouseholdWorld, actor: str, reference: HouseholdReference, high_level: bool = False
 ) -> ActionPlan:
-    """Every action up to the stop, low-level ones alone unless ``high``, with why it is taken.
-    Raises ``PlanningFailed`` for a goal beyond it."""
+    """Return every action up to the stop, low-level ones alone unless ``high_level``, with why it
+    is taken. Raises ``PlanningFailed`` for a goal beyond it."""
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
-    errands = (HighErrands if high else Errands)(world, actor, tidy)
-    return ReasonedPlan(_solve(errands, reference), lambda: errands.thought)
+    skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
+    return ReasonedPlan(_solve(skills, reference), lambda: skills.thought)
 
 
-def _solve(errands: Errands, reference: HouseholdReference) -> ActionPlan:
-    if isinstance(reference, AnswerReference):
-        yield from _look(errands, reference.look, reference.enough)
-        errands.reasons.append(ANSWERING)
+def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
+    if isinstance(reference, g.AnswerReference):
+        yield from _look_at_all(skills, reference.look, reference.enough)
+        skills.reasons.append(ANSWER_THOUGHT)
         yield Action("stop", (reference.answer,))
         return
     if isinstance(reference, PlannedReference):
-        if errands.actor == reference.worker:
-            yield from carry_out(errands, reference.plan)
+        if skills.actor == reference.worker:
+            yield from carry_out(skills, reference.plan)
         yield STOP
         return
-    for _ in range(ROUNDS):
-        state = errands.world.now()
-        left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
-        if not left:
+    for _ in range(MAX_ROUNDS):
+        state = skills.world.now()
+        remaining = [goal for goal in reference.goals if goal.met(state) < goal.parts]
+        if not remaining:
             break
-        while left:
-            goal = _next(errands, left)
-            left.remove(goal)
-            yield from _meet(errands, goal)
+        while remaining:
+            goal = _next_goal(skills, remaining)
+            remaining.remove(goal)
+            for _ in range(goal.parts):
+                if goal.met(skills.world.now()) == goal.parts:
+                    break
+                yield from PLANS[type(goal)](skills, goal)
     yield STOP
 
 
-def able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
-    """The episode with bodies for these actors that do all there is to do, without a limit."""
-    given = episode.start.get("bodies", {})
-    more = {a: {**given.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
-    return replace(episode, start={**episode.start, "bodies": {**given, **more}})
+def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
+    """Return the episode with bodies for these actors that have all actions and no limit."""
+    fields = episode.start.get("bodies", {})
+    bodies = {a: {**fields.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
+    return replace(episode, start={**episode.start, "bodies": {**fields, **bodies}})
 
 
-def walks_high(world: HouseholdWorld, actor: str) -> bool:
-    """Whether a body runs whole errands and cannot be steered step by step."""
-    own = world.house.actors[actor].body.actions
-    return not set(NEEDED) <= set(own) and set(HIGH_NEEDED) <= set(own)
+def needs_high_level(world: HouseholdWorld, actor: str) -> bool:
+    """True if a body runs high-level skills and cannot be steered step by step."""
+    verbs = set(world.house.actors[actor].body.actions)
+    return not set(REQUIRED_VERBS) <= verbs and set(REQUIRED_HIGH_LEVEL) <= verbs
+
+
+def solving_decisions(
+    world: World, task: Task, high_level: bool = False, at_most: int | None = None
+) -> list[Decision]:
+    """Return the expert's decisions in a new world, its stop the last. Raises ``PlanningFailed``
+    where they do not meet the goals, or are more than ``at_most``."""
+    reference, episode = task.reference, task.episode
+    if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+        raise UsageError(f"episode {episode.id} has no goals in a house")
+    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
+    world.reset(episode if high_level else with_able_bodies(episode, [actor]))
+    decisions = []
+    for turn, _ in Game(world).follow(actor, solve(world, actor, reference, high_level)):
+        if isinstance(turn, Decision):
+            decisions.append(turn)
+        if at_most is not None and len(decisions) > at_most:
+            raise PlanningFailed(f"the expert takes more than {at_most} actions")
+    if reference.met(world.now()) < reference.parts():
+        raise PlanningFailed("the expert's actions do not meet the goals")
+    return decisions
 
 
 class SolvableHousehold(Dataset):
     """Household tasks: ``expert`` brings the goals about, by low-level actions where the body has
-    them, else by whole errands.
+    them, else by high-level skills.
 
-    L* counts low-level actions, and is the reference's where it gives one. It is worked out with a
+    L* counts low-level actions, and is the reference's where it gives one. It is computed with a
     body that has every action; examples show actions that the dataset's own bodies have.
     """
 
@@ -115,36 +123,22 @@ class SolvableHousehold(Dataset):
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house; try `oracle`")
-        if how == "errands" or walks_high(world, actor):
-            return solve(world, actor, reference, high=True)
-        bodies = {each.name: each.body.actions for each in world.house.actors.values()}
-        others_work = any(walks_high(world, name) for name in bodies)
-        if not others_work and actor in able(bodies, NEEDED, "all"):
+        if how == "errands" or needs_high_level(world, actor):
+            return solve(world, actor, reference, high_level=True)
+        verbs_by_actor = {each.name: each.body.actions for each in world.house.actors.values()}
+        others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
+        if not others_work and actor in able(verbs_by_actor, REQUIRED_VERBS, "all"):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # no hands to help with
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """The expert's actions, high-level ones for ``how="errands"``. Raises ``PlanningFailed``
-        where they do not meet the goals."""
-        return tuple(decision.action for decision in self._solved(task, how))
-
-    def _solved(self, task: Task, how: str) -> list[Decision]:
-        world, reference = self.world(task.episode), task.reference
-        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
-            raise UsageError(f"episode {task.episode.id} has no goals in a house")
-        high, episode = how == "errands", task.episode
-        actor = episode.actors[0]
-        if isinstance(reference, PlannedReference):
-            actor = reference.worker
-        world.reset(episode if high else able_bodies(episode, [actor]))
-        turns = Game(world).follow(actor, solve(world, actor, reference, high))
-        decisions = [decision for decision, _ in turns if isinstance(decision, Decision)]
-        if reference.met(world.now()) < reference.parts():
-            raise PlanningFailed("the expert's actions do not meet the goals")
-        return decisions
+        """Return the expert's actions, high-level ones for ``how="errands"``. Raises
+        ``PlanningFailed`` where they do not meet the goals."""
+        decisions = solving_decisions(self.world(task.episode), task, how == "errands")
+        return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """A task with the actions that solve it, such as its body has; None where none are known.
+        """Return a task with actions of its body that solve it; None if none are known.
 
         Raises ``UsageError`` for a task for several actors, whose parts only a team plays.
         """
@@ -156,218 +150,208 @@ class SolvableHousehold(Dataset):
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = task.episode.actors[0]
-        high = isinstance(world, HouseholdWorld) and walks_high(world, actor)
+        high_level = isinstance(world, HouseholdWorld) and needs_high_level(world, actor)
         try:
-            decisions = self._solved(task, "errands" if high else "expert")
+            decisions = solving_decisions(self.world(task.episode), task, high_level)
         except PlanningFailed:
             return None
         actions = tuple(decision.action for decision in decisions)
-        thoughts = tuple(decision.thought for decision in decisions)
-        return Demonstration(
-            task.episode, actions, lambda: self.world(task.episode), thoughts=thoughts
-        )
+        why = tuple(decision.thought for decision in decisions)
+        return Demonstration(task.episode, actions, lambda: self.world(task.episode), thoughts=why)
 
     def _length(self, task: Task) -> int | None:
-        known = getattr(task.reference, "expert_length", None)
-        return super()._length(task) if known is None else int(known)
+        length = getattr(task.reference, "expert_length", None)
+        return super()._length(task) if length is None else int(length)
 
 
-def _next(errands: Errands, left: Sequence[GoalCondition]) -> GoalCondition:
-    """Of the goals that come first, the one whose thing is nearest."""
-    first = min(map(_rank, left))
-    goals = [goal for goal in left if _rank(goal) == first]
+def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondition:
+    """Return the goal of first rank whose object is nearest."""
+    lowest_rank = min(map(_goal_rank, remaining))
+    goals = [goal for goal in remaining if _goal_rank(goal) == lowest_rank]
     if len(goals) == 1:
         return goals[0]
-    owner = {thing: goal for goal in reversed(goals) for thing in _handled(goal)}
-    nearest = cheapest(errands.world, errands.actor, [list(owner)])
-    return owner[nearest[0]] if nearest else goals[0]
+    goal_of = {obj: goal for goal in reversed(goals) for obj in _goal_objects(goal)}
+    nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
+    return goal_of[nearest[0]] if nearest else goals[0]
 
 
-def _handled(goal: GoalCondition) -> Ids:
-    """What a goal is about."""
+def _goal_objects(goal: Any) -> Ids:
     if isinstance(goal, Restored):
-        return (goal.thing,)
-    things: Ids = goal.lamps if isinstance(goal, Lit) else goal.things  # type: ignore[attr-defined]
-    return things
+        return (goal.object,)
+    objects: Ids = goal.lamps if isinstance(goal, g.Lit) else goal.objects
+    return objects
 
 
-def _rank(goal: GoalCondition) -> tuple[int, int]:
-    """Goals that bring others about come first, those that a later errand would undo last.
+def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
+    """Goals that bring others about come first, those that a later skill would undo last.
 
-    What should stand open is opened before things are put in it, the rest is shut after that.
+    What should stand open is opened before objects are put in it, the rest is closed after that.
     """
-    if type(goal) not in RANKS:
-        raise PlanningFailed(f"the expert knows no way to bring about {type(goal).__name__}")
+    kinds = list(PLANS)
+    if type(goal) not in kinds:
+        raise PlanningFailed(f"the expert has no plan for {type(goal).__name__}")
     if isinstance(goal, Restored):
-        return RANKS.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
+        return kinds.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
     traits = getattr(goal, "traits", ())
-    return RANKS.index(type(goal)), -len(traits) - goal.parts
+    return kinds.index(type(goal)), -len(traits) - goal.parts
 
 
-def _meet(errands: Errands, goal: GoalCondition) -> ActionPlan:
-    for _ in range(goal.parts):
-        if goal.met(errands.world.now()) == goal.parts:
-            return
-        yield from _PLANS[type(goal)](errands, goal)
-
-
-def _inside(errands: Errands, goal: Inside) -> ActionPlan:
-    """One more of the things into the receptacle that has most of them already."""
-    there = {
-        r: [
-            t for t in goal.things if errands.within(t, r) and _lacks(errands, t, goal.traits) == []
-        ]
+def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
+    """Put one more of the objects into the receptacle that has most of them already."""
+    contents = {
+        r: {
+            t
+            for t in goal.objects
+            if skills.within(t, r) and not _missing_traits(skills, t, goal.traits)
+        }
         for r in goal.receptacles
     }
-    most = max(len(found) for found in there.values())
-    places = [r for r, found in there.items() if len(found) == most]
-    done = {t for r in places for t in there[r]}
-    things = [t for t in goal.things if t not in done] or list(goal.things)
-    chain = _chain(errands, things, goal.traits, [places])
-    yield from _prepare(errands, chain, goal.traits)
-    yield from errands.put(chain[0], chain[-1])
+    most_contents = max(map(len, contents.values()))
+    places = [r for r, objects in contents.items() if len(objects) == most_contents]
+    delivered = {t for r in places for t in contents[r]}
+    remaining = [t for t in goal.objects if t not in delivered] or list(goal.objects)
+    chain = _cheapest_chain(skills, remaining, goal.traits, [places])
+    yield from _treat_first(skills, chain, goal.traits)
+    yield from skills.put(chain[0], chain[-1])
 
 
-def _stacked(errands: Errands, goal: Stacked) -> ActionPlan:
-    chain = _chain(errands, goal.things, goal.traits, [goal.movables, goal.receptacles])
-    thing, movable, receptacle = chain[0], chain[-2], chain[-1]
-    if not errands.within(thing, movable):
-        yield from _prepare(errands, chain, goal.traits)
-        yield from errands.put(thing, movable)
-    if not errands.within(movable, receptacle):
-        yield from errands.put(movable, receptacle)
+def _reach_stacked(skills: Skills, goal: g.Stacked) -> ActionPlan:
+    chain = _cheapest_chain(skills, goal.objects, goal.traits, [goal.movables, goal.receptacles])
+    obj, movable, receptacle = chain[0], chain[-2], chain[-1]
+    if not skills.within(obj, movable):
+        yield from _treat_first(skills, chain, goal.traits)
+        yield from skills.put(obj, movable)
+    if not skills.within(movable, receptacle):
+        yield from skills.put(movable, receptacle)
 
 
-def _has(errands: Errands, goal: Has) -> ActionPlan:
+def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
     switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
     traits = tuple(trait for trait in goal.traits if trait not in switched)
-    chain = _chain(errands, goal.things, traits, [])
-    yield from _prepare(errands, chain, traits)
+    chain = _cheapest_chain(skills, goal.objects, traits, [])
+    yield from _treat_first(skills, chain, traits)
     for name, value in switched:
-        yield from (errands.turn if name == "on" else errands.swing)(chain[0], bool(value))
+        yield from (skills.toggle if name == "on" else skills.open_or_close)(chain[0], bool(value))
 
 
-def _held(errands: Errands, goal: Held) -> ActionPlan:
-    yield from errands.take(_chain(errands, goal.things, (), [])[0])
-
-
-def _beside(errands: Errands, goal: Beside) -> ActionPlan:
-    under = [errands.things.holders(errands.number(other)) for other in goal.others]
-    places = dict.fromkeys(errands.world.layout.ids[holders[0]] for holders in under if holders)
+def _reach_beside(skills: Skills, goal: g.Beside) -> ActionPlan:
+    chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
+    places = dict.fromkeys(skills.world.layout.ids[holders[0]] for holders in chains if holders)
     if not places:
         raise PlanningFailed(f"none of {', '.join(goal.others)} is in or on anything")
-    yield from _inside(errands, Inside(goal.things, tuple(places)))
+    yield from _reach_inside(skills, g.Inside(goal.objects, tuple(places)))
 
 
-def _near(errands: Errands, goal: Near) -> ActionPlan:
-    yield from errands.uncover(_chain(errands, goal.things, (), [])[0])
+def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
+    (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
+    yield from skills.reach(lamp, goal.distance)  # a body may reach farther than counts as lit
+    yield from skills.toggle(lamp, True)
 
 
-def _lit(errands: Errands, goal: Lit) -> ActionPlan:
-    (lamp,) = _chain(errands, goal.lamps, (), [])
-    yield from errands.reach(lamp)
-    yield from errands.turn(lamp, True)
-
-
-def _restored(errands: Errands, goal: Restored) -> ActionPlan:
-    i = errands.number(goal.thing)
-    if "pickupable" in errands.things.specs[i].affordances:
+def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
+    i = skills.number(goal.object)
+    if "pickupable" in skills.entities.specs[i].affordances:
         if goal.receptacle and goal.at is not None:
-            x, y = float(errands.things.x[i]), float(errands.things.y[i])
-            under = errands.number(goal.receptacle)
-            if int(errands.things.inside[i]) != under or not goal.lies(x, y):
-                yield from errands.put_near(goal.thing, goal.receptacle, goal.at, goal.within)
+            x, y = float(skills.entities.x[i]), float(skills.entities.y[i])
+            receptacle = skills.number(goal.receptacle)
+            if int(skills.entities.inside[i]) != receptacle or not goal.is_near_target(x, y):
+                yield from skills.put_near(goal.object, goal.receptacle, goal.at, goal.within)
         elif goal.receptacle:
-            yield from errands.put(goal.thing, goal.receptacle)
+            yield from skills.put(goal.object, goal.receptacle)
         else:
-            yield from errands.take(goal.thing)
-            yield from errands.do("drop", goal.thing)
-    yield from errands.swing(goal.thing, goal.open)
+            yield from skills.take(goal.object)
+            yield from skills.do("drop", goal.object)
+    yield from skills.open_or_close(goal.object, goal.open)
 
 
-_PLANS: dict[type, Callable[[Errands, Any], ActionPlan]] = {
-    Inside: _inside,
-    Stacked: _stacked,
-    Beside: _beside,
-    Near: _near,
-    Has: _has,
-    Held: _held,
-    Lit: _lit,
-    Restored: _restored,
+PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
+    g.Stacked: _reach_stacked,
+    g.Inside: _reach_inside,
+    g.Beside: _reach_beside,
+    Restored: _reach_restored,
+    g.Has: _reach_traits,
+    g.Held: lambda skills, goal: skills.take(_cheapest_chain(skills, goal.objects, (), [])[0]),
+    g.Lit: _reach_lit,
+    g.Near: lambda skills, goal: skills.uncover(
+        _cheapest_chain(skills, goal.objects, (), [])[0], goal.distance
+    ),
 }
+"""Kind of goal -> its plan, in the order in which goals are pursued."""
 
 
-def _look(errands: Errands, things: Sequence[str], enough: int) -> ActionPlan:
-    """See things and look into receptacles, the nearest first: all, or ``enough`` of them."""
-    left = list(things)
-    while len(left) > (len(things) - enough if enough else 0):
-        nearest = cheapest(errands.world, errands.actor, [left])
+def _look_at_all(skills: Skills, objects: Sequence[str], required_count: int) -> ActionPlan:
+    """See objects and look into receptacles, the nearest first: all, or ``required_count`` of
+    them."""
+    remaining = list(objects)
+    while len(remaining) > (len(objects) - required_count if required_count else 0):
+        nearest = cheapest(skills.world, skills.actor, [remaining])
         if nearest is None:
-            raise PlanningFailed(f"no way leads to any of {', '.join(left)}")
-        left.remove(nearest[0])
-        yield from errands.look_at(nearest[0])
+            raise PlanningFailed(f"no path leads to any of {', '.join(remaining)}")
+        remaining.remove(nearest[0])
+        yield from skills.look_at(nearest[0])
 
 
-def _lacks(errands: Errands, thing: str, traits: Sequence[Trait]) -> list[Trait]:
-    return [trait for trait in traits if not errands.has(thing, trait)]
+def _missing_traits(skills: Skills, obj: str, traits: Sequence[Trait]) -> tuple[Trait, ...]:
+    return tuple(trait for trait in traits if not skills.has_trait(obj, trait))
 
 
-def _chain(
-    errands: Errands, things: Sequence[str], traits: Sequence[Trait], after: Sequence[Sequence[str]]
+def _cheapest_chain(
+    skills: Skills,
+    objects: Sequence[str],
+    traits: Sequence[Trait],
+    later_stops: Sequence[Sequence[str]],
 ) -> list[str]:
-    """The cheapest thing, tools for the traits it lacks in order, and places after that.
+    """Return the cheapest object, tools for the traits it lacks in order, and places after that.
 
-    The things that lack least are looked at alone. Raises ``PlanningFailed``.
+    Only the objects that lack least are considered. Raises ``PlanningFailed``.
     """
-    least = min(len(_lacks(errands, thing, traits)) for thing in things)
-    best = [t for t in things if len(_lacks(errands, t, traits)) == least]
+    lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
+    fewest = min(map(len, lacking.values()))
     chains = []
-    for lacking in {tuple(_lacks(errands, t, traits)) for t in best}:
-        some = [t for t in best if tuple(_lacks(errands, t, traits)) == lacking]
-        tools = [_tools(errands, some[0], t) for t in lacking if t in TOOLS]
-        places = [[r for r in stop if _open_to(errands, some[0], r)] or stop for stop in after]
-        chains.append(cheapest(errands.world, errands.actor, [some, *tools, *places]))
-    found = next((chain for chain in chains if chain), None)
-    if found is None:
-        raise PlanningFailed(f"no way leads to any of {', '.join(things)} and on")
-    return found
+    for missing in dict.fromkeys(each for each in lacking.values() if len(each) == fewest):
+        candidates = [obj for obj in objects if lacking[obj] == missing]
+        tools = [_usable_tools(skills, candidates[0], trait) for trait in missing if trait in TOOLS]
+        places = [
+            [r for r in stop if _has_room_for(skills, candidates[0], r)] or stop
+            for stop in later_stops
+        ]
+        chains.append(cheapest(skills.world, skills.actor, [candidates, *tools, *places]))
+    chain = next((chain for chain in chains if chain), None)
+    if chain is None:
+        raise PlanningFailed(f"no path leads to any of {', '.join(objects)} and on")
+    return chain
 
 
-def _open_to(errands: Errands, thing: str, receptacle: str) -> bool:
-    there = errands.within(thing, receptacle)
-    return there or (errands.takes(receptacle, thing) and not errands.full(receptacle))
+def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
+    has_room = skills.takes(receptacle, obj) and not skills.full(receptacle)
+    return has_room or skills.within(obj, receptacle)
 
 
-def _tools(errands: Errands, thing: str, trait: Trait) -> Ids:
-    """What gives a trait to such a thing, and can be switched where it must."""
-    things, kind = errands.things, TOOLS[trait]
-    ids = errands.world.layout.ids[: things.objects]
-    able = [r for r in ids if things.does(errands.number(r), kind) and errands.takes(r, thing)]
-    if trait == ("heated", True):
-        able = [r for r in able if things.encloses[errands.number(r)]]
-    switched = [
-        r
-        for r in able
-        if kind == "cooler"
-        or things.does(errands.number(r), "toggleable")
-        or errands.number(r) in things.switches
-    ]
-    if not switched:
-        raise PlanningFailed(f"no {kind} takes {thing}")
-    free = [r for r in switched if _open_to(errands, thing, r)]
-    return tuple(free or switched)
+def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
+    """Return the tools that give ``obj`` a trait and, if necessary, can be switched."""
+    entities, kind, tools = skills.entities, TOOLS[trait], []
+    for tool in skills.world.layout.ids[: entities.objects]:
+        r = skills.number(tool)
+        switched = (
+            kind == "cooler" or entities.has_affordance(r, "toggleable") or r in entities.switches
+        )
+        closes = trait != ("heated", True) or entities.encloses[r]
+        if entities.has_affordance(r, kind) and skills.takes(tool, obj) and closes and switched:
+            tools.append(tool)
+    if not tools:
+        raise PlanningFailed(f"no {kind} takes {obj}")
+    return tuple([r for r in tools if _has_room_for(skills, obj, r)] or tools)
 
 
-def _prepare(errands: Errands, chain: Sequence[str], traits: Sequence[Trait]) -> ActionPlan:
-    """Give the chain's thing the traits it lacks: slicing first, then tool after tool."""
-    thing = chain[0]
-    lacking = _lacks(errands, thing, traits)
-    if ("sliced", True) in lacking:
-        ids = errands.world.layout.ids[: errands.things.objects]
-        knives = [k for k in ids if errands.things.does(errands.number(k), "slicer")]
-        found = cheapest(errands.world, errands.actor, [knives, [thing]])
-        if found is None:
-            raise PlanningFailed(f"no knife for {thing}")
-        yield from errands.slice(thing, found[0])
-    for trait, tool in zip([t for t in lacking if t in TOOLS], chain[1:], strict=False):
-        yield from errands.treat(thing, trait, tool)
+def _treat_first(skills: Skills, chain: Sequence[str], traits: Sequence[Trait]) -> ActionPlan:
+    """Give the chain's first object the traits it lacks: slicing first, then tool after tool."""
+    obj, missing = chain[0], _missing_traits(skills, chain[0], traits)
+    if ("sliced", True) in missing:
+        ids = skills.world.layout.ids[: skills.entities.objects]
+        knives = [k for k in ids if skills.entities.has_affordance(skills.number(k), "slicer")]
+        nearest = cheapest(skills.world, skills.actor, [knives, [obj]])
+        if nearest is None:
+            raise PlanningFailed(f"no knife for {obj}")
+        yield from skills.slice(obj, nearest[0])
+    for trait, tool in zip([t for t in missing if t in TOOLS], chain[1:], strict=False):
+        yield from skills.treat(obj, trait, tool)

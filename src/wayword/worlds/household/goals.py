@@ -29,107 +29,101 @@ class GoalCondition(Protocol):
 
     @property
     def parts(self) -> int:
-        """How many parts it has."""
-        ...
+        """The number of parts."""
 
     @property
     def words(self) -> str:
-        """What should hold, in a few words for people: ``hot egg in or on table``."""
-        ...
+        """The condition in a few words for people: ``hot egg in or on table``."""
 
     def met(self, state: State) -> int:
-        """How many of them hold."""
-        ...
+        """Return the number of parts that hold."""
 
 
-_KINDS = 3
-_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+MAX_KINDS = 3  # kinds that a line of words lists
 
 
 def kinds(ids: Sequence[str]) -> str:
-    """The kinds of things, each once, the first three.
+    """Return the kinds of objects, each once, the first three.
 
     >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
     'mug or cup or coffee machine'
     """
     names = (each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids)
-    found = list(dict.fromkeys(_CASE.sub(" ", name).replace("_", " ").lower() for name in names))
-    return " or ".join(found[:_KINDS]) + (" …" if len(found) > _KINDS else "")
+    spaced = (re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names)
+    words = list(dict.fromkeys(spaced))
+    return " or ".join(words[:MAX_KINDS]) + (" …" if len(words) > MAX_KINDS else "")
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
-    """The kinds of things behind their traits: a trait that is a word by its value, one that is
-    true by its name.
+    """Return the kinds of objects behind their traits: a trait that is a word by its value, one
+    that is true by its name.
 
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot not dirty egg'
     """
-    how = (
-        value if isinstance(value, str) else name if value else f"not {name}"
-        for name, value in traits
-    )  # fmt: skip
-    return " ".join(filter(None, (*how, kinds(ids))))
+    words = [v if isinstance(v, str) else name if v else f"not {name}" for name, v in traits]
+    return " ".join(filter(None, (*words, kinds(ids))))
 
 
-def under(state: State, thing: str) -> list[str]:
-    """What a thing is in or on, innermost first."""
-    found: list[str] = []
-    at = state["objects"][thing]["in"]
-    while at and at not in found:
-        found.append(at)
-        at = state["objects"][at]["in"]
-    return found
+def holders_of(state: State, obj: str) -> list[str]:
+    """Return the receptacles that an object is in or on, innermost first."""
+    chain: list[str] = []
+    while (obj := state["objects"][obj]["in"]) and obj not in chain:
+        chain.append(obj)
+    return chain
 
 
-def shows(state: State, thing: str, traits: tuple[Trait, ...]) -> bool:
-    """Whether a thing has all of the traits."""
-    record = state["objects"][thing]
+def has_traits(state: State, obj: str, traits: tuple[Trait, ...]) -> bool:
+    """True if an object has all of the traits."""
+    record = state["objects"][obj]
     return all(record[name] == value for name, value in traits)
 
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """``parts`` of ``things``, by default any one, have all the traits."""
+    """``parts`` of ``objects``, by default any one, have all the traits."""
 
-    things: Ids
+    objects: Ids
     traits: tuple[Trait, ...]
     parts: int = 1
 
     @property
     def words(self) -> str:
-        return kinds_with(self.traits, self.things)
+        return kinds_with(self.traits, self.objects)
 
     def met(self, state: State) -> int:
-        return min(self.parts, sum(shows(state, thing, self.traits) for thing in self.things))
+        return min(self.parts, sum(has_traits(state, obj, self.traits) for obj in self.objects))
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """``parts`` of ``things``, each with the traits, are in or on one and the same receptacle.
+    """``parts`` of ``objects``, each with the traits, are in or on one and the same receptacle.
 
-    A thing in a bowl on the table is also on the table.
+    An object in a bowl on the table is also on the table.
     """
 
-    things: Ids
+    objects: Ids
     receptacles: Ids
     traits: tuple[Trait, ...] = ()
     parts: int = 1
 
     @property
     def words(self) -> str:
-        return f"{kinds_with(self.traits, self.things)} in or on {kinds(self.receptacles)}"
+        return f"{kinds_with(self.traits, self.objects)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
-        good = [under(state, thing) for thing in self.things if shows(state, thing, self.traits)]
-        most = max((sum(r in chain for chain in good) for r in self.receptacles), default=0)
-        return min(self.parts, most)
+        chains = [
+            holders_of(state, obj) for obj in self.objects if has_traits(state, obj, self.traits)
+        ]
+        best_count = max((sum(r in chain for chain in chains) for r in self.receptacles), default=0)
+        return min(self.parts, best_count)
 
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """One of ``things`` is in one of ``movables``, which is in or on one of ``receptacles``."""
+    """Any of ``objects`` is in one of ``movables``, which is in or on one of ``receptacles``."""
 
-    things: Ids
+    objects: Ids
     movables: Ids
     receptacles: Ids
     traits: tuple[Trait, ...] = ()
@@ -137,37 +131,37 @@ class Stacked:
 
     @property
     def words(self) -> str:
-        what = kinds_with(self.traits, self.things)
-        return f"{what} in {kinds(self.movables)} in or on {kinds(self.receptacles)}"
+        objects = kinds_with(self.traits, self.objects)
+        return f"{objects} in {kinds(self.movables)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
-        for thing in self.things:
-            chain = under(state, thing)
-            low = next((n for n, r in enumerate(chain) if r in self.movables), len(chain))
-            rises = any(r in self.receptacles for r in chain[low + 1 :])
-            if rises and shows(state, thing, self.traits):
+        for obj in self.objects:
+            chain = holders_of(state, obj)
+            level = next((n for n, r in enumerate(chain) if r in self.movables), len(chain))
+            is_stacked = any(r in self.receptacles for r in chain[level + 1 :])
+            if is_stacked and has_traits(state, obj, self.traits):
                 return 1
         return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Somebody holds one of ``things``."""
+    """An actor holds one of ``objects``."""
 
-    things: Ids
+    objects: Ids
     parts: int = 1
 
     @property
     def words(self) -> str:
-        return f"{kinds(self.things)} held"
+        return f"{kinds(self.objects)} held"
 
     def met(self, state: State) -> int:
-        return int(any(state["objects"][thing]["held"] for thing in self.things))
+        return int(any(state["objects"][obj]["held"] for obj in self.objects))
 
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """One of ``lamps`` is on and in an actor's view, no farther than ``distance`` (metres).
+    """Any of ``lamps`` is on and in an actor's view, no farther than ``distance`` (metres).
 
     ALFRED asks the same: that the lamp be on and ``visible``, which in its simulator means in the
     picture and within 1.5 m.
@@ -183,43 +177,45 @@ class Lit:
 
     def met(self, state: State) -> int:
         views = [who["sees"] for who in state["actors"].values()]
-        near = {i for view in views for i, away in view.items() if away <= self.distance + 1e-3}
-        return int(any(state["objects"][i]["on"] for i in self.lamps if i in near))
+        nearby = {
+            i for view in views for i, metres in view.items() if metres <= self.distance + 1e-3
+        }
+        return int(any(state["objects"][i]["on"] for i in self.lamps if i in nearby))
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Somebody sees one of ``things`` and is within ``distance`` metres of its nearest point."""
+    """An actor sees one of ``objects`` and is within ``distance`` metres of its nearest point."""
 
-    things: Ids
+    objects: Ids
     distance: float = 1.5
     parts: int = 1
 
     @property
     def words(self) -> str:
-        return f"{kinds(self.things)} in view, near by"
+        return f"{kinds(self.objects)} in view, near by"
 
     def met(self, state: State) -> int:
-        seen = [who["sees"] for who in state["actors"].values()]
-        away = [view[thing] for view in seen for thing in self.things if thing in view]
-        return int(any(metres <= self.distance for metres in away))
+        views = [who["sees"] for who in state["actors"].values()]
+        distances = [view[obj] for view in views for obj in self.objects if obj in view]
+        return int(any(metres <= self.distance for metres in distances))
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One of ``things`` and one of ``others`` are directly in or on the same receptacle."""
+    """Any of ``objects`` and one of ``others`` are directly in or on the same receptacle."""
 
-    things: Ids
+    objects: Ids
     others: Ids
     parts: int = 1
 
     @property
     def words(self) -> str:
-        return f"{kinds(self.things)} beside {kinds(self.others)}"
+        return f"{kinds(self.objects)} next to {kinds(self.others)}"
 
     def met(self, state: State) -> int:
-        there = {state["objects"][other]["in"] for other in self.others} - {""}
-        return int(any(state["objects"][thing]["in"] in there for thing in self.things))
+        places = {state["objects"][other]["in"] for other in self.others} - {""}
+        return int(any(state["objects"][obj]["in"] in places for obj in self.objects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +223,7 @@ class HouseholdReference(Reference):
     """The ground truth of an episode in the household world.
 
     ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
-    L*, the expert's number of low-level actions, its stop included; None where the expert
+    L*, the expert's number of low-level actions, its stop included; None if the expert
     has to be run for it.
     """
 
@@ -236,22 +232,22 @@ class HouseholdReference(Reference):
     expert_length: int | None = None
 
     def parts(self) -> int:
-        """How many goal conditions there are."""
+        """Return the number of goal conditions."""
         return sum(goal.parts for goal in self.goals)
 
     def met(self, state: State) -> int:
-        """How many of them hold in a final state."""
+        """Return the number of them that hold in a final state."""
         return sum(goal.met(state) for goal in self.goals)
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A thing is in or on what it should be in or on, and open or shut as it should be.
+    """An object is in or on what it should be in or on, and open or closed as it should be.
 
     With ``at`` (x and y, metres), its middle also lies within ``within`` of there.
     """
 
-    thing: str
+    object: str
     receptacle: str
     open: bool
     at: tuple[float, float] | None = None
@@ -261,15 +257,15 @@ class Restored:
     @property
     def words(self) -> str:
         where = f" in or on {kinds([self.receptacle])}" if self.receptacle else ""
-        return f"{kinds([self.thing])}{where} ({'open' if self.open else 'closed'})"
+        return f"{kinds([self.object])}{where} ({'open' if self.open else 'closed'})"
 
     def met(self, state: State) -> int:
-        record = state["objects"][self.thing]
-        right = record["in"] == self.receptacle and record["open"] == self.open
-        return int(right and (self.at is None or self.lies(record["x"], record["y"])))
+        record = state["objects"][self.object]
+        in_place = record["in"] == self.receptacle and record["open"] == self.open
+        return int(in_place and (self.at is None or self.is_near_target(record["x"], record["y"])))
 
-    def lies(self, x: float, y: float) -> bool:
-        """Whether a place is near enough to where the thing should be."""
+    def is_near_target(self, x: float, y: float) -> bool:
+        """True if a place is near enough to where the object should be."""
         return self.at is None or math.dist(self.at, (x, y)) <= self.within
 
 
@@ -282,8 +278,8 @@ class RearrangementReference(HouseholdReference):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
-    """The right answer; ``look`` lists the things and receptacles one looks at to find it, of
-    which ``enough`` will do (0: it takes all of them)."""
+    """The right answer; ``look`` lists the objects and receptacles one looks at to find it, of
+    which ``enough`` suffice (0: all of them are needed)."""
 
     answer: str = ""
     look: Ids = ()

@@ -1,4 +1,4 @@
-"""What a body does: low-level actions, a motion of the body or of a hand each, and high-level ones,
+"""Acts of a body: low-level actions, a motion of the body or of a hand each, and high-level ones,
 runs of those that are carried out and counted as such.
 
 A low-level action raises ``Fail`` before it changes anything, or returns what fills its sentence. A
@@ -9,189 +9,197 @@ Source: LangSuitE (Jia et al. 2024), Table 9.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from wayword.core.episode import Json
-from wayword.core.geometry import absolute, point_segment_distance, unit
+from wayword.core.geometry import Box, Point, absolute, point_segment_distance, unit
 from wayword.worlds.household import verbs as st
+from wayword.worlds.household.entities import FLOOR, Entities
 from wayword.worlds.household.house import Actor, Fail, House
-from wayword.worlds.household.layout import obstacle
-from wayword.worlds.household.route import believed_box, landing, route_into, route_to
+from wayword.worlds.household.layout import first_obstacle
+from wayword.worlds.household.route import Trip, believed_box, landing_spot
 from wayword.worlds.household.scene import TEMPERATURES, Room
-from wayword.worlds.household.things import FLOOR, Things
 
 Details = dict[str, Json]
-
-# Effects: what appliances do to what is in or on them.
-
 HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
 
 
-def work(things: Things, i: int) -> None:
-    """Let an appliance work on its contents, after it was switched on, shut or filled.
+def run_appliance(entities: Entities, i: int) -> None:
+    """Apply an appliance to its contents after it was switched on, closed or filled.
 
-    A heater works while it is on, a cooler at all times, each only while shut where it can be
-    shut; cleaners, fillers and brewers work while on; a drinker takes the water of what is put to
-    it. Things of any other kind do nothing. That a thing was heated, cooled or cleaned stays on
-    record, whatever becomes of it; as ALFRED has it, heated means in what shuts, not on a hob.
+    A heater works while it is on, a cooler at all times; an openable one only while closed. Heat
+    cooks cookable objects, and boils them in water. Cleaners, fillers and brewers work while on,
+    and coffee and water replace each other; a drinker takes the water of a vessel put to it. Other
+    kinds of objects do nothing. The record that an object was heated, cooled or cleaned is
+    permanent; as in ALFRED, "heated" requires an openable heater, not a hob.
     """
-    if i >= things.objects:
+    if i >= entities.objects:
         return
-    does = things.specs[i].affordances
-    shut = not things.ajar(i)
-    runs = bool(things.on[i])
-    for k in things.family(i)[1:]:
-        if "heater" in does and runs and shut:
-            _heat(things, k)
-            things.heated[k] |= things.encloses[i]
-        if "cooler" in does and shut:
-            things.mark(k, "temperature", COLD)
-            things.mark(k, "cooled", True)
-        if "cleaner" in does and runs:
-            things.mark(k, "dirty", False)
-            things.mark(k, "cleaned", True)
-        if runs and things.does(k, "fillable"):
-            _fill(things, k, does)
-        if "drinker" in does and things.filled[k] and not things.coffee[k]:
-            things.mark(i, "filled", True)
-            things.mark(k, "filled", False)
-
-
-def _heat(things: Things, k: int) -> None:
-    """Make a thing hot; what can be cooked is, and in water it is boiled."""
-    things.mark(k, "temperature", HOT)
-    if things.does(k, "cookable"):
-        things.mark(k, "cooked", True)
-        pot = int(things.inside[k])
-        if pot >= 0 and things.filled[pot] and not things.coffee[pot]:
-            things.mark(k, "boiled", True)
-
-
-def _fill(things: Things, k: int, does: frozenset[str]) -> None:
-    """Fill a vessel with coffee, or with water; the one takes the other's place."""
-    if "brewer" in does or "filler" in does:
-        things.mark(k, "filled", True)
-        things.mark(k, "coffee", "brewer" in does)
+    affordances, can_run, is_on = (
+        entities.specs[i].affordances,
+        not entities.is_ajar(i),
+        bool(entities.on[i]),
+    )
+    for content in entities.with_contents(i)[1:]:
+        if "heater" in affordances and is_on and can_run:
+            entities.set_state(content, "temperature", HOT)
+            entities.heated[content] |= entities.encloses[i]
+            if entities.has_affordance(content, "cookable"):
+                entities.set_state(content, "cooked", True)
+                pot = int(entities.inside[content])
+                if pot >= 0 and entities.filled[pot] and not entities.coffee[pot]:
+                    entities.set_state(content, "boiled", True)
+        if "cooler" in affordances and can_run:
+            entities.set_state(content, "temperature", COLD)
+            entities.set_state(content, "cooled", True)
+        if "cleaner" in affordances and is_on:
+            entities.set_state(content, "dirty", False)
+            entities.set_state(content, "cleaned", True)
+        if (
+            is_on
+            and entities.has_affordance(content, "fillable")
+            and not affordances.isdisjoint(("brewer", "filler"))
+        ):
+            entities.set_state(content, "filled", True)
+            entities.set_state(content, "coffee", "brewer" in affordances)
+        if "drinker" in affordances and entities.filled[content] and not entities.coffee[content]:
+            entities.set_state(i, "filled", True)
+            entities.set_state(content, "filled", False)
 
 
 def pick_up(house: House, me: Actor, name: str) -> Details:
-    """Take a thing in view and reach into the hands, with all that is in it."""
-    i = find(house, me, name)
+    """Take an object in view and reach into the hands, with its contents."""
+    i = find_object(house, me, name)
     if i in me.hands:
-        raise Fail(st.ALREADY_HELD, object=name)
-    touch(house, me, i)
+        raise Fail("already_held", object=name)
+    check_reach(house, me, i)
     _check_pick_up(house, me, i)
-    house.things.move(i, me.number)
+    house.entities.move(i, me.number)
     me.hands.append(i)
     return {"object": name}
 
 
+def _check_pick_up(house: House, me: Actor, i: int) -> None:
+    if not house.entities.has_affordance(i, "pickupable"):
+        raise Fail("not_pickupable", object=house.name(me, i))
+    if len(me.hands) >= me.body.inventory_capacity:
+        held = [house.name(me, other) for other in me.hands]
+        raise Fail("hands_full", object=house.name(me, i), holding=held)
+
+
 def drop(house: House, me: Actor, name: str) -> Details:
-    """Let a held thing down to the floor where one stands."""
-    i = held(house, me, name)
+    """Put a held object on the floor at the actor's place."""
+    i = find_held(house, me, name)
     me.hands.remove(i)
-    house.things.move(i, FLOOR)
-    house.things.place(i, me.x, me.y, 0.0)
+    house.entities.move(i, FLOOR)
+    house.entities.place(i, me.x, me.y, 0.0)
     return {"object": name}
 
 
-def put(house: House, me: Actor, name: str, receptacle: str) -> Details:
-    """Put a held thing in or on a receptacle in view and reach."""
-    i, r = held(house, me, name), find(house, me, receptacle)
-    things = house.things
-    if r == i or i in things.holders(r):
-        raise Fail(st.INSIDE_ITSELF, object=name, receptacle=receptacle)
-    touch(house, me, r)
-    if not things.receives(r):
-        raise Fail(st.NOT_RECEPTACLE, object=name, receptacle=receptacle)
-    if things.closed(r):
-        raise Fail(st.CLOSED, object=name, receptacle=receptacle)
-    spec = things.specs[r]
-    if not things.fits(i, r):
-        raise Fail(st.DOES_NOT_FIT, object=name, receptacle=receptacle, takes=list(spec.accepts))
-    if things.full(r):
-        raise Fail(st.FULL, object=name, receptacle=receptacle)
+def _aim(house: House, r: int, spot: str) -> Point:
+    """Return the point that a spot on an object names. Raises ``Fail``."""
+    if (offset := st.parse_spot(spot)) is None:
+        raise Fail("no_spot", spot=spot)
+    return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[1]
+
+
+def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
+    """Put a held object in or on a receptacle in view and reach, at a spot if one is given."""
+    i, r = find_held(house, me, name), find_object(house, me, receptacle)
+    entities = house.entities
+    if r == i or i in entities.holders(r):
+        raise Fail("inside_itself", object=name, receptacle=receptacle)
+    check_reach(house, me, r)
+    if not entities.is_receptacle(r):
+        raise Fail("not_receptacle", object=name, receptacle=receptacle)
+    if entities.closed(r):
+        raise Fail("closed", object=name, receptacle=receptacle)
+    spec = entities.specs[r]
+    if not entities.fits(i, r):
+        raise Fail("does_not_fit", object=name, receptacle=receptacle, takes=list(spec.accepts))
+    if entities.full(r):
+        raise Fail("full", object=name, receptacle=receptacle)
+    aim = _aim(house, r, spot) if spot else None
+    x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
+    away, reach = math.dist((x, y), (me.x, me.y)), me.body.manipulation_distance
+    if aim and away > reach:
+        raise Fail("too_far", object=receptacle, distance=round(away, 2), reach=reach, spot=spot)
     me.hands.remove(i)
-    things.place(i, *landing(house, me, i, r, (me.x, me.y, me.heading)))
-    things.move(i, r)
-    for holder in (r, *things.holders(r)):
-        work(things, holder)
-    return {"object": name, "receptacle": receptacle, "preposition": spec.receptacle}
+    entities.place(i, x, y, bottom)
+    entities.move(i, r)
+    for holder in (r, *entities.holders(r)):
+        run_appliance(entities, holder)
+    details: Details = {"object": name, "receptacle": receptacle, "preposition": spec.receptacle}
+    return details | ({"spot": list(lies)} if (lies := house.spot(i)) else {})
 
 
 def open_(house: House, me: Actor, name: str) -> Details:
     """Open a door or a receptacle."""
-    i = touch(house, me, find(house, me, name))
-    if not house.things.openable[i]:
-        raise Fail(st.NOT_OPENABLE, object=name)
-    if house.things.open[i]:
-        raise Fail(st.ALREADY_OPEN, object=name)
-    if house.things.on[i] and house.things.encloses[i]:
-        raise Fail(st.RUNNING, object=name)
-    house.things.swing(i, True)
-    inside = [k for k in house.things.contents(i) if house.things.exposed[k]]
+    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    if not entities.openable[i]:
+        raise Fail("not_openable", object=name)
+    if entities.open[i]:
+        raise Fail("already_open", object=name)
+    if entities.on[i] and entities.encloses[i]:
+        raise Fail("running", object=name)
+    entities.set_open(i, True)
+    inside = [k for k in entities.contents(i) if entities.is_exposed[k]]
     me.names.learn(inside)
-    return {"object": name, "contents": [house.name(me, k) for k in inside]} | _kind(house, i)
+    contents = [house.name(me, k) for k in inside]
+    kind = "receptacle" if entities.encloses[i] else "thing"
+    return {"object": name, "contents": contents, "kind": kind}
 
 
 def close(house: House, me: Actor, name: str) -> Details:
-    """Shut a door, in whose way nobody stands, or a receptacle."""
-    i = touch(house, me, find(house, me, name))
-    things = house.things
-    if not things.openable[i]:
-        raise Fail(st.NOT_OPENABLE, object=name)
-    if not things.open[i]:
-        raise Fail(st.ALREADY_CLOSED, object=name)
-    if i >= things.objects:
-        (ax, ay), (bx, by) = house.layout.doors[i - things.objects]
+    """Close a receptacle, or a door that no one blocks."""
+    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    if not entities.openable[i]:
+        raise Fail("not_openable", object=name)
+    if not entities.open[i]:
+        raise Fail("already_closed", object=name)
+    if i >= entities.objects:
+        (ax, ay), (bx, by) = house.layout.doors[i - entities.objects]
         for other in house.actors.values():
             if point_segment_distance(other.x, other.y, ax, ay, bx, by) < other.body.radius:
-                who = "you" if other is me else other.name
-                raise Fail(st.BLOCKED, object=name, by=who)
-    things.swing(i, False)
-    work(things, i)
-    return {"object": name} | _kind(house, i)
-
-
-def _check_pick_up(house: House, me: Actor, i: int) -> None:
-    if not house.things.does(i, "pickupable"):
-        raise Fail(st.NOT_PICKUPABLE, object=house.name(me, i))
-    if len(me.hands) >= me.body.inventory_capacity:
-        held = [house.name(me, other) for other in me.hands]
-        raise Fail(st.HANDS_FULL, object=house.name(me, i), holding=held)
+                blocker = "you" if other is me else other.name
+                raise Fail("blocked", object=name, by=blocker)
+    entities.set_open(i, False)
+    run_appliance(entities, i)
+    return {"object": name, "kind": "receptacle" if entities.encloses[i] else "thing"}
 
 
 def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
-    """Switch a thing, and what it controls, on or off."""
-    i = touch(house, me, find(house, me, name))
-    if not house.things.does(i, "toggleable"):
-        raise Fail(st.NOT_TOGGLEABLE, object=name)
-    if house.things.on[i] == on:
-        raise Fail(st.ALREADY_ON if on else st.ALREADY_OFF, object=name)
-    if on and house.things.ajar(i):
-        raise Fail(st.MUST_BE_CLOSED, object=name)
-    for k in (i, *house.things.controls[i]):
-        house.things.mark(k, "on", on)
+    """Switch an object, and the objects it controls, on or off."""
+    i = check_reach(house, me, find_object(house, me, name))
+    if not house.entities.has_affordance(i, "toggleable"):
+        raise Fail("not_toggleable", object=name)
+    if house.entities.on[i] == on:
+        raise Fail("already_on" if on else "already_off", object=name)
+    if on and house.entities.is_ajar(i):
+        raise Fail("must_be_closed", object=name)
+    for k in (i, *house.entities.controls[i]):
+        house.entities.set_state(k, "on", on)
         if on:
-            work(house.things, k)
+            run_appliance(house.entities, k)
     return {"object": name}
 
 
 def slice_(house: House, me: Actor, name: str) -> Details:
-    """Slice a thing in reach with a knife in the hand."""
-    i = touch(house, me, find(house, me, name))
-    if not house.things.does(i, "sliceable"):
-        raise Fail(st.NOT_SLICEABLE, object=name)
-    if house.things.sliced[i]:
-        raise Fail(st.ALREADY_SLICED, object=name)
-    knife = next((k for k in me.hands if house.things.does(k, "slicer")), None)
+    """Slice an object in reach with a knife in the hand."""
+    i = check_reach(house, me, find_object(house, me, name))
+    if not house.entities.has_affordance(i, "sliceable"):
+        raise Fail("not_sliceable", object=name)
+    if house.entities.sliced[i]:
+        raise Fail("already_sliced", object=name)
+    knife = next((k for k in me.hands if house.entities.has_affordance(k, "slicer")), None)
     if knife is None:
-        raise Fail(st.WRONG_TOOL, object=name, tool="")
-    house.things.mark(i, "sliced", True)
+        raise Fail("wrong_tool", object=name, tool="")
+    house.entities.set_state(i, "sliced", True)
     return {"object": name, "tool": house.name(me, knife)}
 
 
-LOW: dict[str, Callable[..., Details]] = {
+LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "move_ahead": lambda house, me: _step(house, me, me.heading),
     "turn_left": lambda house, me: _turn(me, -90.0),
     "turn_right": lambda house, me: _turn(me, 90.0),
@@ -207,80 +215,74 @@ LOW: dict[str, Callable[..., Details]] = {
     "toggle_off": lambda house, me, name: toggle(house, me, name, False),
     "slice": slice_,
 }
-"""Verb -> what it does."""
-TURNS = frozenset(("turn_left", "turn_right", "wait"))
-"""Verbs after which nobody else sees anything new."""
+UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
+"""Verbs that change no one else's view."""
 
 
-def primitive(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a low-level action, count it, and let everybody look. Raises ``Fail``."""
-    details = LOW[verb](house, me, *arguments)
+def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
+    """Do a low-level action, count it, and let all actors look. Raises ``Fail``."""
+    details = LOW_LEVEL_ACTS[verb](house, me, *arguments)
     me.low_level += 1
-    house.refresh(me if verb in TURNS else None)
+    house.refresh(me if verb in UNNOTICED else None)
     return details
 
 
-def find(house: House, me: Actor, name: str) -> int:
-    """The thing of that name. Raises ``Fail`` where nobody has seen one."""
-    i = me.names.thing.get(name)
+def find_object(house: House, me: Actor, name: str) -> int:
+    """Return the object of that name. Raises ``Fail`` if no one has seen one."""
+    i = me.names.index.get(name)
     if i is None or i == me.number:
-        raise Fail(st.NO_SUCH_OBJECT, object=name)
+        raise Fail("no_such_object", object=name)
     return i
 
 
-def held(house: House, me: Actor, name: str) -> int:
-    """The thing of that name, in one's hands. Raises ``Fail``."""
-    i = find(house, me, name)
+def find_held(house: House, me: Actor, name: str) -> int:
+    """Return the object of that name in the actor's hands. Raises ``Fail``."""
+    i = find_object(house, me, name)
     if i not in me.hands:
-        raise Fail(st.NOT_HOLDING, object=name)
+        raise Fail("not_holding", object=name)
     return i
 
 
-def touch(house: House, me: Actor, i: int) -> int:
-    """The thing again, when it is in view and within reach. Raises ``Fail``."""
-    things, name = house.things, house.name(me, i)
+def check_reach(house: House, me: Actor, i: int) -> int:
+    """Return the object if it is in view and within reach. Raises ``Fail``."""
+    entities, name = house.entities, house.name(me, i)
     if house.holder(i) == me.number:
-        lid = next((k for k in things.holders(i)[:-1] if things.encloses[k]), None)
-        if lid is not None and not things.open[lid]:
-            raise Fail(st.CLOSED, object=name, receptacle=house.name(me, lid))
+        lid = next((k for k in entities.holders(i)[:-1] if entities.encloses[k]), None)
+        if lid is not None and not entities.open[lid]:
+            raise Fail("closed", object=name, receptacle=house.name(me, lid))
         return i
-    if i not in me.view.things:
-        box = int(me.seen_in[i])
-        if me.known[i] and box != i and not things.open[box]:
-            raise Fail(st.CLOSED, object=name, receptacle=house.name(me, box))
-        raise Fail(st.NOT_VISIBLE, object=name)
-    away, reach = house.distance(me, i), me.body.manipulation_distance
-    if away > reach:
-        raise Fail(st.TOO_FAR, object=name, distance=round(away, 2), reach=reach)
+    if i not in me.view.entities:
+        last_box = int(me.last_box[i])
+        if me.discovered[i] and last_box != i and not entities.open[last_box]:
+            raise Fail("closed", object=name, receptacle=house.name(me, last_box))
+        raise Fail("not_visible", object=name)
+    distance, reach = house.distance(me, i), me.body.manipulation_distance
+    if distance > reach:
+        raise Fail("too_far", object=name, distance=round(distance, 2), reach=reach)
     return i
-
-
-def _kind(house: House, i: int) -> Details:
-    return {"kind": "receptacle" if house.things.encloses[i] else "thing"}
 
 
 def _pan(house: House, me: Actor, side: int) -> Details:
-    """A small turn, or a step aside where the body's ``pan_degrees`` is 0; to the left by -1."""
+    """Turn slightly, or step aside if the body's ``pan_degrees`` is 0; ``side`` -1 is left."""
     pan = me.body.pan_degrees
     return _turn(me, side * pan) if pan else _step(house, me, absolute(me.heading + side * 90.0))
 
 
-def _turn(me: Actor, by: float) -> Details:
-    me.heading = absolute(round(me.heading + by, 6))
+def _turn(me: Actor, degrees: float) -> Details:
+    me.heading = absolute(round(me.heading + degrees, 6))
     return {"heading": me.heading}
 
 
 def _step(house: House, me: Actor, heading: float) -> Details:
     east, north = unit(heading)
     x, y = round(me.x + me.body.step * east, 9), round(me.y + me.body.step * north, 9)
-    shut = house.things.shut.tolist()
-    way = ((me.x, me.y), (x, y))
-    found = obstacle(house.layout, me.body.radius, way, shut, house.others(me))
-    if found is not None:
-        kind, number = found
-        number += house.things.objects if kind == "door" else 0
-        named = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
-        raise Fail(st.BLOCKED, by=named or house.name(me, number))
+    closed, line = house.entities.closed_doors.tolist(), ((me.x, me.y), (x, y))
+    obstacle = first_obstacle(house.layout, me.body.radius, line, closed, house.others(me))
+    if obstacle is not None:
+        kind, number = obstacle
+        number += house.entities.objects if kind == "door" else 0
+        unnamed = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
+        raise Fail("blocked", by=unnamed or house.name(me, number))
     house.stand(me, x, y)
     return {"distance": me.body.step}
 
@@ -288,170 +290,178 @@ def _step(house: House, me: Actor, heading: float) -> Details:
 # High-level actions.
 
 
-class Script:
-    """A run of low-level actions under way; ``done`` lists them as text."""
+class SkillRun:
+    """A running sequence of low-level actions; ``done_actions`` lists them as text."""
 
     def __init__(self, house: House, me: Actor) -> None:
         self.house, self.me = house, me
-        self.done: list[str] = []
+        self.done_actions: list[str] = []
 
     def do(self, verb: str, *arguments: str) -> Details:
-        """One low-level action. Raises ``Fail``."""
-        details = primitive(self.house, self.me, verb, *arguments)
-        self.done.append(f"{verb}[{', '.join(arguments)}]" if arguments else verb)
+        """Do a low-level action. Raises ``Fail``."""
+        details = do_low_level(self.house, self.me, verb, *arguments)
+        self.done_actions.append(f"{verb}[{', '.join(arguments)}]" if arguments else verb)
         return details
 
-    def room(self, name: str) -> Room | None:
-        """The room of that name."""
-        return next((r for r in self.house.layout.scene.rooms if r.name == name), None)
+    def enter_room(self, name: str) -> Room | None:
+        """Walk to the middle of the room of that name; None without such a room."""
+        room = next((r for r in self.house.layout.scene.rooms if r.name == name), None)
+        if room is not None:
+            self.walk(room)
+        return room
 
-    def enter(self, room: Room) -> None:
-        """Walk to the middle of a room."""
-        for verb in route_into(self.house, self.me, room):
-            self.do(verb)
-
-    def go(self, i: int) -> None:
-        """Walk to where a thing is in view and reach, as far as one knows."""
+    def go_to(self, i: int) -> None:
+        """Walk to a place that should have an object in view and reach."""
         house, me = self.house, self.me
         if house.holder(i) == me.number:
             return
         box = believed_box(house, me, i)
-        if i in me.view.things and house.distance(me, i) <= me.body.manipulation_distance:
+        if i in me.view.entities and house.distance(me, i) <= me.body.manipulation_distance:
             return
-        for verb in route_to(house, me, i, box):
+        self.walk(i, box)
+
+    def walk(self, target: int | Room, box: Box | None = None, aim: Point | None = None) -> None:
+        """Walk to a place in reach of an object and a point on it, or into a room."""
+        trip = Trip(self.house, self.me)
+        for verb in trip.verbs(*trip.nearest_goal(target, box, aim)):
             self.do(verb)
 
     def go_open(self, i: int) -> None:
-        """Walk to a thing, see it, and open it where it is shut."""
-        self.go(i)
-        if i not in self.me.view.things and self.house.holder(i) != self.me.number:
-            raise Fail(st.NOT_VISIBLE, object=self.house.name(self.me, i))
-        self.unlock(i)
+        """Walk to an object, see it, and open it if it is closed."""
+        self.go_to(i)
+        if i not in self.me.view.entities and self.house.holder(i) != self.me.number:
+            raise Fail("not_visible", object=self.house.name(self.me, i))
+        self.open_closed(i)
 
-    def unlock(self, i: int) -> None:
-        """Open a receptacle that is shut."""
-        if self.house.things.closed(i):
+    def open_closed(self, i: int) -> None:
+        """Open a receptacle that is closed."""
+        if self.house.entities.closed(i):
             self.do("open", self.me.names.of[i])
 
 
-def goto(script: Script, place: str) -> Details:
-    """Walk to a thing, a door, an actor or a room one knows, and face it."""
-    room = script.room(place)
-    if room is not None:
-        script.enter(room)
-    else:
-        script.go(find(script.house, script.me, place))
+def goto(script: SkillRun, place: str) -> Details:
+    """Walk to an object, a door, an actor or a known room, and face it."""
+    if script.enter_room(place) is None:
+        script.go_to(find_object(script.house, script.me, place))
     return {"place": place}
 
 
-def treat(script: Script, name: str, tool: str, kind: str) -> Details:
-    """Heat, cool or wash a held thing: go, put it in or on, run the appliance, take it again.
+def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
+    """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back.
 
-    A stove burner takes pans, pots and kettles, and heats what is in them. The switch of an
-    appliance must have been seen; a cooler is only shut.
+    A stove burner takes pans, pots and kettles, and heats their contents. The switch of an
+    appliance must have been seen; a cooler is only closed.
     """
-    house, me, things = script.house, script.me, script.house.things
-    held(house, me, name)
-    i = find(house, me, tool)
-    if not things.does(i, kind):
-        raise Fail(st.WRONG_TOOL, object=name, tool=tool)
-    switches = [i] if things.does(i, "toggleable") else things.switches.get(i, ())
-    known = [k for k in switches if k == i or me.known[k]]
-    if kind != "cooler" and not known:
-        raise Fail(st.NO_SWITCH, object=name, tool=tool)
+    house, me, entities = script.house, script.me, script.house.entities
+    find_held(house, me, name)
+    i = find_object(house, me, tool)
+    if not entities.has_affordance(i, kind):
+        raise Fail("wrong_tool", object=name, tool=tool)
+    switches = [i] if entities.has_affordance(i, "toggleable") else entities.switches.get(i, ())
+    usable = [k for k in switches if k == i or me.discovered[k]]
+    if kind != "cooler" and not usable:
+        raise Fail("no_switch", object=name, tool=tool)
     script.go_open(i)
     script.do("put", name, tool)
-    if things.encloses[i]:
+    if entities.encloses[i]:
         script.do("close", tool)
     if kind != "cooler":
-        script.go(known[0])
-        label = house.name(me, known[0])
-        if not things.on[known[0]]:
-            script.do("toggle_on", label)
-        script.do("toggle_off", label)
-        script.go(i)
-    script.unlock(i)
+        script.go_to(usable[0])
+        switch = house.name(me, usable[0])
+        if not entities.on[usable[0]]:
+            script.do("toggle_on", switch)
+        script.do("toggle_off", switch)
+        script.go_to(i)
+    script.open_closed(i)
     script.do("pick_up", name)
     return {"object": name, "tool": tool}
 
 
-def go_explore(script: Script, name: str) -> Details:
-    """Walk to the middle of a room and turn once around; tells what was seen, and what is shut."""
-    house, me, room = script.house, script.me, script.room(name)
-    if room is None:
-        raise Fail(st.NO_SUCH_ROOM, room=name)
-    script.enter(room)
-    seen = dict.fromkeys(me.view.things)
+def go_explore(script: SkillRun, name: str) -> Details:
+    """Walk to the middle of a room and turn once around; list objects seen, and closed ones."""
+    house, me, entities = script.house, script.me, script.house.entities
+    if script.enter_room(name) is None:
+        raise Fail("no_such_room", room=name)
+    observed = dict.fromkeys(me.view.entities)
     for _ in range(4):
         script.do("turn_right")
-        seen |= dict.fromkeys(me.view.things)
-    there = [i for i in seen if _in_room(house, i, name)]
-    lids = [i for i in there if house.things.openable[i]]
+        observed |= dict.fromkeys(me.view.entities)
+
+    def is_in_room(i: int) -> bool:
+        if entities.objects <= i < entities.first_actor:
+            return name in house.layout.scene.doors[i - entities.objects].rooms
+        return house.layout.room_at(float(entities.x[i]), float(entities.y[i])) == name
+
+    in_room = [i for i in observed if is_in_room(i)]
+    openable = [i for i in in_room if entities.openable[i]]
+    places = {}
+    for i in in_room:
+        if 0 <= (holder := int(entities.inside[i])) < entities.objects:
+            receptacle = entities.specs[holder].receptacle
+            places[house.name(me, i)] = [receptacle, house.name(me, holder)]
     return {
         "room": name,
-        "seen": [house.name(me, i) for i in there],
-        "closed": [house.name(me, i) for i in lids if not house.things.open[i]],
-        "opened": [house.name(me, i) for i in lids if house.things.open[i]],
+        "seen": [house.name(me, i) for i in in_room],
+        "places": places,
+        "closed": [house.name(me, i) for i in openable if not entities.open[i]],
+        "opened": [house.name(me, i) for i in openable if entities.open[i]],
     }
 
 
-def go_check(script: Script, name: str) -> Details:
-    """Walk to a receptacle, open it where it is shut, and tell what is in or on it."""
+def go_check(script: SkillRun, name: str) -> Details:
+    """Walk to a receptacle, open it if it is closed, and list its contents."""
     house, me = script.house, script.me
-    i = find(house, me, name)
-    if not house.things.receives(i):
-        raise Fail(st.NOT_RECEPTACLE, receptacle=name, object=name)
+    i = find_object(house, me, name)
+    if not house.entities.is_receptacle(i):
+        raise Fail("not_receptacle", receptacle=name, object=name)
     script.go_open(i)
-    contents = [house.name(me, k) for k in house.things.contents(i) if k in me.view.things]
-    preposition = house.things.specs[i].receptacle
+    contents = [house.name(me, k) for k in house.entities.contents(i) if k in me.view.entities]
+    preposition = house.entities.specs[i].receptacle
     return {"receptacle": name, "preposition": preposition, "contents": contents}
 
 
-def go_grab(script: Script, name: str) -> Details:
-    """Walk to a thing and pick it up."""
-    i = find(script.house, script.me, name)
+def go_grab(script: SkillRun, name: str) -> Details:
+    """Walk to an object and pick it up."""
+    i = find_object(script.house, script.me, name)
     if i in script.me.hands:
-        raise Fail(st.ALREADY_HELD, object=name)
+        raise Fail("already_held", object=name)
     _check_pick_up(script.house, script.me, i)
-    script.go(i)
+    script.go_to(i)
     script.do("pick_up", name)
     return {"object": name}
 
 
-def go_put(script: Script, receptacle: str) -> Details:
-    """Walk to a receptacle, open it where it is shut, and put in or on it what was taken last."""
+def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
+    """Walk to a receptacle, open it where it is closed, and put in or on it what was taken last, at
+    a spot if one is given."""
     house, me = script.house, script.me
     if not me.hands:
-        raise Fail(st.HANDS_EMPTY, receptacle=receptacle)
-    name, i = house.name(me, me.hands[-1]), find(house, me, receptacle)
-    if not house.things.receives(i):
-        raise Fail(st.NOT_RECEPTACLE, object=name, receptacle=receptacle)
+        raise Fail("hands_empty", receptacle=receptacle)
+    name, i = house.name(me, me.hands[-1]), find_object(house, me, receptacle)
+    if not house.entities.is_receptacle(i):
+        raise Fail("not_receptacle", object=name, receptacle=receptacle)
     script.go_open(i)
-    return script.do("put", name, receptacle)
+    if spot:
+        x, y, _ = landing_spot(house, me, me.hands[-1], i, (0.0, 0.0, 0.0), _aim(house, i, spot))
+        if math.dist((me.x, me.y), (x, y)) > me.body.manipulation_distance:
+            script.walk(i, aim=(x, y))
+    return script.do("put", name, receptacle, *filter(None, (spot,)))
 
 
-HIGH: dict[str, Callable[..., Details]] = {
+HIGH_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "goto": goto,
-    "heat": lambda script, name, tool: treat(script, name, tool, "heater"),
-    "cool": lambda script, name, tool: treat(script, name, tool, "cooler"),
-    "clean": lambda script, name, tool: treat(script, name, tool, "cleaner"),
+    "heat": lambda script, name, tool: treat_object(script, name, tool, "heater"),
+    "cool": lambda script, name, tool: treat_object(script, name, tool, "cooler"),
+    "clean": lambda script, name, tool: treat_object(script, name, tool, "cleaner"),
     "go_explore": go_explore,
     "go_check": go_check,
     "go_grab": go_grab,
     "go_put": go_put,
 }
-"""Verb -> what it does."""
 
 
-def run(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a high-level action, all of it or nothing. Raises ``Fail``."""
-    script = Script(house, me)
-    details = house.attempt(lambda: HIGH[verb](script, *arguments))
-    return {**details, "low_level": script.done}
-
-
-def _in_room(house: House, i: int, room: str) -> bool:
-    door = i - house.things.objects
-    if 0 <= door < len(house.layout.scene.doors):
-        return room in house.layout.scene.doors[door].rooms
-    return house.layout.room_at(float(house.things.x[i]), float(house.things.y[i])) == room
+def run_skill(house: House, me: Actor, verb: str, *arguments: str) -> Details:
+    """Do a high-level action completely or not at all. Raises ``Fail``."""
+    script = SkillRun(house, me)
+    details = house.attempt(lambda: HIGH_LEVEL_ACTS[verb](script, *arguments))
+    return {**details, "low_level": script.done_actions}

@@ -1,18 +1,13 @@
-"""HouseholdObservation: what an actor perceives in a house."""
+"""HouseholdObservation: the view of an actor in a house, and the messages it receives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wayword.core.world import Family, Observation
 from wayword.worlds import household
-
-# Messages: what actors say to each other, and who answers their questions.
-#
-# A message reaches its recipients at their next turn, in the order of sending, and leaves their
-# observation once they have acted.
 
 Answerer = Callable[[str, str], str | None]
 """``(actor, question) -> answer``, or None for no answer: a person, or a script."""
@@ -20,36 +15,16 @@ Answerer = Callable[[str, str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """What was said, and by whom."""
+    """A message and its sender. It is in the recipients' observations until they have acted."""
 
     sender: str
     text: str
 
 
-@dataclass(slots=True)
-class Mailbox:
-    """One inbox an actor, and the log of all that was said (sender, recipients, text)."""
+Direction = Literal["left", "middle", "right"]  # A third of the view
 
-    inbox: dict[str, list[HeardMessage]]
-    log: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
-
-    def send(self, sender: str, recipients: Iterable[str], text: str) -> None:
-        """Put a message into each recipient's inbox."""
-        to = tuple(recipients)
-        self.log.append((sender, to, text))
-        for name in to:
-            self.inbox[name].append(HeardMessage(sender, text))
-
-    def read(self, actor: str) -> None:
-        """The actor has acted on what was in its inbox."""
-        self.inbox[actor].clear()
-
-
-Direction = Literal["left", "middle", "right"]
-"""A third of the view."""
-
-# What is in view is not frozen, though nobody changes it: a frozen object takes seven times as long
-# to make, and one is made for each thing in view at every turn.
+# Objects and doors in view are not frozen, though nothing changes them: a frozen object takes seven
+# times as long to make, and one is made for each object in view at every turn.
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -57,9 +32,10 @@ class SeenObject:
     """An object in view.
 
     ``bearing`` is relative (degrees, right positive), ``distance`` to its nearest point (metres).
-    ``container`` is what it is ``preposition`` ("on" or "in"), both empty where that is the floor
+    ``container`` is what it is ``preposition`` ("on" or "in"), both empty if that is the floor
     or not in view. ``attributes`` are the states that show: open, closed, on, off, sliced, cooked,
-    boiled, dirty, filled, coffee (with that), hot, cold.
+    boiled, dirty, filled, coffee (with that), hot, cold. ``spot`` is where on long furniture it is,
+    metres east and north of the middle, in worlds that tell it.
     """
 
     name: str
@@ -69,6 +45,7 @@ class SeenObject:
     preposition: str
     container: str
     attributes: tuple[str, ...]
+    spot: tuple[float, float] | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -105,7 +82,7 @@ class HeldObject:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdObservation(Observation):
-    """What ``actor`` perceives now.
+    """The view of ``actor``.
 
     ``heading`` is absolute (degrees clockwise from north). ``objects`` are nearest first.
     ``messages`` came since the actor's last action.

@@ -1,4 +1,4 @@
-"""Scene: a house as plain frozen data, with a JSON round trip.
+"""A house as plain frozen data.
 
 Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. Sources of scenes differ
 (iTHOR metadata, VirtualHome graphs, generated houses); all of them end here, best through
@@ -22,26 +22,14 @@ Preposition = Literal["", "on", "in"]
 TEMPERATURES: tuple[Temperature, ...] = ("room", "hot", "cold")
 AFFORDANCES = frozenset(
     (
-        "pickupable",
-        "openable",
-        "toggleable",
-        "sliceable",
-        "slicer",
-        "heater",
-        "cooler",
-        "cleaner",
-        "filler",
-        "brewer",
-        "drinker",
-        "fillable",
-        "cookable",
-        "dirtyable",
+        *("pickupable", "openable", "toggleable", "sliceable", "fillable", "cookable", "dirtyable"),
+        *("slicer", "heater", "cooler", "cleaner", "filler", "brewer", "drinker"),
     )
 )
-"""What a thing can do or have done to it.
+"""Acts that an object can undergo, or do.
 
-``heater`` heats its contents while on (and shut, where it can be shut), ``cooler`` cools them
-while shut, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` with
+``heater`` heats its contents while on (and closed, where it can close), ``cooler`` cools them
+while closed, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` with
 coffee; ``drinker`` (a plant) takes the water of a vessel put to it; ``slicer`` slices from the
 hand.
 """
@@ -65,7 +53,7 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door leaf that fills the gap from ``a`` to ``b`` when shut, and is out of the way if not.
+    """A door leaf that fills the gap from ``a`` to ``b`` when closed, and is out of the way if not.
 
     ``rooms`` names the rooms on its two sides, one where it leads outside. A door that is not
     ``openable`` stays as it is.
@@ -81,15 +69,15 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class HouseObject:
-    """Furniture or a thing: ``HouseObject("apple|3", "apple", 1.0, 2.0, parent="table|1")``.
+    """Furniture or a small object: ``HouseObject("apple|3", "apple", 1.0, 2.0, parent="table|1")``.
 
     ``x``, ``y`` are the centre and ``width`` (x), ``depth`` (y), ``height`` the extents of its
     axis-aligned box, whose underside is at ``bottom``. ``parent`` is the id of the object it is in
-    or on, empty for the floor. ``receptacle`` says whether other things go ``"on"`` or ``"in"`` it;
-    an openable one that things go in encloses: shut, it hides them. ``accepts`` lists the
-    types that fit (empty: all), ``capacity`` how many things (0: any number), ``controls`` the ids
+    or on, empty for the floor. ``receptacle`` says whether other objects go ``"on"`` or ``"in"``
+    it; an openable one that objects go in encloses: closed, it hides them. ``accepts`` lists the
+    types that fit (empty: all), ``capacity`` how many objects (0: any number), ``controls`` the ids
     of objects that go on and off with it (a knob and its burner, a tap and its basin). ``solid``
-    things stop bodies, ``opaque`` ones stop looks where they rise above the eye.
+    objects stop bodies, ``opaque`` ones block sight where they rise above the eye.
     """
 
     id: str
@@ -116,10 +104,16 @@ class HouseObject:
     cooked: bool = False
     temperature: Temperature = "room"
 
+    @property
+    def is_long(self) -> bool:
+        """True for furniture on which objects can be more than half a metre apart, so that a spot
+        on it is worth naming."""
+        return max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
+
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Where feet may go, for houses that publish it (iTHOR's reachable positions).
+    """Floor that feet may stand on, for houses that publish it (iTHOR's reachable positions).
 
     ``rows[j][i]`` is ``"."`` where a body may stand at ``(x + i * spacing, y + j * spacing)``, and
     ``"#"`` where not. Given a floor, walls and furniture are not asked; doors and bodies still are.
@@ -130,8 +124,8 @@ class Floor:
     spacing: float
     rows: tuple[str, ...]
 
-    def free(self, x: float, y: float) -> bool:
-        """Whether the cell nearest to a point is walkable."""
+    def is_free(self, x: float, y: float) -> bool:
+        """True if the cell nearest to a point is walkable."""
         # Half-way points fall to one side for certain, however they were rounded.
         i = grid_index(x, self.x, self.spacing)
         j = grid_index(y, self.y, self.spacing)
@@ -150,84 +144,63 @@ class Scene:
     floor: Floor | None = field(default=None)
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON values; :func:`from_json` gives an equal scene back."""
+        """Return plain JSON values, without fields at their defaults."""
         return {
             "name": self.name,
             "rooms": [{"name": r.name, "polygon": _points(r.polygon)} for r in self.rooms],
             "walls": [_points((w.a, w.b)) for w in self.walls],
-            "doors": [_slim(door) for door in self.doors],
-            "objects": [_slim(thing) for thing in self.objects],
-            "floor": _slim(self.floor) if self.floor else None,
+            "doors": [_non_default_fields(door) for door in self.doors],
+            "objects": [_non_default_fields(obj) for obj in self.objects],
+            "floor": _non_default_fields(self.floor) if self.floor else None,
         }
 
 
-def from_json(record: Mapping[str, Json], source: str = "scene") -> Scene:
-    """The scene a JSON record holds. Raises ``DataError`` naming ``source`` and the field."""
-    try:
-        scene = Scene(
-            str(record["name"]),
-            tuple(Room(r["name"], _corners(r["polygon"])) for r in record["rooms"]),
-            tuple(Wall(*_corners(w)) for w in record.get("walls", ())),
-            tuple(_door(d) for d in record.get("doors", ())),
-            tuple(_object(o) for o in record.get("objects", ())),
-            _floor(record.get("floor")),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        problem = f"not a scene record ({type(error).__name__}: {error})"
-        raise DataError(source, "", problem, "write scenes with Scene.to_json") from error
-    validate(scene, source)
-    return scene
-
-
 def validate(scene: Scene, source: str = "") -> None:
-    """Raises ``DataError`` for ids that clash, parents that are missing, cyclic or no receptacle,
+    """Raise ``DataError`` for ids that clash, parents that are missing, cyclic or no receptacle,
     and unknown affordances or temperatures."""
     source = source or f"scene {scene.name}"
     ids: set[str] = set()
-    for name in (*(thing.id for thing in scene.objects), *(door.id for door in scene.doors)):
+    for name in (*(obj.id for obj in scene.objects), *(door.id for door in scene.doors)):
         if name in ids:
             raise DataError(source, f"object {name!r}", "the id is used twice")
         ids.add(name)
-    by_id = {thing.id: thing for thing in scene.objects}
+    by_id = {obj.id: obj for obj in scene.objects}
     if not scene.rooms:
         raise DataError(source, "field 'rooms'", "a house needs a room")
     if len({room.name for room in scene.rooms}) < len(scene.rooms):
         raise DataError(source, "field 'rooms'", "two rooms have the same name")
-    for thing in scene.objects:
-        _validate_object(thing, by_id, source)
+    for obj in scene.objects:
+        if problem := _find_problem(obj, by_id):
+            raise DataError(source, f"object {obj.id!r}", problem)
 
 
-def _validate_object(thing: HouseObject, by_id: Mapping[str, HouseObject], source: str) -> None:
-    where = f"object {thing.id!r}"
-    unknown = sorted(thing.affordances - AFFORDANCES)
-    if unknown:
-        raise DataError(source, where, f"has unknown affordances {unknown}")
-    if thing.temperature not in TEMPERATURES or thing.receptacle not in ("", "on", "in"):
-        raise DataError(source, where, "has an unknown temperature or kind of receptacle")
-    if missing := [name for name in thing.controls if name not in by_id]:
-        raise DataError(source, where, f"controls {missing[0]!r}, which is not there")
-    seen, parent = {thing.id}, thing.parent
+def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
+    """Return the first problem of an object in its scene; empty without one."""
+    if unknown := sorted(obj.affordances - AFFORDANCES):
+        return f"has unknown affordances {unknown}"
+    if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
+        return "has an unknown temperature or kind of receptacle"
+    if missing := [name for name in obj.controls if name not in by_id]:
+        return f"controls {missing[0]!r}, which does not exist"
+    ancestors, parent = {obj.id}, obj.parent
     while parent:
         if parent not in by_id:
-            raise DataError(source, where, f"has the parent {parent!r}, which is not there")
-        if parent in seen:
-            raise DataError(source, where, "is inside itself")
+            return f"has the parent {parent!r}, which does not exist"
+        if parent in ancestors:
+            return "is inside itself"
         if not by_id[parent].receptacle:
-            raise DataError(source, where, f"has the parent {parent!r}, which is no receptacle")
-        seen.add(parent)
+            return f"has the parent {parent!r}, which is no receptacle"
+        ancestors.add(parent)
         parent = by_id[parent].parent
+    return ""
 
 
 def _points(points: tuple[Point, ...]) -> list[list[float]]:
     return [list(point) for point in points]
 
 
-def _corners(points: Json) -> tuple[Point, ...]:
-    return tuple((float(x), float(y)) for x, y in points)
-
-
-def _slim(record: Door | HouseObject | Floor) -> dict[str, Json]:
-    """Every field that differs from its default, in JSON values."""
+def _non_default_fields(record: Door | HouseObject | Floor) -> dict[str, Json]:
+    """Return every field that differs from its default, in JSON values."""
     slim: dict[str, Json] = {}
     for spec in fields(record):
         value = getattr(record, spec.name)
@@ -237,20 +210,3 @@ def _slim(record: Door | HouseObject | Floor) -> dict[str, Json]:
             value = sorted(value)
         slim[spec.name] = list(value) if isinstance(value, tuple) else value
     return slim
-
-
-def _door(record: Mapping[str, Json]) -> Door:
-    a, b = _corners((record["a"], record["b"]))
-    return Door(**{**record, "a": a, "b": b, "rooms": tuple(record.get("rooms", ()))})
-
-
-def _object(record: Mapping[str, Json]) -> HouseObject:
-    made = dict(record)
-    made["affordances"] = frozenset(record.get("affordances", ()))
-    for name in ("accepts", "controls"):
-        made[name] = tuple(record.get(name, ()))
-    return HouseObject(**made)
-
-
-def _floor(record: Mapping[str, Json] | None) -> Floor | None:
-    return None if record is None else Floor(**{**record, "rows": tuple(record["rows"])})

@@ -1,12 +1,12 @@
-"""Sight: which things a body sees, for all of them at once.
+"""Sight: the objects a body sees, for all of them at once.
 
-A thing is seen when its centre or the nearest point of its box lies within the view distance and
-the view angle, and no panel stands in the line from the eye to that point: a wall, a shut door, or
-a side of furniture that rises above the eye and that the line meets between its underside and its
-top. What is in an open enclosing receptacle is seen when the receptacle is; what is in a shut one,
-or held by an actor, is not. Bodies hide nothing.
+An object is seen when its centre or the nearest point of its box lies within the view distance and
+the view angle, and no panel stands in the line from the eye to that point: a wall, a closed door,
+or a side of furniture that rises above the eye and that the line meets between its underside and
+its top. What is in an open enclosing receptacle is seen when the receptacle is; what is in a closed
+one, or held by an actor, is not. Bodies hide nothing.
 
-Source: the view cone is LangSuitE's (Jia et al. 2024, section 3.1, Appendix E); what hides is this
+Source: the view cone is LangSuitE's (Jia et al. 2024, section 3.1, Appendix E); occlusion is this
 project's own, as the paper says "unblocked by walls" without saying how.
 """
 
@@ -19,111 +19,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import Box, bearings, unit
-from wayword.worlds.household.layout import CELL, HALF_DIAGONAL, Layout, Panels
-from wayword.worlds.household.things import Things
+from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.layout import CELL_SIZE, HALF_DIAGONAL, Layout, Panels
 from wayword.worlds.household.verbs import Body
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VisibleThings:
-    """What is seen: ``things`` in the scene's order, with ``bearing`` (degrees, relative, right
-    positive) and ``distance`` (metres, to the nearest point); those inside an open receptacle
-    have its bearing and distance."""
+class VisibleEntities:
+    """The view of a body: ``entities`` in the scene's order, with ``bearing`` (degrees, relative,
+    right positive) and ``distance`` (metres, to the nearest point); those inside an open
+    receptacle have its bearing and distance."""
 
-    things: list[int]
+    entities: list[int]
     bearing: list[float]
     distance: list[float]
 
 
-NOTHING = VisibleThings([], [], [])
-SHORT = 1 - 1e-9
-"""A panel that a line of sight meets only at its very end does not stop it."""
-EDGE = 1e-12
-"""Slack of the test against the view's edge, so that a thing exactly on the edge is seen whichever
-way the cosine was rounded."""
+EMPTY_VIEW = VisibleEntities([], [], [])
+RAY_END = 1 - 1e-9  # A panel that a line of sight meets only at its very end does not block it
+SLACK = 1e-12
+"""Slack of the test against the view's edge, so that an object exactly on the edge is seen however
+the cosine was rounded."""
 
 
 @dataclass(slots=True, eq=False)
-class NearbyThings:
-    """What is out in the open within sight of a cell, actors aside: ``things`` (C,).
+class NearbyEntities:
+    """Objects out in the open within sight of a cell, actors aside: ``entities`` (C,), their
+    ``centre`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
 
-    ``inner`` (I,) are the things inside open receptacles, ``slot`` (I,) whose (0 … C-1).
+    ``enclosed`` (I,) are the objects inside open receptacles, ``slot`` (I,) whose (0 … C-1).
     """
 
-    things: NDArray[np.intp]
+    entities: NDArray[np.intp]
     centre: Floats
-    """(2, C) x and y; ``low`` and ``high`` the corners of the box, ``mid`` (C,) its level."""
     low: Floats
     high: Floats
-    mid: Floats
-    inner: list[int]
+    mid_height: Floats
+    enclosed: list[int]
     slot: list[int]
 
 
 @dataclass(slots=True, eq=False)
 class VisiblePoints:
-    """The P points that a body sees from where it stands, whichever way it has to face for it.
+    """The P points that a body sees from where it stands, whatever its heading.
 
-    ``slot`` (P,) says which of the things near; ``lines`` (P, 2) leads there from the eye, and
-    ``least`` (P,) is how far ahead a point must lie to be within the view angle. Nearest points
-    of boxes come before centres, so that a centre in view gives the bearing.
+    ``cache_key``: the body's place, and the state of the house. ``slot`` (P,) numbers the objects
+    near; ``lines`` (P, 2) leads there from the eye, and ``min_ahead`` (P,) is how far ahead a point
+    must lie to be within the view angle. Nearest points of boxes come before centres, so that a
+    centre in view gives the bearing. ``distance`` is that to the nearest point of each object near,
+    metres.
     """
 
-    when: tuple[object, ...]
-    """Where the body stands, and the state of the house."""
-    near: NearbyThings
+    cache_key: tuple[object, ...]
+    near: NearbyEntities
     slot: NDArray[np.intp]
     lines: Floats
-    least: Floats
+    min_ahead: Floats
     distance: list[float]
-    """To the nearest point of each thing near, metres."""
 
 
 class Sight:
-    """Which things a body sees. Keeps what is near a cell until something moves, and what is out
-    in the open around a body while it turns."""
+    """The objects that bodies see. Caches what is near a cell until something moves, and what is
+    out in the open around a body while it turns."""
 
-    def __init__(self, layout: Layout, things: Things) -> None:
-        self._layout, self._things = layout, things
-        self._near: dict[tuple[int, int, float], NearbyThings] = {}
-        self._version = things.version
-        self._outlooks: dict[int, VisiblePoints] = {}
+    def __init__(self, layout: Layout, entities: Entities) -> None:
+        self._layout, self._entities = layout, entities
+        self._near: dict[tuple[int, int, float], NearbyEntities] = {}
+        self._version = entities.version
+        self._points: dict[int, VisiblePoints] = {}
 
-    def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleThings:
-        """What a body at ``place`` (x, y, heading) sees. ``me`` is its own number."""
+    def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleEntities:
+        """Return the view of a body at ``place`` (x, y, heading). ``me`` is the body's index."""
         x, y, heading = place
-        outlook = self._outlook(body, x, y, me)
-        if not len(outlook.slot):
-            return NOTHING
+        points = self.visible_points(body, x, y, me)
+        if not len(points.slot):
+            return EMPTY_VIEW
         east, north = unit(heading)
-        lines = outlook.lines
-        inside = (lines[:, 0] * east + lines[:, 1] * north >= outlook.least).nonzero()[0]
-        slot, lines = outlook.slot[inside], lines[inside]
-        right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
-        turns = dict(zip(slot.tolist(), bearings(right, ahead).tolist(), strict=True))
-        return _view(outlook.near, turns, outlook.distance)
+        lines = points.lines
+        is_in_view = (lines[:, 0] * east + lines[:, 1] * north >= points.min_ahead).nonzero()[0]
+        slot, lines = points.slot[is_in_view], lines[is_in_view]
+        rightward, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
+        bearing_of = dict(zip(slot.tolist(), bearings(rightward, ahead).tolist(), strict=True))
+        if not bearing_of:
+            return EMPTY_VIEW
+        near, distance, entities = points.near, points.distance, points.near.entities.tolist()
+        rows = [(entities[c], turn, distance[c]) for c, turn in bearing_of.items()]
+        enclosed = zip(near.enclosed, near.slot, strict=True)
+        rows += [(i, bearing_of[c], distance[c]) for i, c in enclosed if c in bearing_of]
+        rows.sort()
+        return VisibleEntities([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
 
-    def _outlook(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
-        """The one of before, if nobody has moved since and nothing was moved, opened or shut."""
-        things = self._things
-        when: tuple[object, ...] = (x, y, body, things.version)
-        if things.actors > 1:
-            first = things.first_actor
-            when = (*when, things.x[first:].tobytes(), things.y[first:].tobytes())
-        found = self._outlooks.get(me)
-        if found is None or found.when != when:
-            found = self._outlooks[me] = self._survey(body, x, y, me, when)
-        return found
-
-    def _survey(
-        self, body: Body, x: float, y: float, me: int, when: tuple[object, ...]
-    ) -> VisiblePoints:
-        near = self._around(x, y, body.view_distance, me)
-        count = len(near.things)
+    def visible_points(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
+        """Return the visible points, cached until anything moves, opens or closes."""
+        t = self._entities
+        cache_key: tuple[object, ...] = (x, y, body, t.version)
+        if t.actors > 1:
+            first = t.first_actor
+            cache_key = (*cache_key, t.x[first:].tobytes(), t.y[first:].tobytes())
+        cached = self._points.get(me)
+        if cached is not None and cached.cache_key == cache_key:
+            return cached
+        near = self._nearby(x, y, body.view_distance, me)
+        count = len(near.entities)
         eye = np.array(((x,), (y,)))
-        # Two aims a thing, (2, xy, C): its centre, then the nearest point of its box.
+        # Two aims an object, (2, xy, C): its centre, then the nearest point of its box.
         aims = np.empty((2, 2, count))
         np.subtract(near.centre, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
@@ -131,78 +132,80 @@ class Sight:
         kind, slot = np.divmod((away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1)
         lines = aims[kind, :, slot]
         if len(slot):
-            panels = self._layout.panes(x, y, body.view_distance, body.eye, self._things.shut)
-            clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
-            kind, slot, lines = kind[clear], slot[clear], lines[clear]
-        least = math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - EDGE
-        return VisiblePoints(when, near, slot, lines, least, away[1].tolist())
+            panels = self._layout.panels_near(x, y, body.view_distance, body.eye, t.closed_doors)
+            is_clear = is_unhidden(panels, (x, y, body.eye), lines.T, near.mid_height[slot])
+            kind, slot, lines = kind[is_clear], slot[is_clear], lines[is_clear]
+        min_ahead = math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - SLACK
+        points = VisiblePoints(cache_key, near, slot, lines, min_ahead, away[1].tolist())
+        self._points[me] = points
+        return points
 
-    def _around(self, x: float, y: float, within: float, me: int) -> NearbyThings:
-        things = self._things
-        if things.version != self._version:
+    def _nearby(self, x: float, y: float, distance: float, me: int) -> NearbyEntities:
+        t = self._entities
+        if t.version != self._version:
             self._near.clear()
-            self._version = things.version
-        cell = (math.floor(x / CELL), math.floor(y / CELL), within)
+            self._version = t.version
+        cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         near = self._near.get(cell)
         if near is None:
-            near = self._near[cell] = self._gather(cell)
-        if things.actors == 1:
+            x, y = (cell[0] + 0.5) * CELL_SIZE, (cell[1] + 0.5) * CELL_SIZE
+            dx = np.minimum(np.maximum(t.west, x), t.east) - x
+            dy = np.minimum(np.maximum(t.south, y), t.north) - y
+            is_near = t.is_root & (np.hypot(dx, dy) <= distance + HALF_DIAGONAL)
+            is_near[t.first_actor :] = False
+            chosen = np.flatnonzero(is_near)
+            position = np.full(t.size, -1)
+            position[chosen] = np.arange(len(chosen))
+            slot = position[t.anchor]
+            enclosed = np.flatnonzero((slot >= 0) & t.is_exposed & ~t.is_root)
+            near = self._near[cell] = _gather(t, chosen, enclosed.tolist(), slot[enclosed].tolist())
+        if t.actors == 1:
             return near
-        others = np.array([i for i in range(things.first_actor, things.size) if i != me])
-        more = _near(things, others, [], [])
-        return NearbyThings(
-            np.concatenate((near.things, others)),
-            np.concatenate((near.centre, more.centre), axis=1),
-            np.concatenate((near.low, more.low), axis=1),
-            np.concatenate((near.high, more.high), axis=1),
-            np.concatenate((near.mid, more.mid)),
-            near.inner,
+        others = _gather(t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], [])
+        return NearbyEntities(
+            np.concatenate((near.entities, others.entities)),
+            np.concatenate((near.centre, others.centre), axis=1),
+            np.concatenate((near.low, others.low), axis=1),
+            np.concatenate((near.high, others.high), axis=1),
+            np.concatenate((near.mid_height, others.mid_height)),
+            near.enclosed,
             near.slot,
         )
 
-    def _gather(self, cell: tuple[int, int, float]) -> NearbyThings:
-        t = self._things
-        x, y = (cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL
-        dx = np.minimum(np.maximum(t.west, x), t.east) - x
-        dy = np.minimum(np.maximum(t.south, y), t.north) - y
-        keep = t.root & (np.hypot(dx, dy) <= cell[2] + HALF_DIAGONAL)
-        keep[t.first_actor :] = False
-        chosen = np.flatnonzero(keep)
-        position = np.full(t.size, -1)
-        position[chosen] = np.arange(len(chosen))
-        slot = position[t.anchor]
-        inner = np.flatnonzero((slot >= 0) & t.exposed & ~t.root)
-        return _near(t, chosen, inner.tolist(), slot[inner].tolist())
 
-
-def _near(t: Things, which: NDArray[np.intp], inner: list[int], slot: list[int]) -> NearbyThings:
-    centre = np.stack((t.x[which], t.y[which]))
-    low, high = np.stack((t.west[which], t.south[which])), np.stack((t.east[which], t.north[which]))
-    return NearbyThings(which, centre, low, high, t.mid[which], inner, slot)
+def _gather(
+    t: Entities, i: NDArray[np.intp], enclosed: list[int], slot: list[int]
+) -> NearbyEntities:
+    centre, low = np.stack((t.x[i], t.y[i])), np.stack((t.west[i], t.south[i]))
+    return NearbyEntities(
+        i, centre, low, np.stack((t.east[i], t.north[i])), t.mid_height[i], enclosed, slot
+    )
 
 
 def sees_box(
-    panels: Panels, body: Body, place: tuple[float, float, float], box: Box, mid: float
+    panels: Panels, body: Body, place: tuple[float, float, float], box: Box, mid_height: float
 ) -> bool:
-    """Whether a body at ``place`` would see a thing with that (drawn in) box at height ``mid``."""
-    x, y, heading = place
+    """True if a body at ``place`` would see an object with that (inset) box at height
+    ``mid_height``."""
+    body_x, body_y, heading = place
     east, north = unit(heading)
     west_, south_, east_, north_ = box
-    rx = np.array([(west_ + east_) / 2 - x, min(max(x, west_), east_) - x])
-    ry = np.array([(south_ + north_) / 2 - y, min(max(y, south_), north_) - y])
-    far = np.hypot(rx, ry)
+    rx = np.array([(west_ + east_) / 2 - body_x, min(max(body_x, west_), east_) - body_x])
+    ry = np.array([(south_ + north_) / 2 - body_y, min(max(body_y, south_), north_) - body_y])
+    distance = np.hypot(rx, ry)
     ahead = rx * east + ry * north
     cone = math.cos(math.radians(body.view_angle / 2))
-    inside = (ahead >= cone * far - EDGE) & (far <= body.view_distance)
-    clear = unhidden(panels, (x, y, body.eye), np.stack((rx, ry)), np.full(2, mid))
-    return bool((inside & clear).any())
+    is_in_view = (ahead >= cone * distance - SLACK) & (distance <= body.view_distance)
+    eye = (body_x, body_y, body.eye)
+    is_clear = is_unhidden(panels, eye, np.stack((rx, ry)), np.full(2, mid_height))
+    return bool((is_in_view & is_clear).any())
 
 
-def unhidden(
-    panels: Panels, eye: tuple[float, float, float], aims: Floats, mids: Floats
+def is_unhidden(
+    panels: Panels, eye: tuple[float, float, float], aims: Floats, mid_heights: Floats
 ) -> NDArray[np.bool_]:
-    """(P,) whether nothing stands between the eye and the points that are ``aims`` (2, P) away
-    from it, at the heights ``mids`` (P,)."""
+    """Return (P,) true if nothing stands between the eye and the points that are ``aims`` (2, P)
+    away from it, at the ``mid_heights`` (P,)."""
     count, walls = len(panels.along), panels.walls
     # With e the eye, r an aim and s a panel from a to b, the panel is met at
     # t = (a - e) × s / (r × s), which must lie in (0, SHORT), and r × (a - e) and r × (b - e) must
@@ -212,49 +215,24 @@ def unhidden(
     lines = np.empty((3, aims.shape[1]))
     lines[:2] = aims
     lines[2] = aims[1] * eye[0] - aims[0] * eye[1]
-    down, start, end = (panels.crosses @ lines).reshape(3, count, aims.shape[1])
-    down *= inverse[:, None]  # 1 / t
+    inverse_t, start, end = (panels.crosses @ lines).reshape(3, count, aims.shape[1])
+    inverse_t *= inverse[:, None]  # 1 / t
     start *= end
-    hits = down > 1 / SHORT
-    hits &= start <= 0
-    clear = np.logical_not(hits[:walls].any(axis=0))
+    is_hit = inverse_t > 1 / RAY_END
+    is_hit &= start <= 0
+    is_clear = np.logical_not(is_hit[:walls].any(axis=0))
     if walls < count:
-        found = (hits[walls:] & clear).ravel().nonzero()[0]
-        if len(found):
-            which, points = np.divmod(found, aims.shape[1])
-            which += walls
-            t = 1 / down[which, points]
-            clear[points[_hide(panels, eye, aims[:, points], mids[points], which, t)]] = False
-    return clear
-
-
-def _hide(
-    panels: Panels,
-    eye: tuple[float, float, float],
-    aims: Floats,
-    mids: Floats,
-    which: NDArray[np.intp],
-    t: Floats,
-) -> NDArray[np.bool_]:
-    """(C,) whether the sides of furniture crossed at ``t`` hide what lies behind them."""
-    level = eye[2] + t * (mids - eye[2])
-    low, high, west, south, east, north = panels.boxes[:, which]
-    x, y = aims[0] + eye[0], aims[1] + eye[1]
-    hides: NDArray[np.bool_] = (low <= level) & (level <= high)
-    hides &= (x < west) | (x > east) | (y < south) | (y > north)
-    if panels.around(eye[0], eye[1]):
-        hides &= (eye[0] < west) | (eye[0] > east) | (eye[1] < south) | (eye[1] > north)
-    return hides
-
-
-def _view(near: NearbyThings, turns: dict[int, float], distance: list[float]) -> VisibleThings:
-    """The view of the slots that have a bearing, and of what is inside them."""
-    if not turns:
-        return NOTHING
-    things = near.things.tolist()
-    rows = [(things[c], turn, distance[c]) for c, turn in turns.items()]
-    rows += [
-        (i, turns[c], distance[c]) for i, c in zip(near.inner, near.slot, strict=True) if c in turns
-    ]
-    rows.sort()
-    return VisibleThings([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+        crossings = (is_hit[walls:] & is_clear).ravel().nonzero()[0]
+        if len(crossings):
+            side, point = np.divmod(crossings, aims.shape[1])
+            side += walls
+            # Sides of furniture hide what lies behind them, not what is in or around their box.
+            line_height = eye[2] + 1 / inverse_t[side, point] * (mid_heights[point] - eye[2])
+            low, high, west, south, east, north = panels.boxes[:, side]
+            x, y = aims[0, point] + eye[0], aims[1, point] + eye[1]
+            is_hidden = (low <= line_height) & (line_height <= high)
+            is_hidden &= (x < west) | (x > east) | (y < south) | (y > north)
+            if panels.is_in_box(eye[0], eye[1]):
+                is_hidden &= (eye[0] < west) | (eye[0] > east) | (eye[1] < south) | (eye[1] > north)
+            is_clear[point[is_hidden]] = False
+    return is_clear

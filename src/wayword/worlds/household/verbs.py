@@ -6,6 +6,7 @@ Source: LangSuitE (Jia et al. 2024), Tables 2 and 9.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
@@ -13,142 +14,110 @@ from typing import Literal
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 
-# Every status a verb can answer with, and which verb can fail how.
-#
-# The sentence for each is in ``wayword.verbalize.household``. A failed action changes nothing.
-
-OK = "ok"
-BLOCKED = "blocked"  # a wall, a shut door, furniture or another body is in the way
-NO_SUCH_OBJECT = "no_such_object"  # nobody has seen a thing of that name
-NO_SUCH_ROOM = "no_such_room"
-NOT_VISIBLE = "not_visible"  # known by name, but not in view now
-CLOSED = "closed"  # it is, or was last seen, in something that is shut
-TOO_FAR = "too_far"
-HANDS_FULL = "hands_full"
-HANDS_EMPTY = "hands_empty"
-NOT_HOLDING = "not_holding"
-ALREADY_HELD = "already_held"
-NOT_PICKUPABLE = "not_pickupable"
-NOT_RECEPTACLE = "not_receptacle"
-FULL = "full"
-DOES_NOT_FIT = "does_not_fit"  # the receptacle does not take things of that type
-INSIDE_ITSELF = "inside_itself"
-NOT_OPENABLE = "not_openable"
-ALREADY_OPEN = "already_open"
-ALREADY_CLOSED = "already_closed"
-RUNNING = "running"  # an appliance that is on does not open
-NOT_TOGGLEABLE = "not_toggleable"
-ALREADY_ON = "already_on"
-ALREADY_OFF = "already_off"
-MUST_BE_CLOSED = "must_be_closed"  # an open appliance does not start
-NOT_SLICEABLE = "not_sliceable"
-ALREADY_SLICED = "already_sliced"
-WRONG_TOOL = "wrong_tool"  # no knife in hand; a heater that does not heat
-NO_SWITCH = "no_switch"  # what turns an appliance on (a stove knob, a faucet) was not seen yet
-NO_PATH = "no_path"
-NOBODY_LISTENS = "nobody_listens"
-NOBODY_ANSWERS = "nobody_answers"
-
-_TOUCH = (NO_SUCH_OBJECT, NOT_VISIBLE, CLOSED, TOO_FAR)
-_TAKE = (NOT_PICKUPABLE, HANDS_FULL, ALREADY_HELD)
-_PLACE = (NOT_RECEPTACLE, FULL, DOES_NOT_FIT, INSIDE_ITSELF)
-_WALK = (NO_SUCH_OBJECT, NOT_VISIBLE, NO_PATH)
-_TREAT = (*_WALK, NOT_HOLDING, WRONG_TOOL, FULL, DOES_NOT_FIT)
-_SWITCHED = (NO_SWITCH,)
-
-FAILURES: dict[str, tuple[str, ...]] = {
-    "move_ahead": (BLOCKED,),
-    "turn_left": (),
-    "turn_right": (),
-    "pan_left": (BLOCKED,),
-    "pan_right": (BLOCKED,),
-    "wait": (),
-    "pick_up": (*_TOUCH, *_TAKE),
-    "drop": (NO_SUCH_OBJECT, NOT_HOLDING),
-    "put": (*_TOUCH, NOT_HOLDING, *_PLACE),
-    "open": (*_TOUCH, NOT_OPENABLE, ALREADY_OPEN, RUNNING),
-    "close": (*_TOUCH, NOT_OPENABLE, ALREADY_CLOSED, BLOCKED),
-    "toggle_on": (*_TOUCH, NOT_TOGGLEABLE, ALREADY_ON, MUST_BE_CLOSED),
-    "toggle_off": (*_TOUCH, NOT_TOGGLEABLE, ALREADY_OFF),
-    "slice": (*_TOUCH, NOT_SLICEABLE, ALREADY_SLICED, WRONG_TOOL),
-    "goto": _WALK,
-    "heat": (*_TREAT, *_SWITCHED, RUNNING),
-    "cool": _TREAT,
-    "clean": (*_TREAT, *_SWITCHED),
-    "go_explore": (NO_SUCH_ROOM, NO_PATH),
-    "go_check": (*_WALK, NOT_RECEPTACLE, RUNNING),
-    "go_grab": (*_WALK, CLOSED, *_TAKE),
-    "go_put": (*_WALK, HANDS_EMPTY, *_PLACE, RUNNING),
-    "chat": (NOBODY_LISTENS,),
-    "ask": (NOBODY_ANSWERS,),
-    "stop": (),
-}
-"""Verb -> the failures it can answer with. Each pair has a test."""
-
-STATUSES: tuple[str, ...] = (
-    OK,
-    *sorted({status for fails in FAILURES.values() for status in fails}),
-)
 Slot = Literal["object", "held", "receptacle", "place", "room", "tool", "text"]
-"""What an argument is. All but ``room`` and ``text`` are names such as ``fridge_1``."""
+"""Kinds of arguments. All but ``room`` and ``text`` are names such as ``fridge_1``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """``level`` is low, high or speech; ``slots`` are the arguments, in order."""
+    """``level`` is low, high or speech; ``slots`` are the arguments, in order. ``needs`` is the
+    affordance that makes an object worth listing on the menu for this verb, ``failures`` the
+    statuses it can answer with. Each of those pairs has a test, each status a sentence in
+    ``sentences.toml``. A failed action changes nothing."""
 
     name: str
     level: Literal["low", "high", "speech"]
     slots: tuple[Slot, ...] = ()
     needs: str = ""
-    """The affordance that makes a thing worth listing on the menu for this verb."""
+    failures: tuple[str, ...] = ()
 
+
+# Statuses of an action that fails, by what it attempts.
+_TOUCH_FAILS = ("no_such_object", "not_visible", "closed", "too_far")
+_TAKE_FAILS = ("not_pickupable", "hands_full", "already_held")
+_OPEN_FAILS = ("not_openable", "already_open", "running")
+_CLOSE_FAILS = ("not_openable", "already_closed", "blocked")
+_ON_FAILS = ("not_toggleable", "already_on", "must_be_closed")
+_OFF_FAILS = ("not_toggleable", "already_off")
+_SLICE_FAILS = ("not_sliceable", "already_sliced", "wrong_tool")
+_PLACE_FAILS = ("not_receptacle", "full", "does_not_fit", "inside_itself", "no_spot")
+_WALK_FAILS = ("no_such_object", "not_visible", "no_path")
+_TREAT_FAILS = (*_WALK_FAILS, "not_holding", "wrong_tool", "full", "does_not_fit")
 
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb("move_ahead", "low"),
+        Verb("move_ahead", "low", failures=("blocked",)),
         Verb("turn_left", "low"),
         Verb("turn_right", "low"),
-        Verb("pan_left", "low"),
-        Verb("pan_right", "low"),
+        Verb("pan_left", "low", failures=("blocked",)),
+        Verb("pan_right", "low", failures=("blocked",)),
         Verb("wait", "low"),
-        Verb("pick_up", "low", ("object",), "pickupable"),
-        Verb("drop", "low", ("held",)),
-        Verb("put", "low", ("held", "receptacle")),
-        Verb("open", "low", ("object",), "openable"),
-        Verb("close", "low", ("object",), "openable"),
-        Verb("toggle_on", "low", ("object",), "toggleable"),
-        Verb("toggle_off", "low", ("object",), "toggleable"),
-        Verb("slice", "low", ("object",), "sliceable"),
-        Verb("goto", "high", ("place",)),
-        Verb("heat", "high", ("held", "tool"), "heater"),
-        Verb("cool", "high", ("held", "tool"), "cooler"),
-        Verb("clean", "high", ("held", "tool"), "cleaner"),
-        Verb("go_explore", "high", ("room",)),
-        Verb("go_check", "high", ("receptacle",)),
-        Verb("go_grab", "high", ("object",), "pickupable"),
-        Verb("go_put", "high", ("receptacle",)),
-        Verb("chat", "speech", ("text",)),
-        Verb("ask", "speech", ("text",)),
+        Verb("pick_up", "low", ("object",), "pickupable", (*_TOUCH_FAILS, *_TAKE_FAILS)),
+        Verb("drop", "low", ("held",), "", ("no_such_object", "not_holding")),
+        Verb(
+            "put", "low", ("held", "receptacle"), "", (*_TOUCH_FAILS, "not_holding", *_PLACE_FAILS)
+        ),
+        Verb("open", "low", ("object",), "openable", (*_TOUCH_FAILS, *_OPEN_FAILS)),
+        Verb("close", "low", ("object",), "openable", (*_TOUCH_FAILS, *_CLOSE_FAILS)),
+        Verb("toggle_on", "low", ("object",), "toggleable", (*_TOUCH_FAILS, *_ON_FAILS)),
+        Verb("toggle_off", "low", ("object",), "toggleable", (*_TOUCH_FAILS, *_OFF_FAILS)),
+        Verb("slice", "low", ("object",), "sliceable", (*_TOUCH_FAILS, *_SLICE_FAILS)),
+        Verb("goto", "high", ("place",), "", _WALK_FAILS),
+        Verb("heat", "high", ("held", "tool"), "heater", (*_TREAT_FAILS, "no_switch", "running")),
+        Verb("cool", "high", ("held", "tool"), "cooler", _TREAT_FAILS),
+        Verb("clean", "high", ("held", "tool"), "cleaner", (*_TREAT_FAILS, "no_switch")),
+        Verb("go_explore", "high", ("room",), "", ("no_such_room", "no_path")),
+        Verb("go_check", "high", ("receptacle",), "", (*_WALK_FAILS, "not_receptacle", "running")),
+        Verb("go_grab", "high", ("object",), "pickupable", (*_WALK_FAILS, "closed", *_TAKE_FAILS)),
+        Verb(
+            "go_put",
+            "high",
+            ("receptacle",),
+            "",
+            (*_WALK_FAILS, "hands_empty", *_PLACE_FAILS, "running"),
+        ),
+        Verb("chat", "speech", ("text",), "", ("nobody_listens",)),
+        Verb("ask", "speech", ("text",), "", ("nobody_answers",)),
         Verb("stop", "low"),
     )
 }
-"""Every verb, in menu order. ``stop`` also takes one text, the answer."""
+"""Every verb, in menu order. ``stop`` also takes one text, the answer; ``put`` and ``go_put`` also
+take a spot, at the end (:func:`parse_spot`)."""
 
+STATUSES = ("ok", *sorted({status for verb in VERBS.values() for status in verb.failures}))
 LOW_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "low")
 HIGH_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "high")
 SPEECH = tuple(name for name, verb in VERBS.items() if verb.level == "speech")
 
 
-def well_formed(name: str, arguments: tuple[str, ...]) -> bool:
-    """Whether a verb of that name takes that many arguments, none of them empty."""
-    verb = VERBS.get(name)
-    if verb is None:
-        return False
+def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
+    """True if a verb of that name takes that many arguments, none of them empty."""
     if name == "stop":
         return len(arguments) <= 1
-    return len(arguments) == len(verb.slots) and all(arguments)
+    verb = VERBS.get(name)
+    if verb is None or not all(arguments):
+        return False
+    return len(arguments) - len(verb.slots) in ((0, 1) if name in ("put", "go_put") else (0,))
+
+
+_OFFSET = r"[0-9]+(\.[0-9]+)? m (east|west|north|south)"
+SPOT_PATTERN = rf"({_OFFSET}( and {_OFFSET})?( of the middle)?|(in the )?middle)"
+"""Regular expression of spots on furniture, of the few signs that constrained decoding supports."""
+
+
+def parse_spot(text: str) -> tuple[float, float] | None:
+    """Return metres east and north of the middle of a piece of furniture; None for no spot.
+
+    >>> parse_spot("0.8 m west and 0.2 m north of the middle")
+    (-0.8, 0.2)
+    """
+    if not re.fullmatch(SPOT_PATTERN, text):
+        return None
+    metres = dict.fromkeys(("east", "west", "north", "south"), 0.0)
+    for number, side in re.findall(r"([\d.]+) m (\w+)", text):
+        metres[side] += float(number)
+    return metres["east"] - metres["west"], metres["north"] - metres["south"]
 
 
 # Body: what an actor is able to see, reach, carry and do.
@@ -161,12 +130,12 @@ class Body:
     """``Body(focal_length=10, view_distance=5, inventory_capacity=2)``.
 
     Lengths are metres. ``focal_length`` sets the width of the view, 2·atan(18 / f) (10 gives
-    121.9°). ``manipulation_distance`` is measured to the nearest point of a thing's box.
+    121.9°). ``manipulation_distance`` is measured to the nearest point of an object's box.
     ``pan_degrees`` is how far pan_left and pan_right turn, a divisor of 90; 0 makes them side
     steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture;
-    one of radius 0 floats: walls do not stop it, and it is in nobody's way.
+    one of radius 0 floats: walls do not stop it, and it blocks no one.
     ``step_limit`` counts actions (0: no limit). ``actions`` lists the verbs it knows; with
-    ``answers`` it may stop with one, as questions want it.
+    ``answers`` it may give an answer when it stops, as question tasks require.
     """
 
     focal_length: float = 10.0
@@ -209,11 +178,11 @@ class Body:
 
 
 def from_json(record: Mapping[str, Json], base: Body | None = None) -> Body:
-    """A body with the given fields changed. Raises ``UsageError`` for an unknown field."""
-    known = [spec.name for spec in fields(Body) if spec.init]
+    """Return a body with the given fields changed. Raises ``UsageError`` for an unknown field."""
+    names = [spec.name for spec in fields(Body) if spec.init]
     for name in record:
-        if name not in known:
-            raise UsageError(f"body: no field {name!r}; {suggest(name, known)}")
-    values = {name: getattr(base or Body(), name) for name in known} | dict(record)
+        if name not in names:
+            raise UsageError(f"body: no field {name!r}; {suggest(name, names)}")
+    values = {name: getattr(base or Body(), name) for name in names} | dict(record)
     values["actions"] = tuple(values["actions"])
     return Body(**values)

@@ -27,206 +27,203 @@ Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
-from wayword.core.action import STOP, Action, ActionSpace, ListedLater
+from wayword.core.action import STOP, Action, ActionSpace, LazyActions
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
-from wayword.worlds.household import verbs as st
 from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
-from wayword.worlds.household.layout import Layout, fits
-from wayword.worlds.household.motions import HIGH, LOW, primitive, run
-from wayword.worlds.household.observation import Answerer, HouseholdObservation
-from wayword.worlds.household.route import route_into, route_to, shut_doors
+from wayword.worlds.household.layout import Layout, can_stand
+from wayword.worlds.household.motions import (
+    HIGH_LEVEL_ACTS,
+    LOW_LEVEL_ACTS,
+    do_low_level,
+    run_skill,
+)
+from wayword.worlds.household.observation import Answerer, HeardMessage, HouseholdObservation
+from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
 from wayword.worlds.household.verbs import (
     SPEECH,
+    SPOT_PATTERN,
     VERBS,
     Body,
     Slot,
-    Verb,
     from_json,
-    well_formed,
+    is_well_formed,
 )
 
-HANDS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
+HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
 """Verbs of bodies that can change something in a house."""
 UNSEEN_DOOR = "a closed door"
-"""Stands for a door on the way that the actor has not seen, which has no name to it; feedback and
-recorded episodes hold these words."""
-
-
-# What an actor may do, listed by what it knows, and only when asked for.
+"""Placeholder for an unseen, so unnamed, door on a path; feedback and recorded episodes contain
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HouseholdActions(ActionSpace):
-    """What an actor in a house may do, and the ``body`` that does it.
+    """The actions available to an actor in a house, and the ``body`` that does them.
 
-    ``rooms`` are the rooms of the house by name. ``fixed_names`` says that everything had its name
-    from the start, instead of one given at first sight.
+    ``rooms`` are the rooms of the house by name. ``fixed_names`` is true if every object has its
+    name from the start, not from first sight, ``shared_names`` if all actors use the same
+    names, and ``has_spots`` if spots on furniture are described.
     """
 
     body: Body = field(kw_only=True)
     rooms: tuple[str, ...] = field(kw_only=True)
     fixed_names: bool = field(kw_only=True)
+    shared_names: bool = field(kw_only=True)
+    has_spots: bool = field(kw_only=True)
 
 
-class KnownActions:
+class ActionMenu:
     """The closed choices of an actor.
 
-    *Listed* is what can be done by what the actor knows: each verb with the things it has seen
+    *Listed* is what the actor knows to be possible: each verb with the objects it has seen
     that show the affordance, in the order of first sight; hands reach only what is in view and
-    near. What it cannot know may still fail: a way may be barred, a box may have been emptied.
-    *Accepted* is every well-formed action: the verb is one of the body's, and it has as many words
-    as it takes. The world answers it, with a failure where it must.
+    near. What it cannot know may still fail: a door may be closed, a box may have been emptied.
+    *Accepted* is every well-formed action: the verb is one of the body's, and it has the right
+    number of words. The world answers it, with a failure if needed.
     """
 
     def __init__(self, house: House, me: Actor) -> None:
-        self._house, self._me = house, me
-        self._verbs = useful(me.body.actions, house.pointless)
-        self._count, self._hands = len(me.names.order), tuple(me.hands)
+        self._house, self._me, self._rooms = house, me, house.layout.rooms
+        self._verbs = useful_verbs(me.body.actions, house.pointless)
+        self._count, self._held = len(me.names.order), tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
-        """Whether the action is well-formed."""
+        """True if the action is well-formed."""
         return (
             action.name in self._verbs
             and action.name not in SPEECH
-            and well_formed(action.name, action.arguments)
+            and is_well_formed(action.name, action.arguments)
             and (action.name != STOP.name or self._me.body.answers or not action.arguments)
         )
 
     def knows(self, action: Action) -> bool:
-        """Whether it is, and its words are names of things and rooms as they are written here."""
-        names, rooms = self._me.names.thing, self.rooms
+        """True if it is well-formed and uses exact names of objects and rooms."""
+        names = self._me.names.index
         return self.accepts(action) and all(
-            word in names or word in rooms for word in action.arguments
+            word in names or word in self._rooms for word in action.arguments
         )
 
-    @property
-    def rooms(self) -> tuple[str, ...]:
-        """The rooms of the house by name."""
-        return self._house.layout.rooms
+    def spot_forms(self) -> tuple[str, ...]:
+        """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and
+        receptacles seen; empty with empty hands."""
+        names = self._me.names
+        held = "|".join(names.of[i] for i in self._held)
+        seen = [i for i in names.order[: self._count] if self._me.discovered[i]]
+        places = "|".join(
+            names.of[i]
+            for i in seen
+            if i not in self._held and self._house.entities.is_receptacle(i)
+        )
+        if not held or not places:
+            return ()
+        forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
+        return tuple(
+            rf"{verb}\[{words}, {SPOT_PATTERN}\]"
+            for verb, words in forms.items()
+            if verb in self._verbs
+        )
 
     def listed(self) -> list[Action]:
-        """The choices, verb by verb."""
-        things, me, hands = self._house.things, self._me, self._hands
-        known = [i for i in me.names.order[: self._count] if me.known[i]]
-        people = [i for i in me.view.things if i >= things.first_actor]
-        possible = Possible(self._house, me, hands)
+        """Return the choices, verb by verb."""
+        entities, me, hands = self._house.entities, self._me, self._held
+        names, checks = me.names.of, self._checks()
+        discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
+        people = [i for i in me.view.entities if i >= entities.first_actor]
         options: dict[Slot, Sequence[int]] = {
             "held": hands,
-            "place": [i for i in (*known, *people) if i not in hands],
-            "receptacle": [i for i in known if things.receives(i)],
+            "place": [i for i in (*discovered, *people) if i not in hands],
+            "receptacle": [i for i in discovered if entities.is_receptacle(i)],
         }
-        able: dict[str, list[int]] = {}
-        for i in known:
-            for affordance in things.affordances(i):
-                able.setdefault(affordance, []).append(i)
-        found: list[Action] = []
-        for name in self._verbs:
-            if name not in SPEECH:
-                verb = VERBS[name]
-                options["object"] = options["tool"] = able.get(verb.needs, ())
-                found += self._of(verb, options, possible.checks.get(name))
-        return found
+        by_affordance: dict[str, list[int]] = {}
+        for i in discovered:
+            for affordance in entities.affordances(i):
+                by_affordance.setdefault(affordance, []).append(i)
+        actions: list[Action] = []
+        for verb in (VERBS[name] for name in self._verbs if name not in SPEECH):
+            if verb.slots == ("room",):
+                actions += [Action(verb.name, (room,)) for room in self._rooms]
+                continue
+            options["object"] = options["tool"] = by_affordance.get(verb.needs, ())
+            check = checks.get(verb.name)
+            actions += [
+                Action(verb.name, tuple([names[i] for i in each]))
+                for each in product(*(options[slot] for slot in verb.slots))
+                if check is None or check(*each)
+            ]
+        return actions
 
-    def _of(
-        self, verb: Verb, options: Mapping[Slot, Sequence[int]], check: Callable[..., bool] | None
-    ) -> list[Action]:
-        if verb.name == STOP.name:
-            return [STOP]
-        if verb.slots == ("room",):
-            return [Action(verb.name, (room,)) for room in self.rooms]
-        names = self._me.names.of
-        return [
-            Action(verb.name, tuple([names[i] for i in each]))
-            for each in product(*(options[slot] for slot in verb.slots))
-            if check is None or check(*each)
-        ]
+    def _checks(self) -> Mapping[str, Callable[..., object]]:
+        """Verb -> True if the act is possible as far as the actor knows, by numbers of objects."""
+        house, entities, me, hands = self._house, self._house.entities, self._me, self._held
+        has_free_hand = len(hands) < me.body.inventory_capacity
+        has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
+
+        @cache
+        def can_touch(i: int) -> bool:
+            """True if an object is in view, or in the hands, and near enough to touch."""
+            is_present = i in me.view.entities or house.holder(i) == me.number
+            return is_present and house.distance(me, i) <= me.body.manipulation_distance
+
+        def can_put(i: int, r: int) -> bool:
+            """True if a held object fits the receptacle and the actor sees free space there."""
+            is_full = entities.specs[r].capacity and can_touch(r) and entities.full(r)
+            return entities.fits(i, r) and not is_full and i != r and i not in entities.holders(r)
+
+        def can_treat(i: int, tool: int) -> bool:
+            """True if an object fits an appliance whose switch the actor has seen."""
+            switches = [tool] if entities.has_affordance(tool, "toggleable") else []
+            switches += entities.switches.get(tool, ())
+            return can_put(i, tool) and any(me.discovered[k] for k in switches)
+
+        def can_open(i: int) -> bool:
+            is_running = entities.on[i] and entities.encloses[i]
+            return can_touch(i) and not entities.open[i] and not is_running
+
+        return {
+            "pick_up": lambda i: has_free_hand and i not in hands and can_touch(i),
+            "put": lambda i, r: can_touch(r) and not entities.closed(r) and can_put(i, r),
+            "open": can_open,
+            "close": lambda i: can_touch(i) and entities.open[i],
+            "toggle_on": lambda i: can_touch(i) and not entities.on[i] and not entities.is_ajar(i),
+            "toggle_off": lambda i: can_touch(i) and entities.on[i],
+            "slice": lambda i: has_knife and can_touch(i) and not entities.sliced[i],
+            "heat": can_treat,
+            "cool": can_put,
+            "clean": can_treat,
+            "go_check": lambda r: r not in hands,
+            "go_grab": lambda i: has_free_hand and i not in hands,
+            "go_put": lambda r: hands and can_put(hands[-1], r),
+        }
 
 
 @lru_cache(maxsize=256)
-def useful(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
-    """The verbs without those that there is nothing for."""
+def useful_verbs(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
+    """Return the verbs without the pointless ones."""
     return tuple(verb for verb in verbs if verb not in pointless)
 
 
-class Possible:
-    """Whether an act is possible as far as an actor knows, by the numbers of the things."""
-
-    def __init__(self, house: House, me: Actor, hands: tuple[int, ...]) -> None:
-        self._house, self._things, self._me, self._hands = house, house.things, me, hands
-        self._near: dict[int, bool] = {}
-        self.checks: Mapping[str, Callable[..., bool]] = {
-            "pick_up": lambda i: self._free() and i not in hands and self._reaches(i),
-            "put": lambda i, r: (
-                self._reaches(r) and not self._things.closed(r) and self._goes(i, r)
-            ),
-            "open": self._opens,
-            "close": lambda i: self._reaches(i) and bool(self._things.open[i]),
-            "toggle_on": self._starts,
-            "toggle_off": lambda i: self._reaches(i) and bool(self._things.on[i]),
-            "slice": self._cuts,
-            "heat": self._treats,
-            "cool": self._goes,
-            "clean": self._treats,
-            "go_check": lambda r: r not in hands,
-            "go_grab": lambda i: self._free() and i not in hands,
-            "go_put": lambda r: bool(hands) and self._goes(hands[-1], r),
-        }
-
-    def _free(self) -> bool:
-        return len(self._hands) < self._me.body.inventory_capacity
-
-    def _reaches(self, i: int) -> bool:
-        """Whether a thing is in view, or in the hands, and near enough to touch."""
-        if i not in self._near:
-            house, me = self._house, self._me
-            there = i in me.view.things or house.holder(i) == me.number
-            self._near[i] = there and house.distance(me, i) <= me.body.manipulation_distance
-        return self._near[i]
-
-    def _goes(self, i: int, r: int) -> bool:
-        """Whether a held thing may lie there, and there is room as far as one sees."""
-        things = self._things
-        full = things.specs[r].capacity and self._reaches(r) and things.full(r)
-        return things.fits(i, r) and not full and i != r and i not in things.holders(r)
-
-    def _opens(self, i: int) -> bool:
-        running = self._things.on[i] and self._things.encloses[i]
-        return self._reaches(i) and not self._things.open[i] and not running
-
-    def _starts(self, i: int) -> bool:
-        return self._reaches(i) and not self._things.on[i] and not self._things.ajar(i)
-
-    def _cuts(self, i: int) -> bool:
-        knife = any(self._things.does(k, "slicer") for k in self._hands)
-        return knife and self._reaches(i) and not self._things.sliced[i]
-
-    def _treats(self, i: int, tool: int) -> bool:
-        """Whether a thing fits an appliance whose switch one has seen."""
-        switches = [tool] if self._things.does(tool, "toggleable") else []
-        switches += self._things.switches.get(tool, ())
-        return self._goes(i, tool) and any(self._me.known[k] for k in switches)
-
-
 class HouseholdWorld(World):
-    """One house and those who act in it; family ``"household"``.
+    """A house and those who act in it; family ``"household"``.
 
     ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
-    for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
+    per actor of the episode; optionally ``"scene"``, the name the scene must have, and
     ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is that of every actor not
-    named there. ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` a thing
-    that one actor has named has that name for all, so that they can talk about it; each still sees
-    only its own view. With ``named`` everything has such a name from the start, in the scene's
-    order, so that an actor who knows the house can refer to it. ``layout`` may be one made before
+    named there. ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` an object
+    named by one actor has that name for all, which lets them talk about it; each still sees
+    only its own view. With ``named`` every object has such a name from the start, in the scene's
+    order: an actor who knows the house can refer to it. With ``spots``
+    observations give positions on long furniture. ``layout`` may be one made earlier
     from a scene with the same rooms, doors and furniture.
     """
 
@@ -238,12 +235,14 @@ class HouseholdWorld(World):
         answerer: Answerer | None = None,
         shared_names: bool = False,
         named: bool = False,
+        spots: bool = False,
         layout: Layout | None = None,
     ) -> None:
         self.scene = scene
         self.layout = layout or Layout(scene)
         self._body = body or Body()
         self.answerer, self._shared, self._named = answerer, shared_names, named
+        self._spots = spots
         self._house: House | None = None
 
     @property
@@ -255,7 +254,6 @@ class HouseholdWorld(World):
 
     @property
     def read_only(self) -> tuple[object, ...]:
-        """What no episode changes, so that copies of the world may share it."""
         return self.scene, self.scene.objects, self.scene.doors, self.layout
 
     @property
@@ -264,164 +262,164 @@ class HouseholdWorld(World):
 
     def reset(self, episode: Episode) -> None:
         """Start an episode. Raises ``DataError`` for another scene, a missing pose, or one in a
-        wall, in furniture or in somebody else."""
-        named = episode.start.get("scene", self.scene.name)
-        if named != self.scene.name:
-            problem = f"is {named!r}, but this world holds {self.scene.name!r}"
+        wall, in furniture or in another actor."""
+        scene_name = episode.start.get("scene", self.scene.name)
+        if scene_name != self.scene.name:
+            problem = f"is {scene_name!r}, but this world holds {self.scene.name!r}"
             raise DataError(f"episode {episode.id}", "field 'scene'", problem)
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
-        given = episode.start.get("bodies", {})
-        bodies = {a: from_json(given.get(a, {}), self._body) for a in episode.actors}
-        naming = self._shared, self._named
-        house = House(self.layout, bodies, poses, self.answerer, *naming)
-        self._check(house, episode)
+        body_fields = episode.start.get("bodies", {})
+        bodies = {a: from_json(body_fields.get(a, {}), self._body) for a in episode.actors}
+        house = House(
+            self.layout, bodies, poses, self.answerer, self._shared, self._named, self._spots
+        )
+        closed_doors = house.entities.closed_doors.tolist()
+        for a in house.actors.values():
+            colliding = [
+                n
+                for n, x, y, r in house.others(a)
+                if (x - a.x) ** 2 + (y - a.y) ** 2 < (r + a.body.radius - 1e-6) ** 2
+            ]
+            if colliding or not can_stand(self.layout, a.body.radius, (a.x, a.y), closed_doors):
+                where = f"in scene {self.scene.name}, pose of {a.name!r}"
+                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
+                remedy = "wayword.worlds.household.layout.nearest_place finds a free one"
+                raise DataError(f"episode {episode.id}", where, problem, remedy)
         self._house = house
 
     def observe(self, actor: str) -> HouseholdObservation:
         return observation(self.house, self._actor(actor))
 
     def action_space(self, actor: str) -> HouseholdActions:
-        me = self._actor(actor)
-        known = KnownActions(self.house, me)
+        me, pointless = self._actor(actor), self.house.pointless
+        menu = ActionMenu(self.house, me)
+        # No chat for a single actor, no ask without an answerer.
+        open_verbs = useful_verbs(
+            me.body.open_verbs, pointless | {"ask"} if self.answerer is None else pointless
+        )
         return HouseholdActions(
-            *(ListedLater(known.listed), self._spoken(me), known.accepts, known.knows),
+            *(LazyActions(menu.listed), open_verbs, menu.accepts, menu.knows),
+            forms=menu.spot_forms() if self.house.has_spots else (),
             body=me.body,
-            rooms=known.rooms,
+            rooms=self.layout.rooms,
             fixed_names=self.house.named,
+            shared_names=self.house.shared_names,
+            has_spots=self.house.has_spots,
         )
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Carry out any well-formed action of the body's; others raise ``ValueError``."""
+        """Carry out any well-formed action of the body; others raise ``ValueError``."""
         me, verb, words = self._actor(actor), action.name, action.arguments
-        if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
+        if me.stopped or verb not in me.body.actions or not is_well_formed(verb, words):
             raise ValueError(f"{action} is not on the menu of {actor}")
-        self.house.mailbox.read(actor)
+        self.house.inbox[actor].clear()
         try:
-            details = self._do(me, verb, words)
-            feedback = Feedback(st.OK, {"action": verb, **details})
+            feedback = Feedback("ok", {"action": verb, **self._do(me, verb, words)})
         except Fail as failure:
-            told = {"action": verb, **failure.details}
-            if failure.status == st.NO_PATH:
-                told["doors"] = self._barring(me, failure.details["place"])
-            feedback = Feedback(failure.status, told)
+            details = {"action": verb, **failure.details}
+            if failure.status == "no_path":
+                details["doors"] = self._closed_door_names(me, failure.details["place"])
+            feedback = Feedback(failure.status, details)
         me.actions += 1
         if me.body.step_limit and me.actions >= me.body.step_limit:
             me.stopped = True
         return feedback
 
     def done(self, actor: str) -> bool:
-        me = self._actor(actor)
-        return me.stopped or self._left_alone(me)
+        me, actors = self._actor(actor), self.house.actors
+        if me.stopped or len(actors) == 1 or not HAND_VERBS.isdisjoint(me.body.actions):
+            return me.stopped
+        # A body without hands has nothing left to do once all other actors have stopped.
+        return all(other.stopped for other in actors.values() if other is not me)
 
     def pose(self, actor: str) -> Mapping[str, Json]:
         me = self._actor(actor)
         return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """The whole true state: see ``house.report``."""
+        """Return the full true state: see ``house.report``."""
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:
-        """The true state as :meth:`state` gives it, each record made when it is looked up: for
-        goals judged at every step."""
+        """Return the true state as :meth:`state` gives it, each record made when it is looked up:
+        for goals judged at every step."""
         return records(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:
-        """What an actor calls an object or door of the scene, None before it has a name."""
+        """Return the actor's name for an object or door of the scene, None before it has one."""
         return self._actor(actor).names.of[self.layout.index[object_id]] or None
 
     def object_id(self, actor: str, name: str) -> str | None:
-        """The object or door of the scene that an actor calls so, None for none and for actors."""
-        i = self._actor(actor).names.thing.get(name)
-        return None if i is None or i >= self.house.things.first_actor else self.layout.ids[i]
+        """Return the object or door with that name for an actor; None if unknown or an actor."""
+        i = self._actor(actor).names.index.get(name)
+        return None if i is None or i >= self.house.entities.first_actor else self.layout.ids[i]
 
-    def route(self, actor: str, target: str) -> list[Action] | None:
+    def route(self, actor: str, target: str, within: float = math.inf) -> list[Action] | None:
         """Low-level actions that bring an actor where it sees and reaches an object or door (an id
-        of the scene), wherever it truly is, or into a room (its name). None where there is no way
-        as the doors stand. For oracles and experts."""
-        me, to = self._actor(actor), self._target(target)
+        of the scene), wherever it truly is, at most ``within`` metres away; or into a room (its
+        name). None without a path as the doors stand. For oracles and experts."""
+        goal = self._target(target)
+        trip = Trip(self.house, self._actor(actor), within=within)
         try:
-            if isinstance(to, Room):
-                verbs = route_into(self.house, me, to)
-            else:
-                verbs = route_to(self.house, me, to)
+            return [Action(verb) for verb in trip.verbs(*trip.nearest_goal(goal))]
         except Fail:
             return None
-        return [Action(verb) for verb in verbs]
 
     def doors_to_open(self, actor: str, target: str) -> list[str] | None:
-        """The ids of the shut doors on the shortest way there, in order; None for no way at all.
-        For oracles and experts."""
+        """Return the ids of the closed doors on the shortest path there, in order; None without a
+        path. For oracles and experts."""
         try:
-            doors = shut_doors(self.house, self._actor(actor), self._target(target))
+            doors = closed_doors_to(self.house, self._actor(actor), self._target(target))
         except Fail:
             return None
         return [self.layout.ids[i] for i in doors]
 
     def _target(self, target: str) -> int | Room:
-        i = self.layout.index.get(target)
-        if i is not None:
-            return i
+        if target in self.layout.index:
+            return self.layout.index[target]
         room = next((room for room in self.scene.rooms if room.name == target), None)
         if room is None:
             raise ValueError(f"{target!r} is no object, door or room of scene {self.scene.name}")
         return room
 
-    def _left_alone(self, me: Actor) -> bool:
-        """A body without hands has nothing left to do once all the others have stopped."""
-        actors = self.house.actors
-        if len(actors) == 1 or not HANDS.isdisjoint(me.body.actions):
-            return False
-        return all(other.stopped for other in actors.values() if other is not me)
-
-    def _barring(self, me: Actor, place: str) -> list[str]:
-        """The names of the shut doors on an actor's way to a room, or to where it last saw a thing,
-        up to the first that it has not seen (``UNSEEN_DOOR``): behind that it knows no way."""
-        room, i = place, me.names.thing.get(place)
+    def _closed_door_names(self, me: Actor, place: str) -> list[str]:
+        """The names of the closed doors on an actor's path to a room, or to where it last saw an
+        object, up to the first unseen one (``UNSEEN_DOOR``): behind that it knows no path."""
+        target_room, i = place, me.names.index.get(place)
         if i is not None:
-            room = self.layout.room_at(float(me.seen_x[i]), float(me.seen_y[i]))
+            target_room = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))
         try:
-            shut = shut_doors(self.house, me, self._target(room))
+            closed = closed_doors_to(self.house, me, self._target(target_room))
         except (Fail, ValueError):
             return []
-        names = [me.names.of[door] if me.known[door] else UNSEEN_DOOR for door in shut]
+        names = [me.names.of[door] if me.discovered[door] else UNSEEN_DOOR for door in closed]
         return names[: names.index(UNSEEN_DOOR) + 1] if UNSEEN_DOOR in names else names
 
-    def _spoken(self, me: Actor) -> tuple[str, ...]:
-        """Verbs that take free text: no chat where one is alone, no ask where nobody answers."""
-        mute = self.house.pointless
-        return useful(me.body.open_verbs, mute | {"ask"} if self.answerer is None else mute)
-
     def _actor(self, name: str) -> Actor:
-        found = self.house.actors.get(name)
-        if found is None:
-            raise ValueError(f"nobody here is called {name!r}")
-        return found
+        if name not in self.house.actors:
+            raise ValueError(f"no actor is called {name!r}")
+        return self.house.actors[name]
 
     def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
-        if verb in LOW:
-            return primitive(self.house, me, verb, *words)
-        if verb in HIGH:
-            return run(self.house, me, verb, *words)
+        if verb in LOW_LEVEL_ACTS:
+            return do_low_level(self.house, me, verb, *words)
+        if verb in HIGH_LEVEL_ACTS:
+            return run_skill(self.house, me, verb, *words)
         if verb == "chat":
-            return self._chat(me, words[0])
+            others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
+            if not others:
+                raise Fail("nobody_listens")
+            self.house.messages.append((me.name, others, words[0]))
+            for name in others:
+                self.house.inbox[name].append(HeardMessage(me.name, words[0]))
+            return {"to": others}
         if verb == "ask":
-            return self._ask(me, words[0])
+            answer = self.answerer(me.name, words[0]) if self.answerer else None
+            if answer is None:
+                raise Fail("nobody_answers")
+            return {"answer": answer}
         me.stopped, me.answer = True, words[0] if words else None
         return {"answer": me.answer}
-
-    def _chat(self, me: Actor, text: str) -> dict[str, Json]:
-        others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
-        if not others:
-            raise Fail(st.NOBODY_LISTENS)
-        self.house.mailbox.send(me.name, others, text)
-        return {"to": others}
-
-    def _ask(self, me: Actor, text: str) -> dict[str, Json]:
-        answer = self.answerer(me.name, text) if self.answerer else None
-        if answer is None:
-            raise Fail(st.NOBODY_ANSWERS)
-        return {"answer": answer}
 
     def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
         try:
@@ -430,20 +428,6 @@ class HouseholdWorld(World):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = "needs numbers x and y (and heading)"
             raise DataError(f"episode {episode.id}", f"pose of {actor!r}", problem) from error
-
-    def _check(self, house: House, episode: Episode) -> None:
-        shut = house.things.shut.tolist()
-        for a in house.actors.values():
-            near = [
-                n
-                for n, x, y, r in house.others(a)
-                if (x - a.x) ** 2 + (y - a.y) ** 2 < (r + a.body.radius - 1e-6) ** 2
-            ]
-            if near or not fits(self.layout, a.body.radius, (a.x, a.y), shut):
-                where = f"in scene {self.scene.name}, pose of {a.name!r}"
-                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
-                remedy = "wayword.worlds.household.layout.nearest_place finds a free one"
-                raise DataError(f"episode {episode.id}", where, problem, remedy)
 
 
 world = HouseholdWorld

@@ -1,4 +1,4 @@
-"""The indoor world: stand at a viewpoint, look around, move to a neighbour, stop.
+"""The indoor world: stand at a viewpoint, look around, move to a neighbor, stop.
 
     >>> from wayword.datasets.houses import dataset
     >>> houses = dataset("test", None, dataset.Settings())
@@ -7,8 +7,8 @@
     >>> world.step("agent", world.action_space("agent").listed[0]).status
     'ok'
 
-Moves are only ever to a neighbour of the current viewpoint. After a move the actor faces the way
-it went, as in the Matterport3D simulator's panoramic action space (Fried et al. 2018).
+Moves lead to a neighbor of the current viewpoint. After a move the actor faces the direction it
+went in, as in the Matterport3D simulator's panoramic action space (Fried et al. 2018).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 
 @dataclass(frozen=True, slots=True)
 class IndoorObservation(Observation):
-    """Where the actor stands and what it can reach; ``heading`` in degrees, absolute.
+    """The actor's viewpoint and its neighbors; ``heading`` in degrees, absolute.
 
     ``neighbors`` are listed clockwise from north.
     """
@@ -54,12 +54,7 @@ class IndoorWorld(Walkable):
 
     @property
     def read_only(self) -> tuple[object, ...]:
-        """What no episode changes, so that copies of the world may share it."""
         return (self.graph,)
-
-    @property
-    def actors(self) -> tuple[str, ...]:
-        return ("agent",)
 
     def reset(self, episode: Episode) -> None:
         viewpoint = str(episode.start["viewpoint"])
@@ -68,41 +63,35 @@ class IndoorWorld(Walkable):
             raise DataError(self.graph.scan, where, f"{viewpoint!r} is not in this scan's graph")
         self._viewpoint = viewpoint
         self._heading = absolute(float(episode.start.get("heading", 0.0)))
-        self._elevation = 0.0
-        self._stopped = False
+        self._elevation, self._stopped = 0.0, False
 
     def observe(self, actor: str) -> IndoorObservation:
-        return IndoorObservation(
-            self.graph.scan,
-            self._viewpoint,
-            self._heading,
-            self._elevation,
-            self.graph.neighbors(self._viewpoint),
-        )
+        pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
+        return IndoorObservation(*pose, self.graph.neighbors(self._viewpoint))
 
     def action_space(self, actor: str) -> ActionSpace:
-        around = self.graph.neighbors(self._viewpoint)
-        return ActionSpace((*(Action("goto", (n.viewpoint,)) for n in around), STOP))
+        neighbors = self.graph.neighbors(self._viewpoint)
+        return ActionSpace((*(Action("goto", (n.viewpoint,)) for n in neighbors), STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
         if action == STOP:
             self._stopped = True
             return Feedback()
-        for near in self.graph.neighbors(self._viewpoint):
-            if action == Action("goto", (near.viewpoint,)):
-                before = self._heading
-                self._viewpoint = near.viewpoint
-                self._heading, self._elevation = near.heading, near.elevation
-                return Feedback("ok", {"heading_before": before, "heading": near.heading})
+        for neighbor in self.graph.neighbors(self._viewpoint):
+            if action == Action("goto", (neighbor.viewpoint,)):
+                old_heading = self._heading
+                self._viewpoint = neighbor.viewpoint
+                self._heading, self._elevation = neighbor.heading, neighbor.elevation
+                return Feedback("ok", {"heading_before": old_heading, "heading": neighbor.heading})
         raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
 
     def route(self, actor: str, goal: str) -> list[Action]:
-        """The moves of a shortest path to ``goal``, for oracles; empty when already there."""
+        """Return moves of a shortest path to ``goal``, for oracles; empty if already at it."""
         path = self.graph.shortest_path(self._viewpoint, goal)
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """A path that begins at the actor's viewpoint, as actions that end in ``stop``."""
+        """Return a path that begins at the actor's viewpoint, as actions that end in ``stop``."""
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
@@ -115,10 +104,8 @@ class IndoorWorld(Walkable):
         return {**self.pose("agent"), "stopped": self._stopped}
 
 
-# Walks that end at an object: which one is meant is named at the stop (REVERIE).
-#
-# ``stop[81]`` ends the walk and names object 81 of the scan, one of those in view; ``stop`` alone
-# names none.
+# Walks that end at an object (REVERIE): ``stop[81]`` ends the walk and names object 81 of the scan,
+# one of those in view; ``stop`` alone names none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +117,7 @@ class VisibleObject:
     heading: float
 
 
-ObjectsAt = Callable[[str], Sequence[VisibleObject]]
-"""Viewpoint in, the objects in view out."""
+ObjectsAt = Callable[[str], Sequence[VisibleObject]]  # viewpoint in, the objects in view out
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +125,7 @@ class ObjectReference(PathReference):
     """The object meant, and the viewpoints from which it is in view."""
 
     object_id: str = ""
-    seen_from: frozenset[str] = frozenset()
+    visible_from: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,33 +140,31 @@ class ObjectsWorld(IndoorWorld):
 
     def __init__(self, graph: ViewpointGraph, objects: ObjectsAt) -> None:
         super().__init__(graph)
-        self._objects, self._named = objects, ""
+        self._objects, self._named_object = objects, ""
 
     def reset(self, episode: Episode) -> None:
         super().reset(episode)
-        self._named = ""
+        self._named_object = ""
 
     def observe(self, actor: str) -> ObjectsObservation:
-        seen = super().observe(actor)
-        around = tuple(self._objects(seen.viewpoint))
-        return ObjectsObservation(
-            seen.scene, seen.viewpoint, seen.heading, seen.elevation, seen.neighbors, around
-        )
+        pose = self.graph.scan, self._viewpoint, self._heading, self._elevation
+        neighbors = self.graph.neighbors(self._viewpoint)
+        return ObjectsObservation(*pose, neighbors, tuple(self._objects(self._viewpoint)))
 
     def action_space(self, actor: str) -> ActionSpace:
-        stops = (Action("stop", (thing.id,)) for thing in self._objects(self._viewpoint))
+        stops = (Action("stop", (obj.id,)) for obj in self._objects(self._viewpoint))
         return ActionSpace((*super().action_space(actor).listed, *stops))
 
     def step(self, actor: str, action: Action) -> Feedback:
         if action.name == STOP.name and action.arguments:
             if action not in self.action_space(actor):
                 raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
-            self._named = action.arguments[0]
+            self._named_object = action.arguments[0]
             return super().step(actor, STOP)
         return super().step(actor, action)
 
     def state(self) -> Mapping[str, Json]:
-        return {**super().state(), "named": self._named}
+        return {**super().state(), "named": self._named_object}
 
 
 world = IndoorWorld

@@ -1,8 +1,8 @@
-"""Finding a thing: a base with a camera, simulated or real.
+"""Finding an object: a base with a camera, simulated or real.
 
-    observation    depth images and what one capture shows
-    base           what any base must offer, and its actions
-    ground         where a base may stand, and the shortest ways
+    observation    depth images and the view of one capture
+    base           the interface of a base, and its actions
+    ground         where a base may stand, and the shortest paths
     simulated      a base in a household scene
     world          the rules; the reference
     thor           a base in AI2-THOR itself
@@ -14,4 +14,4 @@ north and headings are degrees clockwise from north. ``robot`` converts, nothing
 
 from wayword.core.world import Family
 
-family = Family("objectnav", success="success_visible")
+family = Family("objectnav", success="success_grounded")

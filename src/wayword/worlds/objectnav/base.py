@@ -1,4 +1,4 @@
-"""Base: what any robot must offer so that an agent can search with it.
+"""The interface of robots that agents search with, and the actions of a search.
 
 Three motions are enough for LGX and for frontier exploration: take a picture with depth, turn on
 the spot, go straight to a point. :class:`~wayword.worlds.objectnav.simulated.SimulatedBase` offers
@@ -21,12 +21,12 @@ from wayword.worlds.objectnav.observation import Shown, View
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """What came of a motion.
+class MotionResult:
+    """The result of a motion.
 
-    ``status`` is ``"ok"``, ``"blocked"`` where something was in the way (the base stands before
-    it), ``"refused"`` where the base would not try, or ``"lost"`` where its connection broke.
-    ``metres`` is how far it went.
+    ``status`` is ``"ok"``, ``"blocked"`` if something was in the path (the base stands before
+    it), ``"refused"`` if the base would not try, or ``"lost"`` if its connection broke.
+    ``metres`` is the distance traveled.
     """
 
     status: str = "ok"
@@ -34,8 +34,8 @@ class Moved:
     reason: str = ""
 
 
-def start_of(episode: Episode) -> tuple[float, float, float, float]:
-    """x, y, heading and horizon (degrees down) of an episode's start. Raises ``DataError``."""
+def parse_start(episode: Episode) -> tuple[float, float, float, float]:
+    """Return x, y, heading, horizon (degrees down) of an episode's start. Raises ``DataError``."""
     start = episode.start
     try:
         heading, horizon = float(start.get("heading", 0.0)), float(start.get("horizon", 0.0))
@@ -47,8 +47,8 @@ def start_of(episode: Episode) -> tuple[float, float, float, float]:
 
 @dataclass(slots=True)
 class Odometer:
-    """What a base has done since its start: ``metres`` gone, steps of 0.25 m, turns of 30 degrees,
-    and how often something was in the way."""
+    """Counts of a base since its start: ``metres`` gone, steps of 0.25 m, turns of 30 degrees, and
+    motions that something blocked."""
 
     metres: float = 0.0
     moves: int = 0
@@ -56,7 +56,7 @@ class Odometer:
     bumps: int = 0
 
     def report(self, shown: Iterable[Shown]) -> dict[str, Json]:
-        """The counts, and the things truly in view, as judges read them."""
+        """Return the counts and the objects truly in view, in the judges' format."""
         return {
             "metres": round(self.metres, 4),
             "moves": self.moves,
@@ -74,53 +74,44 @@ class Base(Protocol):
     """A body with a camera. Methods block until the motion has ended."""
 
     def start(self, episode: Episode) -> None:
-        """Get ready for an episode; a simulated base is put at its start. Raises ``DataError``."""
-        ...
+        """Prepare for an episode; a simulated base is placed at its start. Raises ``DataError``."""
 
     def capture(self) -> View:
-        """What the camera shows now. Moves nothing."""
-        ...
+        """Return the camera's view now. Moves nothing."""
 
-    def rotate(self, degrees: float) -> Moved:
-        """Turn on the spot, right positive."""
-        ...
+    def rotate(self, degrees: float) -> MotionResult:
+        """Turn in place, right positive."""
 
-    def go_to(self, x: float, y: float) -> Moved:
-        """Face a point (metres) and go there in a straight line, or as the base's own planner
-        sees fit."""
-        ...
+    def go_to(self, x: float, y: float) -> MotionResult:
+        """Face a point (metres) and go there in a straight line, or by the route of the base's
+        planner."""
 
     def pose(self) -> Mapping[str, Json]:
-        """``x``, ``y`` and ``heading``, as true as the base knows them."""
-        ...
+        """Return ``x``, ``y`` and ``heading``, as accurately as the base knows them."""
 
     def report(self) -> Mapping[str, Json]:
-        """What judges need besides: metres gone, motions made, and the things truly in view."""
-        ...
+        """Return the other data for judges: metres traveled, motions, and objects truly in view."""
 
     def stop(self) -> None:
-        """The search has ended: stand still."""
-        ...
+        """Stop moving at the end of the search."""
 
 
 # The actions of a search, and their menu.
 #
-# ``rotate[degrees]`` turns on the spot (right positive), ``goto[x, y]`` faces a point and goes
+# ``rotate[degrees]`` turns in place (right positive), ``goto[x, y]`` faces a point and goes
 # there in a straight line (metres), ``move_ahead`` goes one step of 0.25 m, ``stop`` ends the
 # search.
 
-AHEAD = Action("move_ahead")
-LISTED = (AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
-"""The closed choices; any other well-formed ``rotate`` and ``goto`` is on the menu as well."""
+MOVE_AHEAD = Action("move_ahead")
+LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
+"""The closed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
 _NUMBER = r"-?[0-9]+(\.[0-9]+)?"
-FORMS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")
-"""How these are written."""
-FARTHEST = 1000.0
-"""Numbers beyond this are no places and no turns."""
+MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")  # their patterns
+MAX_NUMBER = 1000.0  # larger numbers are rejected as places and turns
 
 
 def rotate(degrees: float) -> Action:
-    """Turn on the spot, right positive; written to a hundredth of a degree."""
+    """Turn in place, right positive; written to a hundredth of a degree."""
     return Action("rotate", (f"{degrees:.2f}".rstrip("0").rstrip("."),))
 
 
@@ -129,17 +120,17 @@ def goto(x: float, y: float) -> Action:
     return Action("goto", (f"{x:.3f}", f"{y:.3f}"))
 
 
-def numbers(action: Action) -> tuple[float, ...] | None:
-    """The arguments of a ``rotate`` or ``goto``; None where they are not what it takes."""
+def parse_numbers(action: Action) -> tuple[float, ...] | None:
+    """Return the arguments of a ``rotate`` or ``goto``; None if they do not fit the verb."""
     if len(action.arguments) != {"rotate": 1, "goto": 2}.get(action.name, -1):
         return None
     try:
-        found = tuple(float(text) for text in action.arguments)
+        values = tuple(float(text) for text in action.arguments)
     except (TypeError, ValueError):
         return None
-    return found if all(math.isfinite(n) and abs(n) <= FARTHEST for n in found) else None
+    return values if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values) else None
 
 
 def is_motion(action: Action) -> bool:
-    """Whether it is a listed motion or any other well-formed one."""
-    return action in LISTED or numbers(action) is not None
+    """True if it is a listed motion or any other well-formed one."""
+    return action in LISTED_MOTIONS or parse_numbers(action) is not None

@@ -1,4 +1,4 @@
-"""View: what one capture shows."""
+"""View: one capture of a robot's camera, with its depth image."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from wayword.core.geometry import apparent_size, bearing, elevation, relative
 from wayword.core.world import Family, Observation
 from wayword.worlds import objectnav
 
-# How far the surfaces are, column by column.
-
 Floats = NDArray[np.float64]
-NOTHING = 255
-"""The level that says: nothing within reach."""
+NO_HIT = 255  # the level of pixels with nothing within reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +41,31 @@ class DepthImage:
     def of(
         metres: Floats, bearings: tuple[float, ...], elevations: tuple[float, ...], reach: float
     ) -> DepthImage:
-        """The image of ``metres`` (E, C), infinite where nothing is within ``reach``."""
-        steps = np.where(np.isfinite(metres), np.round(metres / reach * (NOTHING - 1)), NOTHING)
-        levels = np.clip(steps, 0, NOTHING).astype(np.uint8).tobytes()
+        """Return the image of ``metres`` (E, C), infinite where nothing is within ``reach``."""
+        steps = np.where(np.isfinite(metres), np.round(metres / reach * (NO_HIT - 1)), NO_HIT)
+        levels = np.clip(steps, 0, NO_HIT).astype(np.uint8).tobytes()
         return DepthImage(bearings, elevations, reach, levels)
 
     def metres(self) -> Floats:
-        """(E, C) metres along each ray, infinite where nothing is within reach."""
+        """Return (E, C) metres along each ray, infinite where nothing is within reach."""
         shape = len(self.elevations), len(self.bearings)
         levels = np.frombuffer(self.levels, np.uint8).reshape(shape)
-        found = levels * (self.reach / (NOTHING - 1))
-        return np.asarray(np.where(levels == NOTHING, np.inf, found))
+        metres = levels * (self.reach / (NO_HIT - 1))
+        return np.asarray(np.where(levels == NO_HIT, np.inf, metres))
 
     def points(self, eye: float) -> tuple[Floats, Floats, Floats]:
-        """(P,) each: where the rays that met something end, as metres ahead, metres to the right
-        and the height above the floor, for a camera at height ``eye``."""
+        """Return (P,) each: the ends of the rays that met something, as metres ahead, metres to the
+        right and the height above the floor, for a camera at height ``eye``."""
         metres = self.metres()
-        met = np.isfinite(metres)
-        up = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[met]
-        right = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[met]
-        flat = metres[met] * np.cos(up)
-        return flat * np.cos(right), flat * np.sin(right), eye + metres[met] * np.sin(up)
+        is_hit = np.isfinite(metres)
+        elevations = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[is_hit]
+        bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[is_hit]
+        floor_metres = metres[is_hit] * np.cos(elevations)
+        return (
+            floor_metres * np.cos(bearings),
+            floor_metres * np.sin(bearings),
+            eye + metres[is_hit] * np.sin(elevations),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ class Camera:
     """An RGB-D camera at height ``eye``: ``Camera(field_of_view=80, reach=5)``.
 
     ``field_of_view`` is its width in degrees (RoboTHOR's LoCoBot: 79), ``reach`` how far depth is
-    measured and ``sight`` how far things can be told apart, in metres. ``column`` is the width of a
+    measured and ``sight`` how far objects are recognized, in metres. ``column`` is the width of a
     depth column in degrees and ``rows`` the elevations of the depth rows. Vertically the camera
-    sees from ``floor`` to ``top`` degrees: what tilting it once each way would cover.
+    sees from ``floor`` to ``top`` degrees: the range it covers if tilted once up and once down.
     """
 
     field_of_view: float = 80.0
@@ -97,7 +98,7 @@ class Camera:
         return np.asarray(np.tan(np.radians(self.rows))[:, None])
 
     def across(self, heading: float) -> Floats:
-        """(C, 2) unit vectors east and north of the columns, for a camera that faces so."""
+        """Return (C, 2) unit vectors east and north of the columns, for a camera that faces so."""
         along = np.radians(heading + np.array(self.bearings))
         return np.stack((np.sin(along), np.cos(along)), axis=1)
 
@@ -110,9 +111,9 @@ def _columns(field_of_view: float, column: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A thing that is truly in a view, for simulated detectors and judges.
+    """An object that is truly in a view, for simulated detectors and judges.
 
-    ``kind`` is its type (``alarm_clock``) and ``words`` how a person would call it
+    ``kind`` is its type (``alarm_clock``) and ``words`` what a person would call it
     (``"cat-shaped mug"``). ``bearing`` is relative (degrees, right positive), of its middle;
     ``elevation`` likewise, up positive. ``distance`` is the metres along the floor to the nearest
     point of its box, ``away`` those to its middle. ``width`` and ``height`` are degrees it takes in
@@ -136,36 +137,35 @@ def sighting(
     kind: str,
     words: str,
     box: tuple[float, float, float, float, float, float],
-    at: tuple[float, float, float],
+    pose: tuple[float, float, float],
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """A thing as seen from a place (x, y, heading) at height ``eye``. ``box``: the middle, x and y,
-    width, depth, underside, height (metres). Its width in view is that of the box's diagonal."""
-    x, y, wide, deep, bottom, high = box
-    dx, dy = x - at[0], y - at[1]
+    """An object as seen from a place (x, y, heading) at height ``eye``. ``box``: the middle, x and
+    y, width, depth, underside, height (metres). Its width in view is that of the box's diagonal."""
+    x, y, box_width, box_depth, bottom, box_height = box
+    dx, dy = x - pose[0], y - pose[1]
     away = math.hypot(dx, dy)
-    near = math.hypot(max(abs(dx) - wide / 2, 0.0), max(abs(dy) - deep / 2, 0.0))
-    low, across = bottom - eye, math.hypot(wide, deep)
-    width, height = apparent_size(across, low, bottom + high - eye, max(away, 0.1))
-    turn = relative(bearing(at[:2], (x, y)), at[2])
-    up = elevation(bottom + high / 2 - eye, max(away, 1e-6))
-    angles = round(turn, 2), round(up, 2)
+    distance = math.hypot(max(abs(dx) - box_width / 2, 0.0), max(abs(dy) - box_depth / 2, 0.0))
+    low, diagonal = bottom - eye, math.hypot(box_width, box_depth)
+    width, height = apparent_size(diagonal, low, bottom + box_height - eye, max(away, 0.1))
+    turn = relative(bearing(pose[:2], (x, y)), pose[2])
+    up = elevation(bottom + box_height / 2 - eye, max(away, 1e-6))
     return Shown(
-        *(name, kind, words, *angles, round(near, 3), round(away, 3)),
+        *(name, kind, words, round(turn, 2), round(up, 2), round(distance, 3), round(away, 3)),
         *(round(width, 2), round(height, 2), round(fraction, 3)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class View(Observation):
-    """One capture of a base: where it stands by its own reckoning, and what its camera gives.
+    """A capture of a base: its place by its own odometry, and its camera's output.
 
     ``x`` and ``y`` are metres, ``heading`` degrees clockwise from north. ``eye`` is the camera's
     height and ``field_of_view`` its width in degrees. ``depth`` is the depth image. ``image`` is
-    an encoded picture where there is a real camera (PNG or JPEG), and ``shown`` what is truly in
-    view where there is a simulation, None where nobody knows: both are for detectors
-    (:mod:`wayword.perception.detectors`); agents decide on what their detector tells them.
+    an encoded picture (PNG or JPEG) from a real camera, and ``shown`` the objects truly in view in
+    a simulation, None if that is unknown: both are for detectors
+    (:mod:`wayword.perception.detectors`); agents decide on the output of their detector.
     """
 
     family: ClassVar[Family | None] = objectnav.family
@@ -185,25 +185,24 @@ class View(Observation):
 #
 # Angles are degrees, bearings right positive, elevations up positive; lengths are metres.
 
-ROWS = Camera().rows
-COLUMN = 2.0
-"""Degrees of a column."""
+ROW_ELEVATIONS = Camera().rows
+COLUMN_DEGREES = 2.0  # degrees of a column
 
 
 def from_camera(
     depth: Floats,
     field_of_view: float,
     reach: float,
-    rows: tuple[float, ...] = ROWS,
+    rows: tuple[float, ...] = ROW_ELEVATIONS,
     tilt: float = 0.0,
-    column: float = COLUMN,
+    column: float = COLUMN_DEGREES,
 ) -> DepthImage:
-    """The image of a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or not
-    positive where nothing was measured.
+    """Return the image of a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or
+    not positive where nothing was measured.
 
-    ``field_of_view`` is its width, ``tilt`` how far it looks up. Of the ``rows`` (elevations) those
-    are kept that lie in the picture over its whole width, so that what was not looked at is not
-    taken for empty.
+    ``field_of_view`` is its width, ``tilt`` how far it looks up. Only those ``rows`` (elevations)
+    are kept that lie in the picture over its full width, so that unseen places do not count as
+    empty.
 
     >>> import numpy as np
     >>> flat = np.full((60, 80), 2.0)  # a wall 2 m ahead
@@ -214,20 +213,25 @@ def from_camera(
     >>> np.round(scan.metres()[:, 0], 2).tolist()
     [1.0, 1.04]
     """
-    high, wide = depth.shape
-    focal = wide / 2 / math.tan(math.radians(field_of_view / 2))
+    picture_height, picture_width = depth.shape
+    focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
     count = max(1, int(field_of_view / column))
     bearings = tuple((k + 0.5) * column - count * column / 2 for k in range(count))
-    right, up, ahead = _rays(rows, bearings, tilt)
+    # (E, C) each: unit rays as the camera's right, up and ahead.
+    level, across = np.radians(np.array(rows))[:, None], np.radians(np.array(bearings))[None, :]
+    right, forward = np.cos(level) * np.sin(across), np.cos(level) * np.cos(across)
+    height, tilt_angle = np.broadcast_to(np.sin(level), right.shape), math.radians(tilt)
+    ahead = forward * math.cos(tilt_angle) + height * math.sin(tilt_angle)
+    up = height * math.cos(tilt_angle) - forward * math.sin(tilt_angle)
     with np.errstate(divide="ignore", invalid="ignore"):
-        x, y = wide / 2 + focal * right / ahead, high / 2 - focal * up / ahead
-    inside = (ahead > 1e-6) & (x >= 0) & (x < wide) & (y >= 0) & (y < high)
-    kept = inside.all(axis=1)
-    i = np.where(inside, x, 0).astype(np.intp)[kept]
-    j = np.where(inside, y, 0).astype(np.intp)[kept]
-    metres = depth[j, i] / ahead[kept]
+        x, y = picture_width / 2 + focal * right / ahead, picture_height / 2 - focal * up / ahead
+    inside = (ahead > 1e-6) & (x >= 0) & (x < picture_width) & (y >= 0) & (y < picture_height)
+    is_full_row = inside.all(axis=1)
+    i = np.where(inside, x, 0).astype(np.intp)[is_full_row]
+    j = np.where(inside, y, 0).astype(np.intp)[is_full_row]
+    metres = depth[j, i] / ahead[is_full_row]
     metres = np.where(np.isfinite(metres) & (metres > 0) & (metres <= reach), metres, np.inf)
-    elevations = tuple(row for row, keep in zip(rows, kept.tolist(), strict=True) if keep)
+    elevations = tuple(row for row, keep in zip(rows, is_full_row.tolist(), strict=True) if keep)
     return DepthImage.of(metres, bearings, elevations, reach)
 
 
@@ -236,48 +240,37 @@ def from_laser(
     bearings: tuple[float, ...],
     eye: float,
     reach: float,
-    rows: tuple[float, ...] = ROWS,
+    rows: tuple[float, ...] = ROW_ELEVATIONS,
 ) -> DepthImage:
     """The image that a camera at height ``eye`` would have of walls where a laser met something.
 
     ``ranges`` (C,) are metres along the floor, infinite where nothing was met. A laser sees one
-    plane: what is lower or higher is not known of, and the floor is taken to be there up to what
-    was met. Rows that look up end at the walls as well.
+    plane: what is lower or higher is unknown, and the floor is assumed up to what was met. Rows
+    that look up end at the walls as well.
     """
     slope = np.tan(np.radians(np.array(rows)))[:, None]
     with np.errstate(divide="ignore"):
         floor = np.where(slope < 0, eye / np.maximum(-slope, 1e-9), np.inf)
-    along = np.minimum(ranges[None, :], floor) / np.cos(np.arctan(slope))
-    return DepthImage.of(np.where(along <= reach, along, np.inf), bearings, rows, reach)
+    metres = np.minimum(ranges[None, :], floor) / np.cos(np.arctan(slope))
+    return DepthImage.of(np.where(metres <= reach, metres, np.inf), bearings, rows, reach)
 
 
-def nearest(ranges: Floats, bearings: Floats, column: float = COLUMN) -> tuple[Floats, Floats]:
+def nearest_per_column(
+    ranges: Floats, bearings: Floats, column: float = COLUMN_DEGREES
+) -> tuple[Floats, Floats]:
     """Ranges and bearings of columns, from left to right: the nearest of what falls in each."""
     numbers = np.floor((bearings + 180.0) / column).astype(np.intp)
     columns = np.unique(numbers)
-    found = np.array([ranges[numbers == n].min() for n in columns])
-    return found, np.asarray((columns + 0.5) * column - 180.0)
+    metres = np.array([ranges[numbers == n].min() for n in columns])
+    return metres, np.asarray((columns + 0.5) * column - 180.0)
 
 
-def _rays(
-    rows: tuple[float, ...], bearings: tuple[float, ...], tilt: float
-) -> tuple[Floats, Floats, Floats]:
-    """(E, C) each: unit rays as the camera's right, up and ahead."""
-    level, across = np.radians(np.array(rows))[:, None], np.radians(np.array(bearings))[None, :]
-    right = np.cos(level) * np.sin(across)
-    forward = np.cos(level) * np.cos(across)
-    height = np.broadcast_to(np.sin(level), right.shape)
-    rise = math.radians(tilt)
-    ahead = forward * math.cos(rise) + height * math.sin(rise)
-    return right, height * math.cos(rise) - forward * math.sin(rise), ahead
-
-
-def clear_ahead(image: DepthImage, eye: float, bearing: float, half: float = 0.25) -> float:
-    """Metres a body can go towards a bearing before something stands within ``half`` to its side,
-    between ankle and head; the image's reach where nothing does."""
+def clear_ahead(image: DepthImage, eye: float, bearing: float, half_width: float = 0.25) -> float:
+    """Return metres a body can go towards a bearing before something stands within ``half_width``
+    to its side, between ankle and head; the image's reach where nothing does."""
     ahead, right, up = image.points(eye)
-    turn = math.radians(bearing)
-    along = ahead * math.cos(turn) + right * math.sin(turn)
-    aside = right * math.cos(turn) - ahead * math.sin(turn)
-    there = (np.abs(aside) <= half) & (along > 0) & (up > 0.1) & (up < 1.4)
-    return float(min(along[there].min(), image.reach)) if there.any() else image.reach
+    angle = math.radians(bearing)
+    along = ahead * math.cos(angle) + right * math.sin(angle)
+    aside = right * math.cos(angle) - ahead * math.sin(angle)
+    is_blocking = (np.abs(aside) <= half_width) & (along > 0) & (up > 0.1) & (up < 1.4)
+    return float(min(along[is_blocking].min(), image.reach)) if is_blocking.any() else image.reach

@@ -1,9 +1,8 @@
-"""Link: a connection that speaks rosbridge's JSON protocol, and finds its way back when it breaks.
+"""A connection that speaks rosbridge's JSON protocol, and reconnects.
 
-A thread reads all the time, so that the latest message of each topic is at hand however long the
-agent thinks. Everything else happens in the caller's thread and waits at most as long as it is
-told. Nothing is queued while the connection is down: a goal that could not be sent is never sent
-later.
+A thread reads all the time, so that the latest message of each topic is available however long the
+agent thinks. Everything else happens in the caller's thread, with a limit on each wait. Nothing is
+queued while the connection is down: a goal that could not be sent is never sent later.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -16,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -27,40 +25,22 @@ from wayword.core.loopback import is_loopback
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-BIGGEST = 32 * 2**20
-"""Bytes of a message; a camera image is well below it."""
+MAX_MESSAGE_BYTES = 32 * 2**20  # bytes of a message; a camera image is well below it
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 """Seconds between attempts to connect: the wait doubles from the first to the longest."""
+SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 
 
 class RobotError(WaywordError):
-    """A robot that cannot be reached or says what nobody understands. Ends the episode."""
+    """A robot that cannot be reached or does not answer. Ends the episode."""
 
 
 class LinkLost(Exception):
-    """The connection broke while something was waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActionResult:
-    """An action's result. ``accepted`` is False where the goal was turned down (``values`` is then
-    the reason); ``status`` is ROS's ``GoalStatus``."""
-
-    accepted: bool
-    status: int
-    values: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """A topic's latest message, and when it came (``time.monotonic``)."""
-
-    message: Mapping[str, Json]
-    at: float
+    """The connection broke during a wait."""
 
 
 class Link:
-    """One connection to a rosbridge server.
+    """A connection to a rosbridge server.
 
     ``url`` is ``ws://`` on this machine or ``wss://`` anywhere; plain ``ws://`` to another machine
     needs ``plain``. ``token`` is sent as a bearer token when connecting, for a proxy in front of
@@ -76,9 +56,9 @@ class Link:
         self._opened = False
         self._connection: ClientConnection | None = None
         self._topics: dict[str, tuple[str, int]] = {}
-        self._latest: dict[str, Arrived] = {}
+        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}  # and when it came
         self._answers: dict[str, Mapping[str, Json]] = {}
-        self._alive: set[str] = set()
+        self._with_feedback: set[str] = set()
         self._interrupted = False
         self._changed = threading.Condition()
 
@@ -94,15 +74,15 @@ class Link:
             self._subscribe(topic)
 
     def open(self) -> None:
-        """Connect, or connect again; nothing where it is connected. Raises ``RobotError``."""
+        """Connect, unless already connected. Raises ``RobotError``."""
         if self.connected:
             return
-        until, wait = time.monotonic() + self._patience, FIRST_WAIT
+        deadline, wait = time.monotonic() + self._patience, FIRST_WAIT
         while True:
-            problem = self._attempt(max(0.1, until - time.monotonic()))
+            problem = self._attempt(max(0.1, deadline - time.monotonic()))
             if not problem:
                 break
-            if time.monotonic() + wait > until:
+            if time.monotonic() + wait > deadline:
                 raise RobotError(
                     f"no rosbridge at {self.url} within {self._patience:g} s ({problem}); "
                     "is rosbridge_server running, and is this its address?"
@@ -113,84 +93,89 @@ class Link:
         self._opened = True
 
     def close(self) -> None:
-        """Hang up; ``open`` connects again."""
+        """Disconnect; ``open`` connects again."""
         connection, self._connection, self._opened = self._connection, None, False
         if connection is not None:
             connection.close()
 
-    def latest(self, after: Mapping[str, float], within: float) -> dict[str, Mapping[str, Json]]:
-        """The latest message of each topic that came after a time (``time.monotonic``).
+    def latest(self, after: Mapping[str, float], timeout: float) -> dict[str, Mapping[str, Json]]:
+        """Return the latest message of each topic that came after a time (``time.monotonic``).
 
-        Raises ``LinkLost``, and ``TimeoutError`` where a topic is silent for so many seconds.
+        Raises ``LinkLost``, and ``TimeoutError`` where a topic is silent for ``timeout`` seconds.
         """
 
         def missing() -> list[str]:
-            held = self._latest
-            return [t for t, then in after.items() if t not in held or held[t].at < then]
+            received = self._latest
+            return [t for t, time in after.items() if t not in received or received[t][1] < time]
 
         with self._changed:
-            self._wait(lambda: not missing(), within)
+            self._wait(lambda: not missing(), timeout)
             if silent := missing():
                 raise TimeoutError(", ".join(silent))
-            return {topic: self._latest[topic].message for topic in after}
+            return {topic: self._latest[topic][0] for topic in after}
 
-    def goal(self, action: str, kind: str, args: Mapping[str, Json], within: float) -> ActionResult:
-        """Send an action goal and wait for its result.
+    def goal(
+        self, action: str, kind: str, args: Mapping[str, Json], timeout: float
+    ) -> tuple[str, str]:
+        """Send an action goal and wait for its result: a motion's status and the reason for it.
 
         Raises ``LinkLost``; ``TimeoutError`` after it was cancelled for taking too long, its first
-        argument saying whether the action had given feedback; and ``InterruptedError`` after it was
+        argument true if the action had given feedback; and ``InterruptedError`` after it was
         cancelled because of ``interrupt``.
         """
         if self._interrupted:
             raise InterruptedError
-        number = f"wayword:{secrets.token_hex(6)}"
-        about = {"id": number, "action": action}
-        self._send({"op": "send_action_goal", **about, "action_type": kind, "feedback": True,
+        request_id = f"wayword:{secrets.token_hex(6)}"
+        header = {"id": request_id, "action": action}
+        self._send({"op": "send_action_goal", **header, "action_type": kind, "feedback": True,
                     "args": args})  # fmt: skip
         try:
-            found = self._answer(number, within)
+            answer = self._answer(request_id, timeout)
         except TimeoutError:
-            self._send({"op": "cancel_action_goal", **about})
-            raise TimeoutError(number in self._alive) from None
+            self._send({"op": "cancel_action_goal", **header})
+            raise TimeoutError(request_id in self._with_feedback) from None
         except (InterruptedError, KeyboardInterrupt):
-            self.calm()
+            self.clear_interrupt()
             with suppress(LinkLost):
-                self._send({"op": "cancel_action_goal", **about})
+                self._send({"op": "cancel_action_goal", **header})
             raise
-        status = found.get("status")
-        return ActionResult(
-            found.get("result") is True,
-            status if isinstance(status, int) else 0,
-            found.get("values"),
-        )
+        status, values = answer.get("status"), answer.get("values")
+        if answer.get("result") is not True:
+            return "refused", str(values)[:200] or "the goal was rejected"
+        if status == SUCCEEDED:
+            return "ok", ""
+        message = values.get("error_msg") if isinstance(values, dict) else ""
+        code = status if isinstance(status, int) else 0
+        name = {CANCELLED: "cancelled", ABORTED: "given up"}.get(code, f"ended with {code}")
+        return "blocked", f"{name}: {message}"[:200] if message else name
 
     def call(
-        self, service: str, kind: str, args: Mapping[str, Json], within: float
+        self, service: str, kind: str, args: Mapping[str, Json], timeout: float
     ) -> Mapping[str, Json]:
         """Call a service. Raises ``LinkLost`` and ``TimeoutError``."""
-        number = f"wayword:{secrets.token_hex(6)}"
-        self._send({"op": "call_service", "id": number, "service": service, "type": kind,
+        request_id = f"wayword:{secrets.token_hex(6)}"
+        self._send({"op": "call_service", "id": request_id, "service": service, "type": kind,
                     "args": args})  # fmt: skip
-        return self._answer(number, within)
+        return self._answer(request_id, timeout)
 
     def interrupt(self) -> None:
-        """End what is waited for now, or next, with ``InterruptedError``. For signal handlers."""
+        """End the current wait, or the next, with ``InterruptedError``. For signal handlers."""
         with self._changed:
             self._interrupted = True
             self._changed.notify_all()
 
-    def calm(self) -> None:
-        """Take an interruption back, so that goals can be cancelled."""
+    def clear_interrupt(self) -> None:
+        """Clear an interruption, so that goals can be cancelled."""
         self._interrupted = False
 
-    def _attempt(self, within: float) -> str:
-        """Connect once; what went wrong, if anything did."""
+    def _attempt(self, timeout: float) -> str:
+        """Connect once. Returns the problem; empty without one."""
         client, errors = _websockets()
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
         try:
             connecting = client.connect(
-                self.url, additional_headers=headers, open_timeout=within, close_timeout=1.0,
-                max_size=BIGGEST, proxy=None,
+                self.url, additional_headers=headers, open_timeout=timeout, close_timeout=1.0,
+                max_size=MAX_MESSAGE_BYTES, proxy=None,
             )  # fmt: skip
             # It outlives this function, so `with` cannot be used: `_read` closes it.
             connection = connecting.__enter__()
@@ -213,7 +198,7 @@ class Link:
         _, errors = _websockets()
         try:
             for text in connection:
-                self._take(text)
+                self._store_message(text)
         except errors.WebSocketException:
             pass  # the waiting side sees that the connection is gone
         finally:
@@ -223,35 +208,40 @@ class Link:
                 self._changed.notify_all()
             connection.close()
 
-    def _take(self, text: str | bytes) -> None:
+    def _store_message(self, text: str | bytes) -> None:
         """Store a message's content; ignore anything outside the protocol."""
-        try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(said, dict):
-            return
-        with self._changed:
-            op, number, topic = said.get("op"), said.get("id"), said.get("topic")
-            if op == "publish" and topic in self._topics and isinstance(said.get("msg"), dict):
-                self._latest[topic] = Arrived(said["msg"], time.monotonic())
-            elif op in ("action_result", "service_response") and isinstance(number, str):
-                self._answers[number] = said
-            elif op == "action_feedback" and isinstance(number, str):
-                self._alive.add(number)
-            self._changed.notify_all()
+        message: Json = None
+        with suppress(ValueError, RecursionError):
+            message = json.loads(text)
+        if isinstance(message, dict):
+            with self._changed:
+                op, topic, request_id = (
+                    message.get("op"),
+                    str(message.get("topic")),
+                    message.get("id"),
+                )
+                content = message.get("msg")
+                if op == "publish" and topic in self._topics and isinstance(content, dict):
+                    self._latest[topic] = content, time.monotonic()
+                elif op in ("action_result", "service_response") and isinstance(request_id, str):
+                    self._answers[request_id] = message
+                elif op == "action_feedback" and isinstance(request_id, str):
+                    self._with_feedback.add(request_id)
+                self._changed.notify_all()
 
-    def _answer(self, number: str, within: float) -> Mapping[str, Json]:
+    def _answer(self, request_id: str, timeout: float) -> Mapping[str, Json]:
         with self._changed:
-            self._wait(lambda: number in self._answers, within)
-            if number not in self._answers:
-                raise TimeoutError(number)
-            return self._answers.pop(number)
+            self._wait(lambda: request_id in self._answers, timeout)
+            if request_id not in self._answers:
+                raise TimeoutError(request_id)
+            return self._answers.pop(request_id)
 
-    def _wait(self, there: Callable[[], bool], within: float) -> None:
-        """Until it is there, time is up, or the connection is gone. The lock is held."""
-        self._changed.wait_for(lambda: there() or not self.connected or self._interrupted, within)
-        if there():
+    def _wait(self, is_ready: Callable[[], bool], timeout: float) -> None:
+        """Wait until it is ready, time is up, or the connection is gone. The lock is held."""
+        self._changed.wait_for(
+            lambda: is_ready() or not self.connected or self._interrupted, timeout
+        )
+        if is_ready():
             return
         if not self.connected:
             raise LinkLost
@@ -275,21 +265,21 @@ class Link:
 
 
 def check_url(url: str, plain: bool) -> None:
-    """Raises ``UsageError`` for an address that is none, or that is neither here nor encrypted."""
+    """Raise ``UsageError`` for an invalid address, and a remote one without encryption."""
     parts = urlsplit(url)
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise UsageError(f"robot: {url!r} is no address such as ws://127.0.0.1:9090")
+        raise UsageError(f"robot: {url!r} is not an address such as ws://127.0.0.1:9090")
     if parts.username or parts.password:
-        raise UsageError("robot: no password in the address; set $WAYWORD_ROBOT_TOKEN")
+        raise UsageError("robot: remove the password from the address; set $WAYWORD_ROBOT_TOKEN")
     if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
         raise UsageError(
-            f"robot: {parts.hostname} is another machine, and ws:// is not encrypted: whoever can "
-            "listen can drive. Use wss://, a tunnel, or say plain=true"
+            f"robot: {parts.hostname} is another machine, and ws:// is not encrypted: anyone who "
+            "can listen can drive. Use wss://, a tunnel, or set plain=true"
         )
 
 
 def _websockets() -> Sequence[Any]:
-    """The client and the errors of ``websockets``. Raises ``UsageError`` without the package."""
+    """Import the client and errors of ``websockets``. Raises ``UsageError`` without the package."""
     with needing("robots need websockets", "ros"):
         from websockets import exceptions
         from websockets.sync import client

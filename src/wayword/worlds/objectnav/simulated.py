@@ -1,7 +1,7 @@
 """SimulatedBase: a base in a scene of the household world.
 
-It goes in steps of 0.25 m and turns in steps of 30 degrees, which are counted as single motions,
-as RoboTHOR counts them; the last step of a motion may be shorter. Odometry is exact.
+It goes in steps of 0.25 m and turns in steps of 30 degrees, counted as single motions as in
+RoboTHOR; the last step of a motion may be shorter. Odometry is exact.
 """
 
 from __future__ import annotations
@@ -15,196 +15,174 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core import geometry as geo
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
-from wayword.core.geometry import (
-    Point,
-    absolute,
-    angles_apart,
-    bearing,
-    bearings,
-    elevations,
-    relative,
-)
+from wayword.core.geometry import Point
 from wayword.worlds.household.scene import HouseObject, Scene
-from wayword.worlds.objectnav.base import Moved, Odometer, start_of
+from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
 from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View, sighting
 
-# Surfaces: the walls and boxes that stop looks, in three dimensions.
+# Surfaces: the walls and boxes that block sight, in three dimensions.
 #
-# Walls reach from floor to ceiling. Furniture is its axis-aligned box, taken as solid: looks go
-# over a low table and end at a tall cupboard. A thing is looked at in nine points of its box;
-# those that no wall and no other furniture hides make its visible fraction. Furniture that a
-# point lies in or on (within 2 cm) does not hide it, nor do the shelves and tables that the thing
-# is listed as lying on. What lies in a shut receptacle is not seen.
+# Walls reach from floor to ceiling. Furniture is its axis-aligned box, taken as solid: lines of
+# sight go over a low table and end at a tall cupboard. An object is looked at in nine points of its
+# box; those that no wall and no other furniture hides make its visible fraction. Furniture that a
+# point lies in or on (within 2 cm) does not hide it, nor do the shelves and tables that the object
+# is listed as lying on. Objects in a closed receptacle are not visible.
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LEAST_HEIGHT = 0.03
-"""Flatter things (rugs) stop nothing."""
-TOUCH = 0.02
-"""A point this close to a box (metres) counts as on it: what lies on a shelf need not touch it."""
-END = 1e-9
-"""Margin in multiples of a ray. A surface met at the very start or end of a ray is the one that the
-eye or the thing is at, and hides nothing; a ray through the seam of two walls is stopped."""
-SPREAD = 0.4
-"""The outer points looked at lie at this share of the extents from the middle."""
+MIN_HEIGHT = 0.03  # flatter objects (rugs) block nothing; metres
+CONTACT_GAP = 0.02
+"""A point this close to a box (metres) counts as on it: an object on a shelf need not touch it."""
+RAY_SLACK = 1e-9
+"""Margin in multiples of a ray. A surface met at the very start or end of a ray touches the eye or
+the object and hides nothing; a ray through the seam of two walls is stopped."""
+POINT_SPREAD = 0.4  # outer test points lie at this share of the extents from the middle
 
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
     """``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): the corners of the
-    boxes that stop rays; ``hides`` (B,) of them hide what is behind them. ``things`` are the
-    objects that can be seen, ``points`` (T, 9, 3) where they are looked at, and ``free`` (T, B)
-    which boxes do not hide them."""
+    boxes that stop rays; ``is_opaque`` (B,) of them hide objects behind them. ``objects`` are the
+    objects that can be seen, ``points`` (T, 9, 3) their test points, and ``is_ignored``
+    (T, B) is true for the boxes that do not hide them."""
 
     walls: Floats
     low: Floats
     high: Floats
-    hides: Bools
-    things: tuple[HouseObject, ...]
+    is_opaque: Bools
+    objects: tuple[HouseObject, ...]
     points: Floats
-    free: Bools
+    is_ignored: Bools
 
-    def ranges(self, eye: Floats, across: Floats, slopes: Floats, most: float) -> Floats:
-        """(E, C) metres from the ``eye`` (3,) to the first surface, the floor included; infinite
-        beyond ``most``. Column c of the rays goes along the unit vector ``across`` (C, 2), east and
-        north, and rises by ``slopes`` (E, C) or (E, 1) metres a metre of floor.
+    def ranges(self, eye: Floats, directions: Floats, slopes: Floats, limit: float) -> Floats:
+        """Return (E, C) metres from the ``eye`` (3,) to the first surface, the floor included;
+        infinite beyond ``limit``. Column c of the rays goes along the unit vector ``directions``
+        (C, 2), east and north, and rises by ``slopes`` (E, C) or (E, 1) metres per metre of floor.
 
         Walls and the sides of boxes are upright, so they are met once a column for all its rays.
         """
         down = np.where(slopes < 0, slopes, -1.0)
         floor = np.where(slopes < 0, -eye[2] / down, np.inf)
-        found = np.minimum(floor, self._to_walls(eye, across))
-        found = np.minimum(found, self._to_boxes(eye, across, slopes, most))
-        found = found * np.hypot(slopes, 1.0)  # from metres of floor to metres along the ray
-        found[found > most] = np.inf
-        return np.asarray(found)
+        metres = np.minimum(floor, self._first_wall(eye, directions))
+        gap = np.maximum(np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0)
+        nearby = np.hypot(gap[:, 0], gap[:, 1]) <= limit
+        if nearby.any():
+            low, high = self.low[nearby] - eye, self.high[nearby] - eye
+            near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
+            above, beyond = box_crossings(slopes[..., None, None], low[:, 2:], high[:, 2:])
+            near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
+            met = (near <= far) & (near > 0)  # a box around the eye stops nothing
+            metres = np.minimum(metres, np.where(met, near, np.inf).min(axis=2))
+        metres = metres * np.hypot(slopes, 1.0)  # from metres of floor to metres along the ray
+        metres[metres > limit] = np.inf
+        return np.asarray(metres)
 
-    def fractions(self, eye: Floats, which: NDArray[np.intp]) -> Floats:
-        """(N,) visible share of the nine points of some things from the ``eye`` (3,)."""
-        if not len(which):
+    def fractions(self, eye: Floats, numbers: NDArray[np.intp]) -> Floats:
+        """Return (N,) visible share of the nine points of some objects from the ``eye`` (3,)."""
+        if not len(numbers):
             return np.zeros(0)
-        ends = self.points[which].reshape(-1, 3)
+        ends = self.points[numbers].reshape(-1, 3)
         rays = ends - eye
-        clear = self._to_walls(eye, rays) >= 1 - END
-        boxes = np.flatnonzero(self.hides)
+        is_clear = self._first_wall(eye, rays) >= 1 - RAY_SLACK
+        boxes = np.flatnonzero(self.is_opaque)
         if len(boxes):
-            near, far = _slabs(rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye)
-            # Boxes that the point or the eye is in, or that the thing lies on, hide nothing.
-            inside = _within(ends, self.low[boxes], self.high[boxes])
-            inside |= _within(eye[None], self.low[boxes], self.high[boxes])
-            inside |= np.repeat(self.free[which][:, boxes], 9, axis=0)
-            hit = (near < far) & (near < 1 - END) & (far > 0) & ~inside
-            clear &= ~hit.any(axis=1)
-        return np.asarray(clear.reshape(-1, 9).mean(axis=1))
+            near, far = box_crossings(rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye)
+            # Boxes that the point or the eye is in, or that the object lies on, hide nothing.
+            is_inside = is_in_boxes(ends, self.low[boxes], self.high[boxes])
+            is_inside |= is_in_boxes(eye[None], self.low[boxes], self.high[boxes])
+            is_inside |= np.repeat(self.is_ignored[numbers][:, boxes], 9, axis=0)
+            is_hit = (near < far) & (near < 1 - RAY_SLACK) & (far > 0) & ~is_inside
+            is_clear &= ~is_hit.any(axis=1)
+        return np.asarray(is_clear.reshape(-1, 9).mean(axis=1))
 
-    def _to_walls(self, eye: Floats, rays: Floats) -> Floats:
-        """(R,) the multiple of each ray, (R, 2) or (R, 3), at which it meets the first wall."""
-        found = np.full(len(rays), np.inf)
+    def _first_wall(self, eye: Floats, rays: Floats) -> Floats:
+        """Return (R,) multiples of rays, (R, 2) or (R, 3), at which they meet the first wall."""
         if not len(self.walls):
-            return found
+            return np.full(len(rays), np.inf)
         sx, sy = self.walls[:, 2] - self.walls[:, 0], self.walls[:, 3] - self.walls[:, 1]
         dx, dy = self.walls[:, 0] - eye[0], self.walls[:, 1] - eye[1]
         cross = rays[:, :1] * sy - rays[:, 1:2] * sx  # (R, W)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (dx * sy - dy * sx) / cross
             u = (dx * rays[:, 1:2] - dy * rays[:, :1]) / cross
-        met = (t > END) & (u >= -END) & (u <= 1 + END)
-        return np.asarray(np.where(met, t, np.inf).min(axis=1))
-
-    def _to_boxes(self, eye: Floats, across: Floats, slopes: Floats, most: float) -> Floats:
-        """(E, C) metres of floor to the first box."""
-        gap = np.maximum(np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0)
-        near_by = np.hypot(gap[:, 0], gap[:, 1]) <= most
-        if not near_by.any():
-            return np.full((1, len(across)), np.inf)
-        low, high = self.low[near_by] - eye, self.high[near_by] - eye
-        near, far = _slabs(across[:, None], low[:, :2], high[:, :2])
-        above, beyond = _slabs(slopes[..., None, None], low[:, 2:], high[:, 2:])
-        near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
-        met = (near <= far) & (near > 0)  # a box that the eye is in stops nothing
-        return np.asarray(np.where(met, near, np.inf).min(axis=2))
+        is_hit = (t > RAY_SLACK) & (u >= -RAY_SLACK) & (u <= 1 + RAY_SLACK)
+        return np.asarray(np.where(is_hit, t, np.inf).min(axis=1))
 
 
 def surfaces_of(scene: Scene) -> Surfaces:
-    """The surfaces of a scene as it is, doors included where they are shut."""
+    """Return the surfaces of a scene in its current state, closed doors included."""
     lines = [(*w.a, *w.b) for w in scene.walls]
     lines += [(*d.a, *d.b) for d in scene.doors if not d.open]
-    boxes = [o for o in scene.objects if o.height > LEAST_HEIGHT]
+    boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
     by_id = {o.id: o for o in scene.objects}
-    things = tuple(o for o in scene.objects if not _shut_in(o, by_id))
+
+    def holders(o: HouseObject) -> list[HouseObject]:
+        """Return the objects that an object lies in or on."""
+        chain = []
+        while o.parent in by_id:
+            o = by_id[o.parent]
+            chain.append(o)
+        return chain
+
+    def is_closed(o: HouseObject) -> bool:
+        return o.receptacle == "in" and "openable" in o.affordances and not o.open
+
+    visible = tuple(o for o in scene.objects if not any(map(is_closed, holders(o))))
     low = np.array([(o.x - o.width / 2, o.y - o.depth / 2, o.bottom) for o in boxes])
     high = np.array([(o.x + o.width / 2, o.y + o.depth / 2, o.bottom + o.height) for o in boxes])
-    holders = [_holders(o, by_id) for o in things]
-    free = [[box.id in held for box in boxes] for held in holders]
+    related_ids = [{o.id, *(each.id for each in holders(o))} for o in visible]
+    is_ignored = [[box.id in ids for box in boxes] for ids in related_ids]
     return Surfaces(
         np.array(lines, dtype=np.float64).reshape(-1, 4),
         low.reshape(-1, 3),
         high.reshape(-1, 3),
         np.array([o.opaque and "pickupable" not in o.affordances for o in boxes], dtype=np.bool_),
-        things,
-        np.array([_points(o) for o in things]).reshape(-1, 9, 3),
-        np.array(free, dtype=np.bool_).reshape(len(things), len(boxes)),
+        visible,
+        np.array([visible_points(o) for o in visible]).reshape(-1, 9, 3),
+        np.array(is_ignored, dtype=np.bool_).reshape(len(visible), len(boxes)),
     )
 
 
-def _points(thing: HouseObject) -> list[tuple[float, float, float]]:
-    """The centre, and the corners of a smaller box at a third and two thirds of the height."""
-    wide, deep = thing.width * SPREAD, thing.depth * SPREAD
+def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
+    """Return the centre and the corners of a smaller box at 1/3 and 2/3 of the height."""
+    wide, deep = obj.width * POINT_SPREAD, obj.depth * POINT_SPREAD
     corners = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
-    levels = (thing.bottom + thing.height / 3, thing.bottom + thing.height * 2 / 3)
-    outer = [(thing.x + dx, thing.y + dy, z) for z in levels for dx, dy in corners]
-    return [(thing.x, thing.y, thing.bottom + thing.height / 2), *outer]
+    levels = (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3)
+    outer = [(obj.x + dx, obj.y + dy, z) for z in levels for dx, dy in corners]
+    return [(obj.x, obj.y, obj.bottom + obj.height / 2), *outer]
 
 
-def _holders(thing: HouseObject, by_id: dict[str, HouseObject]) -> set[str]:
-    """The thing itself and what it lies in or on."""
-    found = {thing.id}
-    while thing.parent and thing.parent in by_id:
-        thing = by_id[thing.parent]
-        found.add(thing.id)
-    return found
-
-
-def _shut_in(thing: HouseObject, by_id: dict[str, HouseObject]) -> bool:
-    """Whether the thing is in something that is shut."""
-    while thing.parent and thing.parent in by_id:
-        thing = by_id[thing.parent]
-        if thing.receptacle == "in" and "openable" in thing.affordances and not thing.open:
-            return True
-    return False
-
-
-def _slabs(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The multiples of rays (…, 1, D) at which they enter and leave boxes whose corners, (B, D),
-    are relative to where the rays begin: (…, B) each."""
+def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the multiples of rays (…, 1, D) at which they enter and leave boxes whose corners, (B,
+    D), are relative to where the rays begin: (…, B) each."""
     # Rays parallel to a face: any tiny number keeps the slab test free of 0 / 0.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
     one, two = low / safe, high / safe
     near, far = np.minimum(one, two), np.maximum(one, two)
-    # By dimension: numpy's own reduction over so short an axis takes many times as long.
+    # By dimension: numpy's reduction over such a short axis is many times slower.
     most = functools.reduce(np.maximum, np.moveaxis(near, -1, 0))
     return most, functools.reduce(np.minimum, np.moveaxis(far, -1, 0))
 
 
-def _within(points: Floats, low: Floats, high: Floats) -> Bools:
-    """(P, B) whether a point is in a box, or as good as on it."""
-    after = points[:, None, :] >= low - TOUCH
-    before = points[:, None, :] <= high + TOUCH
+def is_in_boxes(points: Floats, low: Floats, high: Floats) -> Bools:
+    """Return (P, B) true if a point is in a box, or within ``CONTACT_GAP`` of it."""
+    after = points[:, None, :] >= low - CONTACT_GAP
+    before = points[:, None, :] <= high + CONTACT_GAP
     return np.asarray((after & before).all(axis=2))
 
 
-STEP = 0.25
-TURN = 30.0
+STEP, TURN = 0.25, 30.0  # metres and degrees of one counted motion
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedScene:
-    """A scene with what was worked out of it, shared by all episodes in it.
+    """A scene with its ground and surfaces, computed once and shared by all episodes in it.
 
-    ``words`` maps an object's id to how a person would call it, where that is more than its type.
+    ``words`` maps an object's id to a person's name for it, if that is more than its type.
     """
 
     scene: Scene
@@ -213,44 +191,41 @@ class SimulatedScene:
 
     @cached_property
     def ground(self) -> Ground:
-        """Where a body's centre may be."""
         return ground_of(self.scene, self.radius)
 
     @cached_property
     def surfaces(self) -> Surfaces:
-        """What stops looks."""
         return surfaces_of(self.scene)
 
-    def seen_from(self, camera: Camera, x: float, y: float, heading: float) -> tuple[Shown, ...]:
-        """What a camera at a place that faces ``heading`` truly sees, nearest first."""
+    def visible_from(self, camera: Camera, x: float, y: float, heading: float) -> tuple[Shown, ...]:
+        """Return the objects truly in view of a camera facing ``heading``, nearest first."""
         surfaces = self.surfaces
-        which = self._in_view(camera, x, y, heading)
-        fractions = surfaces.fractions(np.array((x, y, camera.eye)), which)
-        found = []
-        for i, fraction in zip(which.tolist(), fractions.tolist(), strict=True):
+        numbers = self._in_view(camera, x, y, heading)
+        fractions = surfaces.fractions(np.array((x, y, camera.eye)), numbers)
+        shown, at = [], (x, y, heading)
+        for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
             if fraction > 0:
-                o = surfaces.things[i]
+                o = surfaces.objects[i]
                 words = self.words.get(o.id, o.type.replace("_", " "))
                 box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
-                at = (x, y, heading)
-                found.append(sighting(o.id, o.type, words, box, at, camera.eye, fraction))
-        return tuple(sorted(found, key=lambda one: (one.distance, one.id)))
+                shown.append(sighting(o.id, o.type, words, box, at, camera.eye, fraction))
+        return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
-        """Whether a camera at a place sees a thing (by its number) once it faces it."""
-        thing = self.surfaces.things[number]
-        heading = bearing((x, y), (thing.x, thing.y))
+        """True if a camera at a place sees an object (by its number) once it faces it."""
+        obj = self.surfaces.objects[number]
+        heading = geo.bearing((x, y), (obj.x, obj.y))
         return number in self._in_view(camera, x, y, heading) and bool(
             self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0] > 0
         )
 
     def _in_view(self, camera: Camera, x: float, y: float, heading: float) -> NDArray[np.intp]:
-        """The things whose middle is within the camera's angles and sight."""
+        """Return the objects whose middle is within the camera's angles and sight."""
         middles = self.surfaces.points[:, 0]
         dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
-        off = angles_apart(bearings(dx, dy), heading)
-        up = elevations(dz, np.maximum(away, 1e-6))
+        off = geo.angles_apart(geo.bearings(dx, dy), heading)
+        up = geo.elevations(dz, np.maximum(away, 1e-6))
         inside = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
         return np.flatnonzero(inside & (up >= camera.floor) & (up <= camera.top))
 
@@ -265,16 +240,16 @@ class SimulatedBase:
         self.place, self.camera = place, camera or Camera()
         self._at: Point = (0.0, 0.0)
         self._heading = 0.0
-        self._done = Odometer()
+        self._counts = Odometer()
 
     def start(self, episode: Episode) -> None:
-        x, y, heading, _ = start_of(episode)
+        x, y, heading, _ = parse_start(episode)
         if not self.place.ground.at(x, y):
             problem = f"({x:g}, {y:g}) is in a wall, in furniture or outside"
             where = f"in scene {self.place.scene.name}, field 'start'"
             raise DataError(f"episode {episode.id}", where, problem)
         self._at, self._heading = (x, y), heading
-        self._done = Odometer()
+        self._counts = Odometer()
 
     def capture(self) -> View:
         camera, (x, y) = self.camera, self._at
@@ -282,38 +257,35 @@ class SimulatedBase:
         across = camera.across(self._heading)
         metres = self.place.surfaces.ranges(eye, across, camera.slopes, camera.reach)
         depth = DepthImage.of(metres, camera.bearings, camera.rows, camera.reach)
-        shown = self.place.seen_from(camera, x, y, self._heading)
-        name = self.place.scene.name
-        fov = camera.field_of_view
-        return View(name, x, y, self._heading, camera.eye, fov, depth, shown)
+        shown = self.place.visible_from(camera, x, y, self._heading)
+        at = self.place.scene.name, x, y, self._heading
+        return View(*at, camera.eye, camera.field_of_view, depth, shown)
 
-    def rotate(self, degrees: float) -> Moved:
-        self._done.turns += math.ceil(abs(degrees) / TURN - 1e-9)
-        self._heading = absolute(round(self._heading + degrees, 6))
-        return Moved()
+    def rotate(self, degrees: float) -> MotionResult:
+        self._counts.turns += math.ceil(abs(degrees) / TURN - 1e-9)
+        self._heading = geo.absolute(round(self._heading + degrees, 6))
+        return MotionResult()
 
-    def go_to(self, x: float, y: float) -> Moved:
-        away = math.dist(self._at, (x, y))
-        if away < 1e-9:
-            return Moved()
-        way = bearing(self._at, (x, y))
-        self.rotate(relative(way, self._heading))
+    def go_to(self, x: float, y: float) -> MotionResult:
+        distance = math.dist(self._at, (x, y))
+        if distance < 1e-9:
+            return MotionResult()
+        self.rotate(geo.relative(geo.bearing(self._at, (x, y)), self._heading))
         end = self.place.ground.stop_before(self._at, (x, y))
-        gone = math.dist(self._at, end)
+        travelled = math.dist(self._at, end)
         self._at = (round(end[0], 6), round(end[1], 6))
-        self._done.metres += gone
-        self._done.moves += max(1, math.ceil(gone / STEP - 1e-9))
-        if gone < away - 1e-6:
-            self._done.bumps += 1
-            return Moved("blocked", round(gone, 4), "something is in the way")
-        return Moved("ok", round(gone, 4))
+        self._counts.metres += travelled
+        self._counts.moves += max(1, math.ceil(travelled / STEP - 1e-9))
+        if travelled < distance - 1e-6:
+            self._counts.bumps += 1
+            return MotionResult("blocked", round(travelled, 4), "something is in the way")
+        return MotionResult("ok", round(travelled, 4))
 
     def pose(self) -> Mapping[str, Json]:
         return {"x": self._at[0], "y": self._at[1], "heading": self._heading}
 
     def report(self) -> Mapping[str, Json]:
-        shown = self.place.seen_from(self.camera, *self._at, self._heading)
-        return self._done.report(shown)
+        return self._counts.report(self.place.visible_from(self.camera, *self._at, self._heading))
 
     def stop(self) -> None:
-        """A simulated body stands still by itself."""
+        """Do nothing: a simulated body needs no stopping."""

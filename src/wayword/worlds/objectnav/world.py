@@ -1,4 +1,4 @@
-"""The finding world: a base looks for a thing (object-goal navigation).
+"""The finding world: a base looks for an object (object-goal navigation).
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -42,28 +42,25 @@ from wayword.core.geometry import Point, bearing, relative, unit
 from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import (
-    AHEAD,
-    FORMS,
-    LISTED,
+    LISTED_MOTIONS,
+    MOTION_PATTERNS,
+    MOVE_AHEAD,
     Base,
-    Moved,
     goto,
     is_motion,
-    numbers,
+    parse_numbers,
     rotate,
 )
 from wayword.worlds.objectnav.observation import Camera, View
 from wayword.worlds.objectnav.simulated import STEP, SimulatedBase, SimulatedScene
 
-# ObjectNavReference: the answer to an episode of object-goal navigation.
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectNavReference(Reference):
-    """What is to be found.
+    """The goal of an episode of object-goal navigation.
 
     ``targets`` are the ids of the objects that count, ``path`` the corners of the published
-    shortest way (metres, x and y), empty where none is public, and ``shortest`` its length.
+    shortest path (metres, x and y), empty if none is public, and ``shortest`` its length.
     ``within`` is how near to a target one must stop for the challenge's success (metres), and
     ``middles`` are the middles of the targets on the floor (metres), where they are known.
     """
@@ -75,49 +72,47 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
-# Places from which a thing counts as found.
-#
-# For references of generated episodes and for the oracle. Places are those on a grid of 0.25 m:
-# RoboTHOR's own shortest paths end on it.
-
-GRID = 0.25
+GRID_SPACING = 0.25
+"""Metres between the places to find objects from: RoboTHOR's own shortest paths end on these."""
 
 
 def places_to_see(
-    place: SimulatedScene, camera: Camera, targets: Collection[str], within: float
+    place: SimulatedScene, camera: Camera, targets: Collection[str], max_distance: float
 ) -> list[Point]:
-    """The free grid places within so many metres of a target's box that have it in sight."""
-    found: list[Point] = []
-    for number, thing in enumerate(place.surfaces.things):
-        if thing.id not in targets:
+    """Return the free grid places within ``max_distance`` metres of a target's box that have it in
+    sight: for references of generated episodes and for the oracle."""
+    places: list[Point] = []
+    for number, obj in enumerate(place.surfaces.objects):
+        if obj.id not in targets:
             continue
-        for x, y in _around(thing, within):
-            near = place.ground.at(x, y) and gap(thing, x, y) <= within
-            if near and place.sees(camera, x, y, number):
-                found.append((x, y))
-    return found
+        reach_x, reach_y = obj.width / 2 + max_distance, obj.depth / 2 + max_distance
+        columns = range(
+            math.ceil((obj.x - reach_x) / GRID_SPACING),
+            math.floor((obj.x + reach_x) / GRID_SPACING) + 1,
+        )
+        rows = range(
+            math.ceil((obj.y - reach_y) / GRID_SPACING),
+            math.floor((obj.y + reach_y) / GRID_SPACING) + 1,
+        )
+        for x, y in ((i * GRID_SPACING, j * GRID_SPACING) for j in rows for i in columns):
+            is_near = place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
+            if is_near and place.sees(camera, x, y, number):
+                places.append((x, y))
+    return places
 
 
-def gap(thing: HouseObject, x: float, y: float) -> float:
-    """Metres along the floor from a place to the nearest point of a thing's box."""
-    wide = max(abs(thing.x - x) - thing.width / 2, 0.0)
-    deep = max(abs(thing.y - y) - thing.depth / 2, 0.0)
+def floor_distance(obj: HouseObject, x: float, y: float) -> float:
+    """Return metres along the floor from a place to the nearest point of an object's box."""
+    wide = max(abs(obj.x - x) - obj.width / 2, 0.0)
+    deep = max(abs(obj.y - y) - obj.depth / 2, 0.0)
     return math.hypot(wide, deep)
 
 
-def _around(thing: HouseObject, within: float) -> list[Point]:
-    """The grid places of the square about a thing's box."""
-    wide, deep = thing.width / 2 + within, thing.depth / 2 + within
-    columns = range(math.ceil((thing.x - wide) / GRID), math.floor((thing.x + wide) / GRID) + 1)
-    rows = range(math.ceil((thing.y - deep) / GRID), math.floor((thing.y + deep) / GRID) + 1)
-    return [(i * GRID, j * GRID) for j in rows for i in columns]
-
-
-MENU = ActionSpace(LISTED, accepts=is_motion, forms=FORMS)
+MENU = ActionSpace(LISTED_MOTIONS, accepts=is_motion, forms=MOTION_PATTERNS)
 
 
 class ObjectNavWorld(World):
-    """One base and its search; family ``"objectnav"``.
+    """A base and its search; family ``"objectnav"``.
 
     ``base`` is what moves and looks. The world's state, ``base.report()`` with the place and
     whether the search was stopped, names what is truly in view at the end: judges read it.
@@ -137,12 +132,7 @@ class ObjectNavWorld(World):
 
     @property
     def read_only(self) -> tuple[object, ...]:
-        """What no episode changes, so that copies of the world may share it."""
         return (self.base.place,) if isinstance(self.base, SimulatedBase) else ()
-
-    @property
-    def actors(self) -> tuple[str, ...]:
-        return ("agent",)
 
     def reset(self, episode: Episode) -> None:
         """Start an episode. Raises ``DataError`` for a start that is no free place."""
@@ -166,7 +156,13 @@ class ObjectNavWorld(World):
             self.base.stop()
             return Feedback("ok", {"action": "stop"})
         self._view = None
-        moved = self._move(action)
+        if action == MOVE_AHEAD:
+            pose = self.base.pose()
+            east, north = unit(pose["heading"])
+            moved = self.base.go_to(pose["x"] + STEP * east, pose["y"] + STEP * north)
+        else:
+            move = self.base.rotate if action.name == "rotate" else self.base.go_to
+            moved = move(*(parse_numbers(action) or ()))
         details = {"action": action.name, "metres": moved.metres}
         if moved.reason:
             details["reason"] = moved.reason
@@ -184,52 +180,44 @@ class ObjectNavWorld(World):
     def find(
         self, targets: Collection[str], within: float
     ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
-        """A shortest way to where a target is in view within so many metres, facing it; and what
-        is wrong where there is none. For oracles, in simulations only."""
-        base = self._simulated()
+        """Return a shortest path to where a target is in view ``within`` metres, facing it; and the
+        problem where there is none. For oracles, in simulations only."""
+        base = self._simulated_base()
         place = base.place
-        if not any(thing.id in targets for thing in place.surfaces.things):
+        if not any(obj.id in targets for obj in place.surfaces.objects):
             return [], "no_target"
         goals = places_to_see(place, base.camera, targets, within)
         if not goals:
             return [], "out_of_sight"
-        here = base.pose()
-        way = place.ground.way((here["x"], here["y"]), goals)
-        return (self.walk(way, targets), "") if way else ([], "no_way")
+        pose = base.pose()
+        corners = place.ground.path((pose["x"], pose["y"]), goals)
+        return (self.walk(corners, targets), "") if corners else ([], "no_way")
 
     def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
-        """Go along the corners of a way, the first of them being here, then face the target
-        nearest to its end. For oracles."""
-        base = self._simulated()
+        """Go along the corners of a path from the current place, then face the target nearest to
+        its end. For oracles."""
+        base = self._simulated_base()
         actions = [goto(x, y) for x, y in corners[1:]]
         end = corners[-1]
-        things = [o for o in base.place.surfaces.things if o.id in targets]
-        if not things:
+        objects = [o for o in base.place.surfaces.objects if o.id in targets]
+        if not objects:
             return actions
-        nearest = min(things, key=lambda thing: gap(thing, *end))
+        nearest = min(objects, key=lambda obj: floor_distance(obj, *end))
         facing = base.pose()["heading"]
         if len(corners) > 1 and math.dist(corners[-2], end) > 1e-3:
             facing = bearing(corners[-2], end)
         turn = relative(bearing(end, (nearest.x, nearest.y)), facing)
         return [*actions, rotate(turn)]
 
-    def _simulated(self) -> SimulatedBase:
+    def _simulated_base(self) -> SimulatedBase:
         if not isinstance(self.base, SimulatedBase):
-            raise UsageError("only a simulation knows where things truly are")
+            raise UsageError("only a simulation knows where objects truly are")
         return self.base
-
-    def _move(self, action: Action) -> Moved:
-        if action == AHEAD:
-            here = self.base.pose()
-            east, north = unit(here["heading"])
-            return self.base.go_to(here["x"] + STEP * east, here["y"] + STEP * north)
-        given = numbers(action) or ()
-        return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
 
 
 class SolvableSearches(Dataset):
     """Object searches: ``shortest`` leads to the nearest place that has a target in view within the
-    reference's distance, ``gold`` along the published way; both end facing a target."""
+    reference's distance, ``gold`` along the published path; both end facing a target."""
 
     solutions: ClassVar[tuple[str, ...]] = ("shortest", "gold")
 
@@ -238,17 +226,17 @@ class SolvableSearches(Dataset):
         if not isinstance(reference, ObjectNavReference) or not isinstance(world, ObjectNavWorld):
             missing = "path to follow" if how == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
-        found, targets = reference, reference.targets
+        searches, targets, path = world, reference.targets, reference.path
+
+        def shortest() -> list[Action]:
+            actions, problem = searches.find(targets, reference.within)
+            if problem:
+                raise PlanningFailed(problem)
+            return [*actions, STOP]
+
         if how == "shortest":
-            return listed(lambda: [*_found(world, found), STOP])
-        return listed(lambda: [*(world.walk(found.path, targets) if found.path else ()), STOP])
-
-
-def _found(world: ObjectNavWorld, reference: ObjectNavReference) -> list[Action]:
-    actions, problem = world.find(reference.targets, reference.within)
-    if problem:
-        raise PlanningFailed(problem)
-    return actions
+            return listed(shortest)
+        return listed(lambda: [*(searches.walk(path, targets) if path else ()), STOP])
 
 
 world = ObjectNavWorld

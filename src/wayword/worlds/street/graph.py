@@ -23,28 +23,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import keep_arrays, kept_arrays, read_bytes
+from wayword.core.files import read_bytes, read_cached_arrays, write_cached_arrays
 from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")
 """Area of a panorama: used in training, held out, or no longer available from the service."""
 
-CACHE_VERSION = 2
+CACHE_VERSION = 2  # raise it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
 
-
-# Distances in links.
-#
-# Nearly every panorama of a street graph stands in a row between two junctions (28,056 of
-# Touchdown's 29,641 have two exits, each a street in both directions). So only the others, the
-# hubs, are searched: a distance is a panorama's distance to an end of its row, that end's distance
-# to another hub, and that hub's distance to the other panorama. A pair costs a few array look-ups.
 
 Floats = NDArray[np.float64]
 
 
 class Hops:
     """Directed distances in links.
+
+    Nearly every panorama of a street graph stands in a row between two junctions (28,056 of
+    Touchdown's 29,641 have two exits, each a street in both directions). So only the others, the
+    hubs, are searched: a distance is a panorama's distance to an end of its row, that end's
+    distance to another hub, and that hub's distance to the other panorama: a few array look-ups.
 
         >>> hops = Hops(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))
         >>> hops([0, 2, 1], 2).tolist()
@@ -66,45 +64,46 @@ class Hops:
         """(H, H) distances to (rows) and from (columns) hubs."""
         links = [(hub, to, n) for hub, ends in enumerate(self._links) for to, n in ends.items()]
         table = np.array(links, np.int32).reshape(-1, 3)
-        found = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
-        return np.ascontiguousarray(found.T, np.float32)
+        hops = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
+        return np.ascontiguousarray(hops.T, np.float32)
 
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Links on a shortest path from each of ``starts`` to each of ``ends`` (broadcast).
+        """Return links on a shortest path from each of ``starts`` to each of ``ends`` (broadcast).
 
         inf where there is none.
         """
         start, end = np.asarray(starts), np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
-        into, out = self._ends[:, end], self._ends[:, start]
-        between = self._table[into, out[:, None]]  # (2, 2, *shape): each end of one to each of both
-        best = (between + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
+        end_hubs, start_hubs = self._ends[:, end], self._ends[:, start]
+        hub_hops = self._table[
+            end_hubs, start_hubs[:, None]
+        ]  # (2, 2, *shape): each end of one to each of both
+        best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
         return self._along(best, start, end)
 
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Links from each of ``starts`` (L,) to each of ``ends`` (R,): an (L, R) array.
+        """Return links from each of ``starts`` (L,) to each of ``ends`` (R,): an (L, R) array.
 
         Faster than pair by pair where many of ``starts`` are in the same rows, as in a walk.
         """
         start, end = np.asarray(starts), np.asarray(ends)
-        into = self._ends[:, end]
+        end_hubs = self._ends[:, end]
         hubs: dict[int, int] = {}  # a walk passes few of them
-        which = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
-        between = self._table[into[:, None], np.array(list(hubs))[:, None]]
-        away = (between + self._gaps[:, None, end]).min(axis=0)
-        by_end = away[which].reshape(2, len(start), len(end))
+        rows = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
+        hub_hops = self._table[end_hubs[:, None], np.array(list(hubs))[:, None]]
+        hops = (hub_hops + self._gaps[:, None, end]).min(axis=0)
+        by_end = hops[rows].reshape(2, len(start), len(end))
         by_end += self._gaps[:, start, None]
         return self._along(by_end.min(axis=0), start[:, None], end)
 
     def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
         """``best`` or, within one row, the links along it where these are fewer."""
-        same = self._row[start] == self._row[end]
-        if same.any():
+        is_same_row = self._row[start] == self._row[end]
+        if is_same_row.any():
             along = np.abs(self._gaps[0, start] - self._gaps[0, end])
-            best = np.where(same, np.minimum(best, along), best)
-        found: Floats = best.astype(np.float64)
-        return found
+            best = np.where(is_same_row, np.minimum(best, along), best)
+        return np.asarray(best, np.float64)
 
 
 class _Rows:
@@ -118,63 +117,55 @@ class _Rows:
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         count = len(offsets) - 1
-        self._inner = _in_a_row(offsets, targets).tolist()
+        # Two neighbors, each linked in both directions, put a panorama in a row.
+        sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
+        links, reverse_links = sources * count + targets, targets * np.int64(count) + sources
+        is_two_way = np.isin(links, reverse_links) & (sources != targets)
+        neighbors = np.bincount(np.unique(links[is_two_way]) // max(count, 1), minlength=count)
+        arrivals = np.bincount(targets, minlength=count)
+        is_inner = (neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2)
+        self._is_inner: list[bool] = is_inner.tolist()
         self._exits = [part.tolist() for part in np.split(targets, offsets[1:-1])] if count else []
         self.row = [0] * count
         self.ends = [0] * count, [0] * count
         self.gaps = [0] * count, [0] * count
         self.links: list[dict[int, int]] = []
         self._hubs: dict[int, int] = {}
-        hubs = [place for place in range(count) if not self._inner[place]]
+        hubs = [place for place in range(count) if not self._is_inner[place]]
         for place in hubs:
-            self._hub(place)
+            self._add_hub(place)
         for place in hubs:
-            self._follow(place)
+            self._follow_rows(place)
         for place in range(count):  # a ring without any junction: opened at one panorama
-            if self._inner[place] and not self.row[place]:
-                self._inner[place] = False
-                self._hub(place)
-                self._follow(place)
+            if self._is_inner[place] and not self.row[place]:
+                self._is_inner[place] = False
+                self._add_hub(place)
+                self._follow_rows(place)
 
-    def _hub(self, place: int) -> None:
+    def _add_hub(self, place: int) -> None:
         number = self._hubs[place] = len(self.links)
         self.links.append({})
         self.row[place] = -1 - number
         self.ends[0][place] = self.ends[1][place] = number
 
-    def _follow(self, hub: int) -> None:
+    def _follow_rows(self, hub: int) -> None:
         """Walk along each row and single link that starts at a hub, up to the next hub."""
         for step in self._exits[hub]:
             if self.row[step] > 0:  # walked from its other end
                 continue
             chain = [hub, step]
-            while self._inner[chain[-1]]:
-                one, other = self._exits[chain[-1]]
-                chain.append(other if one == chain[-2] else one)
+            while self._is_inner[chain[-1]]:
+                first_exit, second_exit = self._exits[chain[-1]]
+                chain.append(second_exit if first_exit == chain[-2] else first_exit)
             length, number = len(chain) - 1, hub * len(self.row) + step + 1
             first, last = self._hubs[hub], self._hubs[chain[-1]]
             for gap, place in enumerate(chain[1:-1], 1):
                 self.row[place] = number
                 self.ends[0][place], self.ends[1][place] = first, last
                 self.gaps[0][place], self.gaps[1][place] = gap, length - gap
-            self._link(first, last, length)
-            if length > 1:
-                self._link(last, first, length)
-
-    def _link(self, first: int, last: int, length: int) -> None:
-        known = self.links[first].get(last, length)
-        self.links[first][last] = min(known, length)
-
-
-def _in_a_row(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True for panoramas with just two neighbors, each linked in both directions."""
-    count = len(offsets) - 1
-    sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
-    links, backs = sources * count + targets, targets * np.int64(count) + sources
-    both = np.isin(links, backs) & (sources != targets)
-    neighbors = np.bincount(np.unique(links[both]) // max(count, 1), minlength=count)
-    arrivals = np.bincount(targets, minlength=count)
-    return np.asarray((neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2))
+            pairs = [(first, last), (last, first)] if length > 1 else [(first, last)]
+            for start, end in pairs:  # rows are two-way, single links may be one-way
+                self.links[start][end] = min(length, self.links[start].get(end, length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +199,6 @@ class StreetGraph:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The number of each panorama."""
         return dict(zip(self.ids, range(len(self.ids)), strict=True))
 
     @cached_property
@@ -230,23 +220,22 @@ class StreetGraph:
         return len(self.offsets) - 1
 
     def degree(self, panorama: int) -> int:
-        """The number of links out of a panorama."""
         offsets = self.lists[0]
         return offsets[panorama + 1] - offsets[panorama]
 
     def exits(self, panorama: int) -> list[tuple[int, int]]:
-        """Heading (degrees) and target of each link out of a panorama, in the file's order."""
+        """Return heading (degrees) and target of a panorama's outgoing links, in file order."""
         offsets, targets, headings = self.lists
         links = slice(offsets[panorama], offsets[panorama + 1])
         return list(zip(headings[links], targets[links], strict=True))
 
     def area(self, panorama: int) -> str:
-        """``seen``, ``unseen``, ``gone``, or empty where the file gives no area."""
+        """Return ``seen``, ``unseen``, ``gone``, or empty if the file gives no area."""
         return AREAS[int(self.areas[panorama])]
 
 
 def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]) -> StreetGraph:
-    """A graph made in memory, for generated towns. Raises ``DataError`` as :func:`load` does.
+    """Build a graph in memory, for generated towns. Raises ``DataError`` as :func:`load` does.
 
     ``links`` are (from, heading in degrees, to).
     """
@@ -260,21 +249,21 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
 
     ``cache`` is a folder for the parsed graph; a cached file that is stale or damaged is written
     again. Raises ``DataError`` naming file and line for a panorama listed twice, a link from or to
-    an unknown one, two links with one heading (they could not be told apart), and a heading that
+    an unknown one, two links with one heading (they would be ambiguous), and a heading that
     is no finite number. Headings are rounded to whole degrees, as the released navigators do.
     """
     name = name or links.parent.name
-    stored = None
+    cache_file = None
     with suppress(OSError):  # reading them below says what is wrong
-        raw = [path.read_bytes() for path in (nodes, links)]
-        key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in raw)
-        stored = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
-    if stored and (arrays := kept_arrays(stored)):
+        contents = [path.read_bytes() for path in (nodes, links)]
+        key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in contents)
+        cache_file = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
+    if cache_file and (arrays := read_cached_arrays(cache_file)):
         return StreetGraph(name, arrays.pop("names").tobytes(), **arrays)
     graph = _parse(name, (nodes, read_bytes(nodes)), (links, read_bytes(links)))
-    if stored:
+    if cache_file:
         arrays = {field: getattr(graph, field) for field in _ARRAYS}
-        keep_arrays(stored, names=np.frombuffer(graph.names, np.uint8), **arrays)
+        write_cached_arrays(cache_file, names=np.frombuffer(graph.names, np.uint8), **arrays)
     return graph
 
 
@@ -282,59 +271,55 @@ _Text = tuple[Path, bytes]
 
 
 def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
-    """A graph from the texts of its two files. Raises ``DataError`` naming the line at fault."""
+    """Parse a graph from its two files. Raises ``DataError`` naming the line at fault."""
     path, index = nodes[0], dict[str, int]()
-    places: list[list[float]] = []
+    geography: list[list[float]] = []
     areas: list[int] = []
-    for where, (panorama, *values) in _rows(*nodes):
+    for where, (panorama, *values) in _parse_rows(*nodes):
         if not panorama or panorama in index:
             problem = f"is listed twice: {panorama!r}" if panorama else "is empty"
             raise DataError(path, f"{where}, field 'panorama'", problem)
         index[panorama] = len(index)
         fields = zip(("yaw", "lat", "lng"), values, strict=False)
-        places.append([_number(path, where, field, value) for field, value in fields])
+        geography.append([_parse_number(path, where, field, value) for field, value in fields])
         if len(values) == 4 and values[3] not in AREAS:
             problem = f"is none of seen, unseen, gone: {values[3]!r}"
             raise DataError(path, f"{where}, field 'area'", problem)
         areas.append(AREAS.index(values[3]) if len(values) == 4 else 0)
     if not index:
         raise DataError(path, "", "holds no panorama", "fetch it again")
-    path, found = links[0], list[tuple[int, int, int]]()
-    taken: dict[tuple[str, int], str] = {}
-    for where, (start, degrees, end) in _rows(*links, 3):
+    path, edges = links[0], list[tuple[int, int, int]]()
+    link_lines: dict[tuple[str, int], str] = {}
+    for where, (start, degrees, end) in _parse_rows(*links, 3):
         for field, panorama in (("from", start), ("to", end)):
             if panorama not in index:
                 problem = f"{panorama!r} is not among the panoramas of {nodes[0].name}"
                 raise DataError(path, f"{where}, field {field!r}", problem)
-        heading = round(_number(path, where, "heading", degrees)) % 360
-        if (start, heading) in taken:
-            way = taken[start, heading]
-            problem = f"{heading} degrees is already the way of {way} out of {start!r}"
+        heading = round(_parse_number(path, where, "heading", degrees)) % 360
+        if (start, heading) in link_lines:
+            other = link_lines[start, heading]
+            problem = f"{heading} degrees is already the link of {other} out of {start!r}"
             raise DataError(path, f"{where}, field 'heading'", problem)
-        taken[start, heading] = where
-        found.append((index[start], index[end], heading))
-    sources, targets, headings = np.array(found, np.int32).reshape(-1, 3).T
+        link_lines[start, heading] = where
+        edges.append((index[start], index[end], heading))
+    sources, targets, headings = np.array(edges, np.int32).reshape(-1, 3).T
     order = np.argsort(sources, kind="stable")
     offsets = np.zeros(len(index) + 1, np.int32)
     np.cumsum(np.bincount(sources, minlength=len(index)), out=offsets[1:])
-    table = np.array(places)
+    table = np.array(geography)
     return StreetGraph(
         name,
         "\n".join(index).encode(),
-        offsets,
-        targets[order],
-        headings[order].astype(np.int16),
-        table[:, 0].astype(np.float32),
-        table[:, 1:].copy(),
-        np.array(areas, np.int8),
+        *(offsets, targets[order], headings[order].astype(np.int16)),
+        *(table[:, 0].astype(np.float32), table[:, 1:].copy(), np.array(areas, np.int8)),
     )
 
 
-def _rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """The fields of each line, and which line it is. Without a number of ``columns``, there are as
-    many as in the first line, 4 or 5."""
-    plain = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
-    for number, line in enumerate(plain.split("\n") if plain.strip() else (), 1):
+def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
+    """Return the fields of each line, and its number in words. Without a number of ``columns``,
+    there are as many as in the first line, 4 or 5."""
+    content = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
+    for number, line in enumerate(content.split("\n") if content.strip() else (), 1):
         fields = line.split(",")
         columns = columns or (5 if len(fields) == 5 else 4)
         if len(fields) != columns:
@@ -343,7 +328,7 @@ def _rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list
         yield f"line {number}", fields
 
 
-def _number(path: Path, where: str, name: str, text: str) -> float:
+def _parse_number(path: Path, where: str, name: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:

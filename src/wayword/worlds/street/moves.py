@@ -1,4 +1,4 @@
-"""How an actor moves on a street graph: the transition functions, and ways written as actions.
+"""Moves on a street graph: the transition functions, and paths written as actions.
 
 Three functions are known by name:
 
@@ -7,12 +7,12 @@ Three functions are known by name:
     to the closest edge out; left and right rotate to the next edge out.
 ``modified``
     Schumann et al. 2023 (VELMA), section 3, as its released navigator has it; the default. Forward
-    never re-aligns; the way is chosen in relation to all edges out. The exact rules are at
-    :meth:`Navigator._edge`.
+    never re-aligns; the exit is chosen in relation to all edges out. The exact rules are at
+    :meth:`Navigator._chosen_edge`.
 ``paper``
-    As ``modified``, but where an even number of ways lies ahead, left and right are counted from
+    As ``modified``, but where an even number of exits lies ahead, left and right are counted from
     the heading itself, as the 5-way rows of the paper's Table 4 have it. The released navigator
-    counts them from the middle way that is closer to the heading. The two differ at five of
+    counts them from the middle exit that is closer to the heading. The two differ at five of
     Touchdown's 29,641 panoramas.
 """
 
@@ -32,23 +32,19 @@ from wayword.worlds.street.graph import StreetGraph
 Transition = Literal["modified", "original", "paper"]
 Word = Literal["forward", "left", "right", "turn_around", "stop"]
 DeadEnds = Literal["open", "released"]
-WORDS: tuple[Word, ...] = get_args(Word)
-"""The five actions, in the order the paper lists them."""
+WORDS: tuple[Word, ...] = get_args(Word)  # the five actions, in the order the paper lists them
 
-State = int
-"""A place and a heading; see :class:`Navigator`."""
+State = int  # A place and a heading; see :class:`Navigator`
 
 
 @dataclass(frozen=True, slots=True)
 class StreetPose:
-    """What a state means: the panorama's number, the heading in whole degrees, and ``came``.
-
-    ``came`` is the number of the panorama that the last action left, -1 where it did not move.
-    """
+    """A state spelled out: the panorama's number, the heading in whole degrees, and ``previous``,
+    the number of the panorama that the last action left, -1 where it did not move."""
 
     panorama: int
     heading: int
-    came: int = -1
+    previous: int = -1
 
 
 class Navigator:
@@ -59,50 +55,49 @@ class Navigator:
         >>> navigator = Navigator(graph)
         >>> state = navigator.step(navigator.start(0, 0), "forward")
         >>> navigator.stand(state)
-        StreetPose(panorama=1, heading=0, came=0)
+        StreetPose(panorama=1, heading=0, previous=0)
 
     States are numbers. With E links, state e < E has just moved along link e; E + e stands at link
     e's source and faces along it; higher ones are starts off every edge, numbered on demand.
-    ``panoramas`` and ``headings`` list what each state means. A move is computed once and is a
+    ``panoramas`` and ``headings`` are those of each state. A move is computed once and is a
     dictionary look-up from then on, so one navigator should serve all episodes on its graph;
     ``outcomes`` is where its worlds keep theirs. Raises ``UsageError`` for an unknown transition.
     """
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
-        known = get_args(Transition)
-        if transition not in known:
-            near = suggest(transition, list(known))
+        if transition not in get_args(Transition):
+            near = suggest(transition, list(get_args(Transition)))
             raise UsageError(f"no street transition is called {transition!r}; {near}")
         self.graph, self.transition = graph, transition
-        offsets, self._targets, self._out = graph.lists
+        offsets, self._targets, self._exit_headings = graph.lists
         self._edges = [range(first, last) for first, last in pairwise(offsets)]
         self._links = len(self._targets)
         self._sources = np.repeat(np.arange(len(graph)), np.diff(graph.offsets)).tolist()
         self.panoramas: list[int] = self._targets + self._sources
-        self.headings: list[int] = self._out * 2
+        self.headings: list[int] = self._exit_headings * 2
         self.outcomes: dict[str, dict[str, dict[State, Any]]] = {}
-        self._odd: dict[tuple[int, int], State] = {}
-        self._next: dict[str, dict[State, State]] = {word: {} for word in WORDS}
+        self._off_edge_states: dict[tuple[int, int], State] = {}
+        self._transitions: dict[str, dict[State, State]] = {word: {} for word in WORDS}
 
     def start(self, panorama: int, heading: int) -> State:
-        """The state of an actor that stands there and has not moved."""
+        """Return the state of an actor that stands there and has not moved."""
         for edge in self._edges[panorama]:
-            if self._out[edge] == heading:
+            if self._exit_headings[edge] == heading:
                 return self._links + edge
-        if (panorama, heading) not in self._odd:
-            self._odd[panorama, heading] = len(self.panoramas)
+        if (panorama, heading) not in self._off_edge_states:
+            self._off_edge_states[panorama, heading] = len(self.panoramas)
             self.panoramas.append(panorama)
             self.headings.append(heading)
-        return self._odd[panorama, heading]
+        return self._off_edge_states[panorama, heading]
 
     def stand(self, state: State) -> StreetPose:
-        """The place and heading of a state."""
-        came = self._sources[state] if state < self._links else -1
-        return StreetPose(self.panoramas[state], self.headings[state], came)
+        """Return the place and heading of a state."""
+        previous = self._sources[state] if state < self._links else -1
+        return StreetPose(self.panoramas[state], self.headings[state], previous)
 
     def step(self, state: State, word: str) -> State:
-        """The state after an action. Raises ``ValueError`` for an unknown action."""
-        moves = self._next.get(word)
+        """Return the state after an action. Raises ``ValueError`` for an unknown action."""
+        moves = self._transitions.get(word)
         if moves is None:
             raise ValueError(f"{word!r} is no street action")
         after = moves.get(state)
@@ -111,7 +106,7 @@ class Navigator:
         return after
 
     def execute(self, state: State, word: str, dead_ends: DeadEnds) -> tuple[str, State]:
-        """The action that is carried out where ``word`` was chosen, and the state after it.
+        """Return the action that is carried out where ``word`` was chosen, and the state after it.
 
         See :class:`~wayword.worlds.street.world.StreetWorld` for the rules.
         """
@@ -120,12 +115,18 @@ class Navigator:
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
         elif exits == 2:  # most panoramas: no need to go through all rules
-            one, heading, out = edges.start, self.headings[state], self._out
-            nearer = abs(abs(out[one] - heading) - 180) >= abs(abs(out[one + 1] - heading) - 180)
-            return "forward", one if nearer else one + 1
+            first_edge, heading, out = edges.start, self.headings[state], self._exit_headings
+            is_first_nearer = abs(abs(out[first_edge] - heading) - 180) >= abs(
+                abs(out[first_edge + 1] - heading) - 180
+            )
+            return "forward", first_edge if is_first_nearer else first_edge + 1
         elif exits < 2:
-            leaves = exits and word == "forward" and self._out[edges[0]] == self.headings[state]
-            executed = word if leaves and dead_ends == "open" else "stop"
+            can_leave = (
+                exits
+                and word == "forward"
+                and self._exit_headings[edges[0]] == self.headings[state]
+            )
+            executed = word if can_leave and dead_ends == "open" else "stop"
         return executed, self._after(state, executed, edges)
 
     def linked(self, start: int, end: int) -> bool:
@@ -133,18 +134,18 @@ class Navigator:
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
-        """The heading of the exit that is closest to ``heading``; a tie goes to the first.
+        """Return the heading of the exit that is closest to ``heading``; a tie goes to the first.
 
         The heading itself, rounded, where there is no exit.
         """
         edges = self._edges[panorama]
         if not edges:
             return round(heading) % 360
-        return self._out[self._closest(heading % 360, edges)]
+        return self._exit_headings[self._closest(heading % 360, edges)]
 
     def _after(self, state: State, word: str, edges: range) -> State:
-        """The state after an action, ``edges`` being the links out of its panorama."""
-        edge = None if word == "stop" or not edges else self._edge(state, word, edges)
+        """Return the state after an action, ``edges`` being the links out of its panorama."""
+        edge = None if word == "stop" or not edges else self._chosen_edge(state, word, edges)
         if edge is None:
             return state
         if word != "forward":
@@ -152,10 +153,10 @@ class Navigator:
         if self.transition != "original":
             return edge
         ahead = self._edges[self._targets[edge]]
-        return self._links + self._closest(self._out[edge], ahead) if ahead else edge
+        return self._links + self._closest(self._exit_headings[edge], ahead) if ahead else edge
 
-    def _edge(self, state: State, word: str, edges: range) -> int | None:
-        """The link that an action takes or turns to, None where it does nothing.
+    def _chosen_edge(self, state: State, word: str, edges: range) -> int | None:
+        """Return the link that an action takes or turns to, None if it does nothing.
 
         ``modified``, in the order in which the rules apply: (1) stop does nothing. (2) Forward,
         facing along an edge, takes it. (3) Turn around faces the edge closest to the opposite
@@ -166,64 +167,65 @@ class Navigator:
         and right are the nearest edges counter-clockwise and clockwise of forward, which after a
         turn in place is the heading.
         """
-        heading = self.headings[state]
-        arrived = state < self._links  # never at an exit under ``original``
+        heading, exit_headings = self.headings[state], self._exit_headings
+        has_just_moved = state < self._links  # never at an exit under ``original``
         if word == "turn_around":
             return self._closest((heading - 180) % 360, edges)
         edge = self._closest(heading, edges)
-        if word == "forward" and (not arrived or self._out[edge] == heading):
+        if word == "forward" and (not has_just_moved or exit_headings[edge] == heading):
             return edge
-        if len(edges) > 2 and arrived:
-            return self._at_junction(state, word, edges)
-        if len(edges) > 2 or self.transition == "original":
-            others = [edge for edge in edges if self._out[edge] != heading]
-            return self._turn(word, heading, others) if others else None
-        return None if arrived and len(edges) == 1 else edge
-
-    def _at_junction(self, state: State, word: str, edges: range) -> int | None:
-        came, heading, out = self._sources[state], self.headings[state], self._out
-        ahead = [edge for edge in edges if self._targets[edge] != came]
+        if len(edges) <= 2 and self.transition != "original":
+            return None if has_just_moved and len(edges) == 1 else edge
+        if len(edges) <= 2 or not has_just_moved:
+            others = [edge for edge in edges if exit_headings[edge] != heading]
+            return self._nearest_turn(word, heading, others) if others else None
+        previous = self._sources[state]
+        ahead = [edge for edge in edges if self._targets[edge] != previous]
         if not ahead:
             return None
-        ahead.sort(key=lambda edge: (out[edge] - heading + 179) % 360)  # from -179 to 180 degrees
-        half = len(ahead) // 2
-        even = len(ahead) % 2 == 0
+        ahead.sort(
+            key=lambda edge: (exit_headings[edge] - heading + 179) % 360
+        )  # from -179 to 180 degrees
+        half, even = len(ahead) // 2, len(ahead) % 2 == 0
         middle = self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
         if word == "forward":
             return middle
         if len(edges) == 3:
             return ahead[0] if word == "left" else ahead[-1]
         if self.transition == "paper" and even:
-            return self._turn(word, heading, ahead)
+            return self._nearest_turn(word, heading, ahead)
         others = [edge for edge in ahead if edge != middle]
-        return self._turn(word, out[middle], others) if others else middle
+        return self._nearest_turn(word, exit_headings[middle], others) if others else middle
 
-    def _turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
-        """The nearest edge on that side of a heading, all the way around."""
-        side, out = -1 if word == "left" else 1, self._out
+    def _nearest_turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
+        """Return the nearest edge on that side of a heading, all the way around."""
+        side, out = -1 if word == "left" else 1, self._exit_headings
         return min(edges, key=lambda edge: side * (out[edge] - heading) % 360)
 
     def _closest(self, heading: float, edges: Sequence[int]) -> int:
-        """The edge closest to a heading in [0, 360); a tie goes to the first."""
-        out, closest, most = self._out, edges[0], -1.0
+        """Return the edge closest to a heading in [0, 360); a tie goes to the first."""
+        exit_headings, closest, best = self._exit_headings, edges[0], -1.0
         for edge in edges:
-            near = abs(abs(out[edge] - heading) - 180)  # 180 where they are the same, else less
-            if near > most:
-                closest, most = edge, near
+            closeness = abs(
+                abs(exit_headings[edge] - heading) - 180
+            )  # 180 where they are the same, else less
+            if closeness > best:
+                closest, best = edge, closeness
         return closest
 
 
-def towards(navigator: Navigator, state: State, panorama: int) -> Word:
-    """The next action on the way to a neighbour.
+def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
+    """Return the next action towards a neighbor.
 
     Forward if that leads there, else to turn around if that faces it, else the turn that faces it,
-    else the turn that comes closer (the released oracle's order). Raises ``ValueError`` where the
-    panorama is no neighbour.
+    else the turn that comes closer (the released oracle's order). Raises ``ValueError`` if the
+    panorama is no neighbor.
     """
-    here = navigator.stand(state).panorama
-    headings = [heading for heading, target in navigator.graph.exits(here) if target == panorama]
+    current = navigator.stand(state).panorama
+    exits = navigator.graph.exits(current)
+    headings = [heading for heading, target in exits if target == panorama]
     if not headings:
-        raise ValueError(f"no link leads from panorama {here} to {panorama}")
+        raise ValueError(f"no link leads from panorama {current} to {panorama}")
     if navigator.stand(navigator.step(state, "forward")).panorama == panorama:
         return "forward"
     turns: tuple[Word, ...] = ("left", "right")
@@ -237,41 +239,38 @@ def towards(navigator: Navigator, state: State, panorama: int) -> Word:
 
 
 def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> list[Word]:
-    """A path, its first panorama the present one, as actions that end in ``stop``.
+    """Return a path from the current panorama as actions that end in ``stop``.
 
-    Raises ``ValueError`` where the path does not begin here or leaves the links.
+    Raises ``ValueError`` if the path does not begin here or leaves the links.
     """
     if not path or navigator.stand(state).panorama != path[0]:
         raise ValueError("the path does not begin here")
     words: list[Word] = []
     for panorama in path[1:]:
-        word = towards(navigator, state, panorama)
+        word: Word = "stop"
         while word != "forward":
+            word = next_word(navigator, state, panorama)
             words.append(word)
             state = navigator.step(state, word)
-            word = towards(navigator, state, panorama)
-        words.append(word)
-        state = navigator.step(state, word)
     return [*words, "stop"]
 
 
 def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
-    """A shortest way to a panorama as actions, no stop at the end.
+    """Return a shortest path to a panorama as actions, no stop at the end.
 
-    Of equally short ways the first link in the file's order is taken, save that going straight on
-    comes before turning. Raises ``ValueError`` where there is no way.
+    Of equally short paths the first link in the file's order is taken, except that going straight
+    on comes before turning. Raises ``ValueError`` if there is no path.
     """
     hops, graph = navigator.graph.hops, navigator.graph
     path = [navigator.stand(state).panorama]
-    left = float(hops(path[0], goal))
-    if left == float("inf"):
-        raise ValueError(f"no way leads from {graph.ids[path[0]]} to {graph.ids[goal]}")
+    if np.isinf(hops(path[0], goal)):
+        raise ValueError(f"no path leads from {graph.ids[path[0]]} to {graph.ids[goal]}")
     straight = navigator.stand(navigator.step(state, "forward")).panorama
     while path[-1] != goal:
         targets = [target for _, target in graph.exits(path[-1])]
         remaining = hops(targets, goal).tolist()
         best = min(remaining)
-        nearest = [target for target, far in zip(targets, remaining, strict=True) if far == best]
-        first = len(path) == 1 and straight in nearest
-        path.append(straight if first else nearest[0])
+        nearest = [target for target, n in zip(targets, remaining, strict=True) if n == best]
+        goes_straight = len(path) == 1 and straight in nearest
+        path.append(straight if goes_straight else nearest[0])
     return path_actions(navigator, state, path)[:-1]

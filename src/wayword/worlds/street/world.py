@@ -42,12 +42,11 @@ _MENU = ActionSpace(tuple(Action(word) for word in WORDS))
 
 @dataclass(frozen=True, slots=True)
 class StreetObservation(Observation):
-    """Where the actor stands and which ways lead on.
+    """The actor's panorama, heading and exits.
 
-    ``heading``: whole degrees clockwise from north. ``angles``: one for each way out, relative to
-    the heading, in (-180, 180], right positive, sorted from left to right; so ``len(angles)`` is
-    the number of ways a junction has. ``changed``: whether this panorama is another than before
-    the last action (true at the start). ``step`` counts the actions so far.
+    ``heading``: whole degrees clockwise from north. ``angles``: one for each exit, relative to the
+    heading, in (-180, 180], right positive, sorted from left to right. ``changed``: true if the
+    last action changed the panorama, and at the start. ``step`` counts the actions so far.
     """
 
     family: ClassVar[Family | None] = street.family
@@ -61,7 +60,7 @@ class StreetObservation(Observation):
 
     @property
     def exits(self) -> int:
-        """The number of ways out; 3 or more make a junction."""
+        """The number of exits; 3 or more make a junction."""
         return len(self.angles)
 
 
@@ -69,14 +68,14 @@ class StreetWorld(Walkable):
     """A walk by one actor. Actions: forward, left, right, turn_around, stop; all always legal.
 
     An action that cannot be done is carried out as the released VELMA navigator does it, except
-    under the ``original`` transition function, which knows no such rule:
+    under the ``original`` transition function, which has no such rule:
 
-    - left or right where there are just two ways out (``no_turn``): as forward;
+    - left or right with just two exits (``no_turn``): as forward;
     - forward, left or right at a dead end (``dead_end``): as stop.
 
-    Feedback holds what was carried out (``executed``) and whether the panorama changed
-    (``moved``). With ``dead_ends="open"``, forward follows the only way out when the actor faces
-    it, so that an episode may start in a dead end or be turned around there; ``"released"`` stops
+    Feedback holds the action carried out (``executed``) and true if the panorama changed
+    (``moved``). With ``dead_ends="open"``, forward follows the only exit when the actor faces it,
+    so that an episode may start in a dead end or be turned around there; ``"released"`` stops
     then, too. ``episode.start`` holds ``panorama`` and ``heading`` (degrees; rounded, not snapped).
     """
 
@@ -87,18 +86,11 @@ class StreetWorld(Walkable):
         self._outcomes: dict[str, dict[State, tuple[State, Feedback, bool, bool]]]
         self._outcomes = navigator.outcomes.setdefault(dead_ends, {word: {} for word in WORDS})
         self._state = navigator.start(0, 0)
-        self._changed = True
-        self._steps = 0
-        self._stopped = False
+        self._changed, self._steps, self._stopped = True, 0, False
 
     @property
     def read_only(self) -> tuple[object, ...]:
-        """What no episode changes, so that copies of the world may share it."""
         return (self.navigator, self.graph, self._outcomes)
-
-    @property
-    def actors(self) -> tuple[str, ...]:
-        return ("agent",)
 
     def reset(self, episode: Episode) -> None:
         panorama, heading = episode.start["panorama"], episode.start.get("heading", 0)
@@ -107,36 +99,29 @@ class StreetWorld(Walkable):
             where = f"episode {episode.id}, field 'panorama'"
             raise DataError(self.graph.name, where, f"{panorama!r} is not in this street graph")
         self._state = self.navigator.start(number, round(heading) % 360)
-        self._changed = True
-        self._steps = 0
-        self._stopped = False
+        self._changed, self._steps, self._stopped = True, 0, False
 
     def observe(self, actor: str) -> StreetObservation:
-        here = self.navigator.stand(self._state)
-        around = (relative(way, here.heading) for way, _ in self.graph.exits(here.panorama))
-        return StreetObservation(
-            self.graph.name,
-            self.graph.ids[here.panorama],
-            here.heading,
-            tuple(sorted(round(angle) for angle in around)),
-            self._changed,
-            self._steps,
-        )
+        at, graph = self.navigator.stand(self._state), self.graph
+        exits = graph.exits(at.panorama)
+        angles = sorted(round(relative(heading, at.heading)) for heading, _ in exits)
+        pose = graph.name, graph.ids[at.panorama], at.heading
+        return StreetObservation(*pose, tuple(angles), self._changed, self._steps)
 
     def action_space(self, actor: str) -> ActionSpace:
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
         state, word = self._state, action.name
-        known = self._outcomes.get(word)
-        if known is None or action.arguments:
+        cached = self._outcomes.get(word)
+        if cached is None or action.arguments:
             raise ValueError(f"{action} is not on the menu")
-        outcome = known.get(state)
+        outcome = cached.get(state)
         if outcome is None:
             executed, after = self.navigator.execute(state, word, self.dead_ends)
             panoramas = self.navigator.panoramas
             moved, stops = panoramas[after] != panoramas[state], executed == "stop"
-            outcome = known[state] = after, _feedback(word, executed, moved), moved, stops
+            outcome = cached[state] = after, _feedback(word, executed, moved), moved, stops
         self._state, feedback, self._changed, stops = outcome
         self._steps += 1
         if stops:
@@ -147,19 +132,19 @@ class StreetWorld(Walkable):
         return self._stopped
 
     def pose(self, actor: str) -> Mapping[str, Json]:
-        here = self.navigator.stand(self._state)
-        return {"panorama": self.graph.ids[here.panorama], "heading": here.heading}
+        pose = self.navigator.stand(self._state)
+        return {"panorama": self.graph.ids[pose.panorama], "heading": pose.heading}
 
     def state(self) -> Mapping[str, Json]:
         return {**self.pose("agent"), "stopped": self._stopped}
 
     def route(self, actor: str, goal: str) -> list[Action]:
-        """A shortest way to a panorama, no stop at the end. Raises ``ValueError`` without one."""
+        """Return a shortest path without a stop. Raises ``ValueError`` if none exists."""
         words = shortest_actions(self.navigator, self._state, self.graph.index[goal])
         return [Action(word) for word in words]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """A path that begins where the actor is, as actions that end in ``stop``.
+        """Return a path that begins where the actor is, as actions that end in ``stop``.
 
         Raises ``ValueError`` for a path that leaves the links.
         """

@@ -14,7 +14,7 @@
     >>> world.step("agent", Action("go", ("fridge",))).details["room"]
     'kitchen'
 
-No geometry and no detector: a list of things is shown and one is chosen, at most twice.
+No geometry and no detector: a list of objects is shown and one is chosen, at most twice.
 
 Source: LGX (Dorbala et al. 2024, section V-A, Table II and Fig. 4), without its robot.
 """
@@ -33,16 +33,14 @@ from wayword.core.game import ActionPlan
 from wayword.core.world import Family, Feedback, Observation, World
 from wayword.worlds import two_phase
 
-HALLWAY = "hallway"
-"""The thing in the start room that leads out of it."""
+HALLWAY = "hallway"  # the listed object of the start room that leads out of it
 
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseObservation(Observation):
-    """What is listed now, in the order in which it is told.
+    """The objects listed now, in the order in which they are shown; empty once the test is over.
 
-    ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is where one is. ``objects``
-    is empty once the test is over.
+    ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is the current room.
     """
 
     family: ClassVar[Family | None] = two_phase.family
@@ -61,81 +59,73 @@ class TwoPhaseReference(Reference):
 
 
 class TwoPhaseWorld(World):
-    """Two choices; family ``"two_phase"``. Actions: ``go[thing]`` for each thing listed, ``stop``.
+    """Two choices; family ``"two_phase"``. Actions: ``go[object]`` for each one listed, ``stop``.
 
-    ``rooms``: room -> the common objects in it. Going to a thing of the start room, or to one of a
-    room beyond the hallway, ends the episode there. Nobody is told whether it was right.
+    ``rooms``: room -> the common objects in it. Going to an object of the start room, or to one of
+    a room beyond the hallway, ends the episode there, without feedback on whether it was right.
     """
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
-        self._room_of = {thing: room for room, things in rooms.items() for thing in things}
+        self._room_of = {obj: room for room, objects in rooms.items() for obj in objects}
         self._target = self._place = ""
         self._lists: tuple[tuple[str, ...], ...] = ((), ())
-        self._phase, self._done, self._chosen = 1, False, list[str]()
-
-    @property
-    def actors(self) -> tuple[str, ...]:
-        return ("agent",)
+        self._phase, self._is_done, self._chosen = 1, False, list[str]()
 
     def reset(self, episode: Episode) -> None:
-        """Start the test. Raises ``DataError`` for a start with things that are in no room."""
+        """Start the test. Raises ``DataError`` for a start with objects that are in no room."""
         start = episode.start
         lists = tuple(tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond"))
         unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
         if unknown or HALLWAY not in lists[0] or not lists[1]:
-            problem = f"things in no room: {sorted(unknown)}" if unknown else "no way to choose"
+            problem = f"objects in no room: {sorted(unknown)}" if unknown else "nothing to choose"
             raise DataError("two_phase", f"episode {episode.id}", problem)
         self._lists, self._target = lists, str(episode.extra.get("target", episode.instruction))
-        self._place, self._phase, self._done = str(start["room"]), 1, False
+        self._place, self._phase, self._is_done = str(start["room"]), 1, False
         self._chosen = []
 
     def observe(self, actor: str) -> TwoPhaseObservation:
         return TwoPhaseObservation(self._target, self._phase, self._place, self._listed())
 
     def action_space(self, actor: str) -> ActionSpace:
-        return ActionSpace((*(Action("go", (thing,)) for thing in self._listed()), STOP))
+        return ActionSpace((*(Action("go", (obj,)) for obj in self._listed()), STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Go to a listed thing, or stop. Raises ``ValueError`` for any other action."""
+        """Go to a listed object, or stop. Raises ``ValueError`` for any other action."""
         if action not in self.action_space(actor):
             raise ValueError(f"{action} is not on the menu")
         if action == STOP:
-            self._done = True
+            self._is_done = True
             return Feedback("ok", {"action": "stop"})
-        thing = action.arguments[0]
-        self._chosen.append(thing)
-        if thing == HALLWAY:
+        obj = action.arguments[0]
+        self._chosen.append(obj)
+        if obj == HALLWAY:
             self._place, self._phase = HALLWAY, 2
         else:
-            self._place, self._done = self._room_of[thing], True
-        return Feedback("ok", {"thing": thing, "room": self._place})
+            self._place, self._is_done = self._room_of[obj], True
+        return Feedback("ok", {"thing": obj, "room": self._place})
 
     def done(self, actor: str) -> bool:
-        return self._done
+        return self._is_done
 
     def pose(self, actor: str) -> Mapping[str, Json]:
         return {"place": self._place}
 
     def state(self) -> Mapping[str, Json]:
-        """Where the test ended, in which phase, and what was chosen."""
-        return {
-            "place": self._place,
-            "phase": self._phase,
-            "chosen": list(self._chosen),
-            "done": self._done,
-        }
+        """Return the place and phase in which the test ended, and what was chosen."""
+        chosen = list(self._chosen)
+        return {"place": self._place, "phase": self._phase, "chosen": chosen, "done": self._is_done}
 
-    def way(self, room: str) -> list[str]:
-        """The things to go to from here, so that one ends in a room. For oracles."""
-        thing = next(each for each in self._lists[1] if self._room_of[each] == room)
-        return [HALLWAY, thing][self._phase - 1 :]
+    def route(self, room: str) -> list[str]:
+        """Return the objects to go to from here to end in a room. For oracles."""
+        obj = next(each for each in self._lists[1] if self._room_of[each] == room)
+        return [HALLWAY, obj][self._phase - 1 :]
 
     def _listed(self) -> tuple[str, ...]:
-        return () if self._done else self._lists[self._phase - 1]
+        return () if self._is_done else self._lists[self._phase - 1]
 
 
 class SolvableTwoPhase(Dataset):
-    """Two-phase tests: ``shortest`` goes to the hallway, then to a thing of the target's room."""
+    """Two-phase tests: ``shortest`` goes to the hallway, then to an object of its room."""
 
     solutions: ClassVar[tuple[str, ...]] = ("shortest",)
 
@@ -143,7 +133,7 @@ class SolvableTwoPhase(Dataset):
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(world, TwoPhaseWorld):
             raise UsageError(f"episode {task.episode.id} names no room to find")
-        return listed(lambda: [Action("go", (thing,)) for thing in world.way(reference.room)])
+        return listed(lambda: [Action("go", (obj,)) for obj in world.route(reference.room)])
 
 
 world = TwoPhaseWorld

@@ -1,4 +1,4 @@
-"""Chores: ALFRED's seven types of household tasks, drawn for a home and the things in it.
+"""Chores: ALFRED's seven types of household tasks, drawn for a home and the objects in it.
 
 Source: ALFRED (Shridhar et al. 2020), section 3.1 and the goal conditions of section 4.3.
 """
@@ -6,23 +6,15 @@ Source: ALFRED (Shridhar et al. 2020), section 3.1 and the goal conditions of se
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.tables import Table
-from wayword.worlds.household.goals import (
-    GoalCondition,
-    Has,
-    Held,
-    Inside,
-    Lit,
-    Stacked,
-    Trait,
-)
+from wayword.datasets.procedural.tables import Table, with_article
+from wayword.worlds.household.goals import GoalCondition, Has, Held, Inside, Lit, Stacked, Trait
 
-PLACE, LIGHT, CLEAN, HEAT, COOL, TWO, STACK = KINDS = (
+PICK_AND_PLACE, LOOK_IN_LIGHT, PICK_CLEAN, PICK_HEAT, PICK_COOL, PICK_TWO, PICK_STACK = KINDS = (
     "pick_and_place_simple",
     "look_at_obj_in_light",
     "pick_clean_then_place_in_recep",
@@ -33,32 +25,32 @@ PLACE, LIGHT, CLEAN, HEAT, COOL, TWO, STACK = KINDS = (
 )
 """ALFRED's names for them."""
 
-SLICED = 0.15
+SLICED_SHARE = 0.15
 """Share of the tasks about something that can be sliced that ask for a slice."""
-NO_GOAL = frozenset(
+NEVER_GOALS = frozenset(
     ("stove_burner", "coffee_machine", "faucet", "microwave", "laundry_hamper", "bathtub")
 )
-"""Furniture that nothing is to be brought to, save by heating and washing."""
-CLEANED = (
+"""Furniture that nothing is to be brought to, except by heating and washing."""
+CLEANABLE = (
     *("apple", "tomato", "potato", "lettuce", "egg", "bowl", "plate", "cup", "mug", "pan", "pot"),
     *("kettle", "knife", "butter_knife", "fork", "spoon", "spatula", "ladle", "dish_sponge"),
     *("cloth", "soap_bar"),
 )
-THROWN = {
+BINNED = {
     "garbage_can": ("apple", "egg", "potato", "tomato", "newspaper", "tissue_box", "cd", "pen")
 }
-"""What goes into a bin."""
-HEATED = ("apple", "bread", "cup", "egg", "mug", "plate", "potato", "tomato")
-COOLED = (
+"""Receptacle -> small objects that are thrown into it."""
+HEATABLE = ("apple", "bread", "cup", "egg", "mug", "plate", "potato", "tomato")
+COOLABLE = (
     *("apple", "bowl", "bread", "cup", "egg", "lettuce", "mug", "pan", "plate", "pot", "potato"),
     *("tomato", "wine_bottle"),
 )
-TREATED: dict[str, tuple[tuple[str, ...], Trait, str]] = {
-    CLEAN: (CLEANED, ("dirty", False), "sink_basin"),
-    HEAT: (HEATED, ("temperature", "hot"), "microwave"),
-    COOL: (COOLED, ("temperature", "cold"), "fridge"),
+TREATMENTS: dict[str, tuple[tuple[str, ...], Trait, str]] = {
+    PICK_CLEAN: (CLEANABLE, ("dirty", False), "sink_basin"),
+    PICK_HEAT: (HEATABLE, ("temperature", "hot"), "microwave"),
+    PICK_COOL: (COOLABLE, ("temperature", "cold"), "fridge"),
 }
-"""Type of task -> types of things, the trait they get, and where they get it."""
+"""Type of task -> types of objects, the trait they get, and where they get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,139 +59,127 @@ class Chore:
 
     kind: str
     goals: tuple[GoalCondition, ...]
-    thing: str
+    target: str
     receptacle: str = ""
     movable: str = ""
     lamp: str = ""
     sliced: bool = False
 
 
-def draw_chore(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    """A chore of that type; ``made`` may get dirtier for it. None where the home offers none."""
-    return _DRAW[kind](rng, made, kind)
+def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
+    """A chore of that type, None if the home offers none; ``arrangement`` may get dirtier."""
+    if kind == LOOK_IN_LIGHT:
+        return _draw_light(rng, arrangement)
+    if kind == PICK_STACK:
+        return _draw_stack(rng, arrangement)
+    return (
+        _draw_treatment(rng, arrangement, kind)
+        if kind in TREATMENTS
+        else _draw_placement(rng, arrangement, kind)
+    )
 
 
-def _simple(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    for thing, receptacle in _pairs(rng, made, tuple(OBJECTS)):
-        traits, sliced = _slice(rng, made, thing)
-        goal = Inside(made.ids(thing), made.ids(receptacle), traits)
-        also = tuple(Has(goal.things, traits) for _ in traits)
-        return Chore(kind, (goal, *also), thing, receptacle, sliced=sliced)
+def _draw_placement(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
+    """A chore: one object, or two of a type, put somewhere else."""
+    count = 2 if kind == PICK_TWO else 1
+    for target, receptacle in _pairs(rng, arrangement, tuple(OBJECTS), count):
+        traits = () if kind == PICK_TWO else _draw_slicing(rng, arrangement, target)
+        goal = Inside(arrangement.ids(target), arrangement.ids(receptacle), traits, count)
+        slice_goals = tuple(Has(goal.objects, traits) for _ in traits)
+        return Chore(kind, (goal, *slice_goals), target, receptacle, sliced=bool(traits))
     return None
 
 
-def _treat(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    types, trait, where = TREATED[kind]
-    for thing, receptacle in _pairs(rng, made, types):
-        there = {made.objects[each.parent].type for each in made.of(thing)}
-        if receptacle in (where, "fridge") or where in there or not made.of(where):
+def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
+    """An object cleaned, heated or cooled, then put somewhere else."""
+    types, trait, station = TREATMENTS[kind]
+    for target, receptacle in _pairs(rng, arrangement, types):
+        parents = {arrangement.objects[each.parent].type for each in arrangement.of(target)}
+        if receptacle in (station, "fridge") or station in parents or not arrangement.of(station):
             continue
-        if kind == CLEAN:
-            for each in made.of(thing):
-                made.objects[each.id] = replace(each, dirty=True)
-        slices, sliced = _slice(rng, made, thing)
-        things, places = made.ids(thing), made.ids(receptacle)
+        if kind == PICK_CLEAN:
+            for each in arrangement.of(target):
+                arrangement.objects[each.id] = replace(each, dirty=True)
+        slices = _draw_slicing(rng, arrangement, target)
+        objects, places = arrangement.ids(target), arrangement.ids(receptacle)
         goals: tuple[GoalCondition, ...] = (
-            Inside(things, places, slices),
-            Has(things, (trait,)),
-            Inside(things, places, (*slices, trait)),
-            *(Has(things, slices) for _ in slices),
+            Inside(objects, places, slices),
+            Has(objects, (trait,)),
+            Inside(objects, places, (*slices, trait)),
+            *(Has(objects, slices) for _ in slices),
         )
-        return Chore(kind, goals, thing, receptacle, sliced=sliced)
+        return Chore(kind, goals, target, receptacle, sliced=bool(slices))
     return None
 
 
-def _two(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    for thing, receptacle in _pairs(rng, made, tuple(OBJECTS), at_least=2):
-        goal = Inside(made.ids(thing), made.ids(receptacle), parts=2)
-        return Chore(kind, (goal,), thing, receptacle)
-    return None
-
-
-def _light(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if made.of(lamp)]
-    things = [t for t in OBJECTS if made.of(t) and not _cooking(t)]
-    if not lamps or not things:
+def _draw_light(rng: random.Random, arrangement: Arrangement) -> Chore | None:
+    """An object held by the light of a lamp; not one for cooking."""
+    lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
+    cooking = {"stove_burner", "fridge"}
+    types = [t for t in OBJECTS if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)]
+    if not lamps or not types:
         return None
-    thing, lamp = rng.choice(things), rng.choice(lamps)
-    goals = (Held(made.ids(thing)), Lit(made.ids(lamp)))
-    return Chore(kind, goals, thing, lamp=lamp)
+    target, lamp = rng.choice(types), rng.choice(lamps)
+    goals = Held(arrangement.ids(target)), Lit(arrangement.ids(lamp))
+    return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
 
 
-def _stack(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
-    movables = [t for t, spec in OBJECTS.items() if spec.receptacle and made.of(t)]
+def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
+    """An object in or on a movable receptacle, and that somewhere else."""
+    movables = [t for t, spec in OBJECTS.items() if spec.receptacle and arrangement.of(t)]
     rng.shuffle(movables)
     for movable in movables:
-        types = [t for t in OBJECTS[movable].accepts if made.of(t)]
-        places = [r for r in _places(made) if _suits(made, movable, r)]
+        types = [t for t in OBJECTS[movable].accepts if arrangement.of(t)]
+        places = _goal_furniture(arrangement, movable)
         if not types or not places:
             continue
-        thing, receptacle = rng.choice(types), rng.choice(places)
-        things, trays = made.ids(thing), made.ids(movable)
-        parents = made.ids(receptacle)
-        goals = (Inside(things, trays), Inside(trays, parents), Stacked(things, trays, parents))
-        return Chore(kind, goals, thing, receptacle, movable)
+        target, receptacle = rng.choice(types), rng.choice(places)
+        objects, trays, parents = map(arrangement.ids, (target, movable, receptacle))
+        goals = (Inside(objects, trays), Inside(trays, parents), Stacked(objects, trays, parents))
+        return Chore(PICK_STACK, goals, target, receptacle, movable)
     return None
-
-
-_DRAW: dict[str, Callable[[random.Random, Arrangement, str], Chore | None]] = {
-    PLACE: _simple,
-    LIGHT: _light,
-    CLEAN: _treat,
-    HEAT: _treat,
-    COOL: _treat,
-    TWO: _two,
-    STACK: _stack,
-}
 
 
 def _pairs(
-    rng: random.Random, made: Arrangement, types: tuple[str, ...], at_least: int = 1
+    rng: random.Random, arrangement: Arrangement, types: tuple[str, ...], at_least: int = 1
 ) -> Iterator[tuple[str, str]]:
-    """Types of things and of receptacles for them, at random."""
-    things = [t for t in types if len(made.of(t)) >= at_least]
-    rng.shuffle(things)
-    for thing in things:
-        places = [r for r in _places(made) if _suits(made, thing, r, at_least)]
+    """Types of objects and of receptacles for them, at random."""
+    available = [t for t in types if len(arrangement.of(t)) >= at_least]
+    rng.shuffle(available)
+    for target in available:
+        places = _goal_furniture(arrangement, target, at_least)
         if places:
-            yield thing, rng.choice(places)
+            yield target, rng.choice(places)
 
 
-def _places(made: Arrangement) -> list[str]:
-    """The types of furniture things can be brought to."""
-    found = {o.type for o in made.objects.values() if o.receptacle} - NO_GOAL
-    return sorted(kind for kind in found if kind not in OBJECTS)
+def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
+    """Types of furniture where such an object may be, none is yet, and ``count`` have room."""
+    allowed = {*OBJECTS[target].places, *(r for r, types in BINNED.items() if target in types)}
+    taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
+    kinds = {o.type for o in arrangement.objects.values() if o.receptacle and o.type not in OBJECTS}
+    return [
+        kind
+        for kind in sorted(kinds & allowed - NEVER_GOALS - taken)
+        if all(arrangement.free_slots(o) >= count for o in arrangement.of(kind))
+    ]
 
 
-def _suits(made: Arrangement, thing: str, receptacle: str, count: int = 1) -> bool:
-    """Whether such a thing may lie there, none does yet, and there is room for it."""
-    allowed = receptacle in OBJECTS[thing].places or thing in THROWN.get(receptacle, ())
-    there = [made.objects[o.parent].type for o in made.of(thing)]
-    room = all(made.space(o) >= count for o in made.of(receptacle))
-    return allowed and receptacle not in there and room
-
-
-def _slice(rng: random.Random, made: Arrangement, thing: str) -> tuple[tuple[Trait, ...], bool]:
-    knives = [o for o in made.objects.values() if "slicer" in o.affordances]
-    if "sliceable" in OBJECTS[thing].affordances and knives and rng.random() < SLICED:
-        return (("sliced", True),), True
-    return (), False
-
-
-def _cooking(thing: str) -> bool:
-    """Things nobody looks at under a lamp."""
-    places = OBJECTS[thing].places
-    return "stove_burner" in places or "fridge" in places
+def _draw_slicing(rng: random.Random, arrangement: Arrangement, target: str) -> tuple[Trait, ...]:
+    """The trait of being sliced, for some of the objects that can be."""
+    knives = any("slicer" in o.affordances for o in arrangement.objects.values())
+    if "sliceable" in OBJECTS[target].affordances and knives and rng.random() < SLICED_SHARE:
+        return (("sliced", True),)
+    return ()
 
 
 # Chores in words: several ways to ask for each type, as different people would.
 #
-# The wording is chosen by the episode's seed; every one names the same things.
+# The wording is chosen by the episode's seed; every one names the same objects.
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "chores")
 """Type of task -> its wordings."""
 
-SPOKEN = {
+EVERYDAY_NAMES = {
     "counter_top": "counter", "sink_basin": "sink", "arm_chair": "armchair", "tv_stand": "TV stand",
     "cd": "CD", "basket_ball": "basketball", "remote_control": "remote",
     "bread": "loaf of bread", "lettuce": "head of lettuce", "toilet_paper": "roll of toilet paper",
@@ -210,9 +190,9 @@ PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato"
            "box": "boxes", "loaf": "loaves", "glass": "glasses"}  # fmt: skip
 
 
-def spoken(kind: str) -> str:
+def spoken_name(kind: str) -> str:
     """A type as people say it: ``counter_top`` -> ``counter``."""
-    return SPOKEN.get(kind, kind.replace("_", " "))
+    return EVERYDAY_NAMES.get(kind, kind.replace("_", " "))
 
 
 def plural(words: str) -> str:
@@ -222,11 +202,6 @@ def plural(words: str) -> str:
     return f"{head} {PLURALS.get(last, last + 's')}{of}{back}".strip()
 
 
-def a(words: str) -> str:
-    """With its indefinite article."""
-    return f"{'an' if words[0].lower() in 'aeiou' else 'a'} {words}"
-
-
 def preposition(kind: str) -> str:
     """``on`` or ``in``, as one says it of a type of furniture."""
     return FURNITURE_KINDS[kind].receptacle or "on" if kind in FURNITURE_KINDS else "on"
@@ -234,23 +209,20 @@ def preposition(kind: str) -> str:
 
 def ask_for(rng: random.Random, chore: Chore) -> str:
     """The instruction of a chore."""
-    thing = spoken(chore.thing)
-    if chore.sliced:
-        thing = f"sliced {thing}"
-    place, movable = spoken(chore.receptacle), spoken(chore.movable)
+    target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
+    place, movable = spoken_name(chore.receptacle), spoken_name(chore.movable)
     words = {
-        "a thing": a(thing),
-        "A thing": a(thing).capitalize(),
-        "things": plural(thing),
+        "a thing": with_article(target),
+        "A thing": with_article(target).capitalize(),
+        "things": plural(target),
         "on": preposition(chore.receptacle),
         "the place": f"the {place}",
         "place": place,
-        "the lamp": f"the {spoken(chore.lamp)}",
+        "the lamp": f"the {spoken_name(chore.lamp)}",
         "the movable": f"the {movable}",
         "into": "on" if chore.movable == "plate" else "in",
+        "a movable": with_article(movable) if movable else "",
     }
-    if movable:
-        words["a movable"] = a(movable)
-    for look in ("clean", "hot", "warm", "cold", "chilled"):
-        words[f"a {look} thing"] = a(f"{look} {thing}")
+    for adjective in ("clean", "hot", "warm", "cold", "chilled"):
+        words[f"a {adjective} thing"] = with_article(f"{adjective} {target}")
     return rng.choice(SENTENCES[chore.kind]).format_map(words)

@@ -1,7 +1,8 @@
-"""What all datasets of generated homes share: settings, tasks made when asked for, worlds."""
+"""Shared parts of datasets of generated homes: settings, tasks made on demand, worlds."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 from abc import abstractmethod
@@ -15,35 +16,46 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.files import sha256
+from wayword.core.files import Memo, sha256, source_checksum
+from wayword.core.game import PlanningFailed
 from wayword.core.world import Family
-from wayword.datasets.procedural.homes.home import FEWEST, MOST, Home, build_home, home_name
+from wayword.datasets.procedural.homes.home import (
+    MAX_ROOMS,
+    MIN_ROOMS,
+    Home,
+    build_home,
+    home_name,
+)
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
 from wayword.worlds import household
-from wayword.worlds.household.expert import SolvableHousehold
+from wayword.worlds.household.expert import (
+    SolvableHousehold,
+    needs_high_level,
+    solving_decisions,
+)
 from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
-KEPT = 64
-"""Homes held in memory at a time; one left out is built again, the same, when asked for."""
+CACHED_HOMES = 64
+"""Homes held in memory at a time; an evicted one is rebuilt, identical, on demand."""
 
 
 GENERATED = ("generated_test", "generated_train")
 """Splits that every dataset of generated homes has, the one to test on first."""
-HANDS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
-TRAINED = 100
+HAND_VERBS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
+FEWEST_EPISODES = 100
 """Generated episodes that there are at least to draw examples from, however few are played."""
 ACTIONS: dict[str, tuple[str, ...]] = {
     "all": tuple(VERBS),
     "low": (*LOW_LEVEL, "chat", "ask"),
-    "high": (*HIGH_LEVEL, *HANDS, "wait", "chat", "ask"),
+    "high": (*HIGH_LEVEL, *HAND_VERBS, "wait", "chat", "ask"),
 }
-"""Sets of actions; with ``high`` nobody steers a body step by step."""
-WALK = ("move_ahead", "turn_left", "turn_right")
-CARRY = ("pick_up", "put", "open", "close")
-TREAT = ("slice", "heat", "cool", "clean")
-"""What no task but cooking and cleaning takes."""
+"""Sets of actions; with ``high`` no agent steers a body step by step."""
+WALKING = ("move_ahead", "turn_left", "turn_right")
+CARRYING = ("pick_up", "put", "open", "close")
+COOKING = ("slice", "heat", "cool", "clean")
+"""Verbs of cooking and cleaning tasks alone."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +63,18 @@ class HomesSettings:
     """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
 
     ``actions`` says what bodies are able to do: ``all`` that the task may take, ``low`` (single
-    motions), ``high`` (whole errands), ``paper`` (as many as LangSuitE's Table 1 counts for the
+    motions), ``high`` (whole skills), ``paper`` (as many as LangSuitE's Table 1 counts for the
     task), or verbs by name, as in ``move_ahead,turn_left,stop``. ``body`` changes what a body sees,
     reaches and holds: ``dataset.body.view_distance=3``, and the other fields of ``Body``
-    (LangSuitE's Table 8). ``plenty`` multiplies the small things lying about.
+    (LangSuitE's Table 8). ``plenty`` multiplies the small objects. ``length``: the actions that the
+    expert takes in a generated home, to an eighth; 0: as drawn.
     """
 
-    useless: ClassVar[tuple[str, ...]] = TREAT
+    unused_verbs: ClassVar[tuple[str, ...]] = COOKING
     """Verbs that the task never takes, so that the set ``all`` goes without them."""
-    paper: ClassVar[tuple[str, ...]] = (*WALK, *CARRY, "stop")
+    paper: ClassVar[tuple[str, ...]] = (*WALKING, *CARRYING, "stop")
     answers: ClassVar[bool] = False
-    """Whether the task is a question, and a stop gives the answer."""
+    """True if the task is a question, and a stop gives the answer."""
     hands: ClassVar[int] = 1
 
     homes: int = 20
@@ -69,16 +82,19 @@ class HomesSettings:
     seed: int = 0
     rooms: int = 5
     plenty: float = 1.0
+    length: int = 0
     actions: str | tuple[str, ...] = "all"
     body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.homes < 1 or self.episodes < 1:
             raise UsageError("the settings homes and episodes must be at least 1")
-        if not FEWEST <= self.rooms <= MOST:
-            raise UsageError(f"rooms={self.rooms} must lie between {FEWEST} and {MOST}")
+        if not MIN_ROOMS <= self.rooms <= MAX_ROOMS:
+            raise UsageError(f"rooms={self.rooms} must be between {MIN_ROOMS} and {MAX_ROOMS}")
         if not 0 < self.plenty <= 50:
-            raise UsageError(f"plenty={self.plenty} must lie above 0 and at most at 50")
+            raise UsageError(f"plenty={self.plenty} must be above 0 and at most 50")
+        if self.length and not 2 <= self.length <= 512:
+            raise UsageError(f"length={self.length} must be 2 to 512, or 0")
         self.make_body()
 
     def home(self, split: str, number: int) -> str:
@@ -92,13 +108,13 @@ class HomesSettings:
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
-        """What bodies are able to do."""
+        """The verbs that bodies are able to do."""
         if self.actions == "paper":
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
-            return tuple(v for v in ACTIONS[self.actions] if v not in self.useless)
-        given = self.actions.split(",") if isinstance(self.actions, str) else self.actions
-        names = tuple(dict.fromkeys(name.strip() for name in given if name.strip()))
+            return tuple(v for v in ACTIONS[self.actions] if v not in self.unused_verbs)
+        requested = self.actions.split(",") if isinstance(self.actions, str) else self.actions
+        names = tuple(dict.fromkeys(name.strip() for name in requested if name.strip()))
         for name in names:
             if name not in VERBS:
                 hint = suggest(name, [*ACTIONS, "paper", *VERBS])
@@ -116,12 +132,12 @@ class Case:
 
     def world(self, body: Body, **naming: Any) -> HouseholdWorld:
         """A fresh world; the home's layout is shared."""
-        layout = self.home.layout.with_things(self.scene)
+        layout = self.home.layout.with_scene(self.scene)
         return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
 
-@lru_cache(maxsize=KEPT)
-def home_of(name: str) -> Home:
+@lru_cache(maxsize=CACHED_HOMES)
+def cached_home(name: str) -> Home:
     """The home of that name, built once."""
     return build_home(name)
 
@@ -146,7 +162,7 @@ S = TypeVar("S", bound=HomesSettings)
 
 
 class SourcedTasks(SolvableHousehold, Generic[S]):
-    """What every dataset of the household world does with its sources, one a split.
+    """Base of every dataset of the household world, with a source of episodes a split.
 
     A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
     examples for published ones are drawn from, and ``source``. Raises ``UsageError`` for a split
@@ -159,36 +175,49 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
     redrawn: ClassVar[str] = ""
-    """What of the published splits' rooms is not published, and so inferred or drawn anew."""
+    """The part of the published splits' rooms that is inferred or drawn again."""
 
     def __init__(
         self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
     ) -> None:
         super().__init__(split, folder, settings)
         self._source = self.source(split)
+        if self.settings.length and not isinstance(self._source, Generated):
+            raise UsageError(f"{self.name}:{split} has tasks of its own lengths; set length=0")
 
     @abstractmethod
     def source(self, split: str) -> EpisodeSource:
-        """Where a split's episodes come from."""
+        """The source of a split's episodes."""
 
     @property
     def tasks(self) -> Sequence[Task]:
         tasks, rules = self._source.tasks, self.rules()
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
-        return DrawnTasks(len(tasks), lambda number: _ruled(tasks[number], rules), ids)
+
+        def with_rules(number: int) -> Task:
+            """The task, its episode with the rules, unless it has rules of its own."""
+            task = tasks[number]
+            extra: Extra = {**task.episode.extra, **self.budget()}
+            if rules:
+                extra = {"rules": rules, **extra}
+            if extra == task.episode.extra:
+                return task
+            return Task(replace(task.episode, extra=extra), task.reference)
+
+        return DrawnTasks(len(tasks), with_rules, ids)
 
     def rules(self) -> str:
-        """What an agent is told of the task, the same for all episodes: ``rules/{name}.txt``."""
+        """The rules an agent is given, the same for all episodes: ``rules/{name}.txt``."""
         return read_rules(self.name)
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """What it read; nothing for generated homes."""
+        """The files it read; none for generated homes."""
         return self._source.files
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What is inferred or redrawn; nothing in generated homes, which are exact."""
+        """The inferred or redrawn parts; none in generated homes, which are exact."""
         return (self.redrawn,) if self.redrawn and self.split not in GENERATED else ()
 
     @property
@@ -206,7 +235,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     def training(self) -> Training:
         """The train split: the published one for a published split."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
-        settings = replace(self.settings, episodes=max(self.settings.episodes, TRAINED))
+        settings = replace(self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES))
         source = self if self.split == train else type(self)(train, self.folder, settings)
         return Training(source, source.tasks)
 
@@ -218,25 +247,19 @@ def read_rules(name: str) -> str:
     return text.read_text(encoding="utf-8").strip() if text.is_file() else ""
 
 
-def _ruled(task: Task, rules: str) -> Task:
-    """The task, its episode told the rules; those of its own come first."""
-    if not rules or "rules" in task.episode.extra:
-        return task
-    extra: Extra = {**task.episode.extra, "rules": rules}
-    return Task(replace(task.episode, extra=extra), task.reference)
-
-
 Draw = Callable[[random.Random, Arrangement, str], Task | None]
-"""A home with things in it and the name of an arrangement -> the task, which may change the things;
+"""A home with objects in it and the name of an arrangement -> the task (may change the objects);
 None where there is none this time."""
-TRIES = 50
+TRIES = 50  # arrangements drawn before a home has nothing for a kind of task
+LENGTH_TRIES = 2_000
+"""Draws among which one of a given length is looked for."""
 
 
 class Generated:
     """Episodes in generated homes, drawn by ``draw`` with a generator that ``seed`` begins.
 
     An arrangement, the name of an episode within its home, is the kind of its task and a number;
-    the ``kinds`` take turns. ``naming`` says how the worlds name things.
+    the ``kinds`` take turns. ``naming`` says how the worlds name objects.
     """
 
     files: Mapping[str, Path] = {}
@@ -253,6 +276,9 @@ class Generated:
         self.settings, self._split, self._draw = settings, split, draw
         self._kinds, self._seed, self._naming = kinds, seed, naming
         self._case = lru_cache(maxsize=256)(self._make)
+        if settings.length:  # a search that takes seconds is done once on a machine
+            text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
+            self._found = Memo(f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> HouseholdWorld:
@@ -261,34 +287,62 @@ class Generated:
 
     def _task(self, number: int) -> Task:
         homes = self.settings.homes
-        kind = f"{turn(self._kinds, number, homes)}/" if self._kinds else ""
-        scene = self.settings.home(self._split, number)
-        return self._case(scene, f"{kind}{number // homes}").task
+        kind = f"{kind_in_turn(self._kinds, number, homes)}/" if self._kinds else ""
+        scene, length = self.settings.home(self._split, number), self.settings.length
+        suffix = f"/l{length}" if length else ""
+        return self._case(scene, f"{kind}{number // homes}{suffix}").task
 
-    def _make(self, scene: str, arrangement: str) -> Case:
-        home, seed = home_of(scene), self._seed.format(scene=scene)
-        for attempt in range(TRIES):
-            rng = random.Random(f"{seed}/{arrangement}/{attempt}")
-            made = arrange(rng, home, self.settings.plenty)
-            task = self._draw(rng, made, arrangement)
-            if task is not None:
-                return Case(task, home, made.scene())
-        kind = arrangement.partition("/")[0]
-        raise UsageError(
-            f"{scene} has nothing for {kind!r}; ask for more rooms, or things (plenty)"
-        )
+    def _make(self, scene: str, code: str) -> Case:
+        length, attempts = self.settings.length, range(TRIES)
+        if length:
+            found = self._found.get(f"{scene}/{code}", lambda: self._find(scene, code))
+            attempts = range(0) if found is None else range(found, found + 1)
+        for attempt in attempts:
+            case = self._draw_case(scene, code, attempt)
+            if case is not None:
+                return case
+        kind, least = code.partition("/")[0], f" of length={length}" if length else ""
+        hint = "change dataset.length" if length else "increase dataset.plenty"
+        raise UsageError(f"{scene} has nothing for {kind!r}{least}; {hint} or dataset.rooms")
+
+    def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
+        home, seed = cached_home(scene), self._seed.format(scene=scene)
+        rng = random.Random(f"{seed}/{code}/{attempt}")
+        arrangement = arrange(rng, home, self.settings.plenty)
+        task = self._draw(rng, arrangement, code)
+        return None if task is None else Case(task, home, arrangement.scene())
+
+    def _find(self, scene: str, code: str) -> int | None:
+        """The first draw whose task has the required length."""
+        for attempt in range(LENGTH_TRIES):
+            case = self._draw_case(scene, code, attempt)
+            if case is not None and self._is_of_length(case, self.settings.length):
+                return attempt
+        return None
+
+    def _is_of_length(self, case: Case, length: int) -> bool:
+        """True if the expert's actions, of the level that the bodies act by, are as many, to an
+        eighth."""
+        world, episode = case.world(self.settings.make_body(), **self._naming), case.task.episode
+        world.reset(episode)
+        high_level = needs_high_level(world, episode.actors[0])
+        try:
+            decisions = solving_decisions(world, case.task, high_level, length + length // 8)
+        except PlanningFailed:
+            return False
+        return len(decisions) >= length - length // 8
 
 
-def turn(kinds: Sequence[str], number: int, homes: int) -> str:
+def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
     """The kind of an episode: kinds take turns, so that in time each home has each of them.
 
-    >>> [turn(("fetch", "wash"), number, homes=2) for number in range(4)]
+    >>> [kind_in_turn(("fetch", "wash"), number, homes=2) for number in range(4)]
     ['fetch', 'wash', 'wash', 'fetch']
     """
     return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
 
 
-def named(scene: str, arrangement: str) -> str:
+def episode_id(scene: str, arrangement: str) -> str:
     """The id of a generated episode."""
     return f"{scene}_{arrangement.replace('/', '_')}"
 
@@ -299,11 +353,15 @@ def check_kind(kind: str, kinds: Sequence[str]) -> None:
         raise UsageError(f"dataset.kind: no kind {kind!r}; {suggest(kind, list(kinds))}")
 
 
-def start_in(
+def draw_start(
     rng: random.Random, home: Home, arrangement: str, places: Sequence[Point] = ()
 ) -> dict[str, Json]:
     """An episode's start: a free place (of ``places``, or any), one of twelve headings, and which
     arrangement it is."""
-    x, y = rng.choice(places or home.starts)
-    pose = {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
+    pose = pose_at(rng, rng.choice(places or home.starts))
     return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
+
+
+def pose_at(rng: random.Random, point: Point) -> dict[str, float]:
+    """A place, and one of twelve headings."""
+    return {"x": point[0], "y": point[1], "heading": 30.0 * rng.randrange(12)}

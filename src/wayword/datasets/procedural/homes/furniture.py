@@ -1,4 +1,4 @@
-"""What furniture there is, what is built onto it, and in which rooms it stands.
+"""Kinds of furniture, their parts, and the rooms they stand in.
 
 Types are AI2-THOR's, so that generated homes and imported rooms speak alike. Metres.
 """
@@ -6,7 +6,7 @@ Types are AI2-THOR's, so that generated homes and imported rooms speak alike. Me
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ class Part:
     """Something built into or standing on a piece: another kind, and where.
 
     ``along`` and ``deep`` are fractions of the piece's half extents from its middle, right and to
-    the front positive; ``bottom`` is its underside. ``stands`` says it is on top, as any thing
+    the front positive; ``bottom`` is its underside. ``stands`` says it is on top, as any object
     would be. ``controls`` says it switches the part before it.
     """
 
@@ -36,7 +36,7 @@ class Part:
 class FurnitureKind:
     """A kind of furniture: extents along the wall, off the wall and up, and what it can do.
 
-    ``free`` pieces stand away from walls. ``capacity`` counts things (0: any number).
+    ``free`` pieces stand away from walls. ``capacity`` counts objects (0: any number).
     """
 
     width: float
@@ -60,14 +60,14 @@ FURNITURE: Mapping[str, tuple[tuple[str, float], ...]] = Table("furniture", "roo
 """Room -> its pieces, the ones that matter most first, and how often each is there."""
 
 
-# Furniture set down along the walls and in the middle of rooms, with a way left to each piece.
+# Furniture set down along the walls and in the middle of rooms, with a path left to each piece.
 
 FRONT = 0.75
 """Metres kept free before a piece, and on all sides of one that stands away from the walls."""
 THRESHOLD = 0.9
 """Metres kept free on either side of a doorway."""
-OFF_WALL = 0.03
-TRIES = 60
+OFF_WALL = 0.03  # metres: a piece that touched its wall could not be seen past it
+TRIES = 60  # spots tried for a piece before it is left out
 
 Box = tuple[float, float, float, float]
 """west, south, east, north"""
@@ -106,75 +106,61 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
     """Pieces for every room, those that a room should have first; what finds no place is left."""
     pieces: list[FurniturePiece] = []
     for number, room in enumerate(plan.rooms):
-        doors = [door for door in plan.doors if number in door.rooms]
-        taken: list[Box] = []
-        kept = [threshold(door) for door in doors]
+        boxes: list[Box] = []
+        clear_boxes = [threshold(door) for door in plan.doors if number in door.rooms]
         for kind, chance in FURNITURE[kind_of(room.name)]:
-            piece = (
-                find_place(rng, kind, number, room, taken, kept) if rng.random() < chance else None
-            )
-            if piece is not None:
-                taken.append(piece.box)
-                kept += front_of(piece)
-                pieces.append(piece)
+            if rng.random() < chance:
+                piece = find_place(rng, kind, number, room, boxes, clear_boxes)
+                if piece is not None:
+                    boxes.append(piece.box)
+                    clear_boxes.append(front_of(piece))
+                    pieces.append(piece)
     return pieces
 
 
 def find_place(
-    rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], kept: list[Box]
+    rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], clear: list[Box]
 ) -> FurniturePiece | None:
     """The first of some random places whose box and front are free."""
-    for piece in _tries(rng, kind, number, room):
-        box = piece.box
+    kind_spec = FURNITURE_KINDS[kind]
+    for _ in range(TRIES):
+        front = rng.choice(SIDES)
+        width, depth = (
+            (kind_spec.depth, kind_spec.width) if front[0] else (kind_spec.width, kind_spec.depth)
+        )
+        west, east = room.x0 + OFF_WALL + width / 2, room.x1 - OFF_WALL - width / 2
+        south, north = room.y0 + OFF_WALL + depth / 2, room.y1 - OFF_WALL - depth / 2
+        x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
+        y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
+        if not kind_spec.free and front[0]:  # its back to the wall behind it
+            x = west if front[0] > 0 else east
+        elif not kind_spec.free:
+            y = south if front[1] > 0 else north
+        piece = FurniturePiece(kind, round(x, 2), round(y, 2), width, depth, front, number)
+        box, front_box = piece.box, front_of(piece)
         inside = room.x0 < box[0] and room.y0 < box[1] and box[2] < room.x1 and box[3] < room.y1
-        if not inside or any(_overlap(box, other) for other in (*taken, *kept)):
+        if not inside or any(_overlap(box, other) for other in (*taken, *clear)):
             continue
-        fronts = front_of(piece)
-        reach = all(_within(front, room) for front in fronts)
-        if reach and not any(_overlap(front, other) for front in fronts for other in taken):
+        has_free_front = room.x0 <= front_box[0] and room.y0 <= front_box[1]
+        has_free_front = has_free_front and front_box[2] <= room.x1 and front_box[3] <= room.y1
+        if has_free_front and not any(_overlap(front_box, other) for other in taken):
             return piece
     return None
 
 
-def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterator[FurniturePiece]:
-    spec = FURNITURE_KINDS[kind]
-    for _ in range(TRIES):
-        front = rng.choice(SIDES)
-        swap = front[0] != 0
-        width, depth = (spec.depth, spec.width) if swap else (spec.width, spec.depth)
-        x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
-        y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
-        if not spec.free:  # its back to the wall behind it
-            if front[0]:
-                x = (
-                    room.x0 + OFF_WALL + width / 2
-                    if front[0] > 0
-                    else room.x1 - OFF_WALL - width / 2
-                )
-            else:
-                y = (
-                    room.y0 + OFF_WALL + depth / 2
-                    if front[1] > 0
-                    else room.y1 - OFF_WALL - depth / 2
-                )
-        yield FurniturePiece(kind, round(x, 2), round(y, 2), width, depth, front, number)
-
-
-def front_of(piece: FurniturePiece) -> list[Box]:
-    """What must stay free before a piece."""
+def front_of(piece: FurniturePiece) -> Box:
+    """The area to keep free in front of a piece."""
     west, south, east, north = piece.box
     if FURNITURE_KINDS[piece.kind].free:
-        return [(west - FRONT, south - FRONT, east + FRONT, north + FRONT)]
+        return west - FRONT, south - FRONT, east + FRONT, north + FRONT
     fx, fy = piece.front
     if fx:
-        return [
-            (east, south, east + FRONT, north) if fx > 0 else (west - FRONT, south, west, north)
-        ]
-    return [(west, north, east, north + FRONT) if fy > 0 else (west, south - FRONT, east, south)]
+        return (east, south, east + FRONT, north) if fx > 0 else (west - FRONT, south, west, north)
+    return (west, north, east, north + FRONT) if fy > 0 else (west, south - FRONT, east, south)
 
 
 def threshold(door: PlanDoor) -> Box:
-    """What must stay free around a doorway."""
+    """The area that must stay free around a doorway."""
     half = door.width / 2 + 0.05
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half
@@ -183,7 +169,3 @@ def threshold(door: PlanDoor) -> Box:
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _within(box: Box, room: PlanRoom) -> bool:
-    return room.x0 <= box[0] and room.y0 <= box[1] and box[2] <= room.x1 and box[3] <= room.y1

@@ -1,7 +1,7 @@
 """A home: its plan, its furniture, and where a body may stand, for one name.
 
 The name says all there is to it: ``home-test-s0-r5-0003`` is the fourth home of five rooms of the
-test stream of seed 0. Whatever small things lie about in it is ``arranging``'s.
+test stream of seed 0. Small objects are laid out by ``objects``.
 
 The plan is one room, a few in a row, rooms along a hallway, or wings of such. Metres, x to the east
 and y to the north. Rooms along a hallway are ``wayword.datasets.procedural.floorplans``'s. Larger
@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,97 +36,86 @@ from wayword.datasets.procedural.floorplans import (
     draw_wing,
     turned,
 )
-from wayword.datasets.procedural.homes.furniture import (
-    FURNITURE_KINDS,
-    FurniturePiece,
-    Part,
-    furnish,
-)
+from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS, FurniturePiece, furnish
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.house import Fail, House
-from wayword.worlds.household.layout import Layout, fits
+from wayword.worlds.household.layout import Layout, can_stand
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.verbs import Body
 
-FEWEST, MOST = 1, 100
+MIN_ROOMS, MAX_ROOMS = 1, 100
 STUDIO = "studio"
 """The one room of the smallest homes."""
-STUDIO_WIDTH = (6.0, 7.0)
-IN_A_ROW = ("kitchen", "living room", "main bedroom", "bathroom")
+STUDIO_WIDTH = (6.0, 7.0)  # metres: all the furniture of a home is in it
+ROW_ROOMS = ("kitchen", "living room", "main bedroom", "bathroom")
 """The rooms of homes that are too small for a hallway, in order."""
 CORRIDOR, CORRIDOR_WIDTH = "corridor", 2.4
-WING = 12
+WING_ROOMS = 12
 """Rooms that a wing has at most, its hallway among them."""
-BETWEEN = 0.4
+WING_GAP = 0.4
 """Metres left between wings on the same side."""
-ARCH = 1.2
+ARCH_WIDTH = 1.2
 """The opening from the corridor into a wing's hallway, metres."""
 
 
-def draw(rng: random.Random, count: int) -> FloorPlan:
-    """A plan of ``count`` rooms (``FEWEST`` to ``MOST``), a hallway among them from five on."""
+def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
+    """A plan of ``count`` rooms, a hallway among them from five on."""
     if count > LARGEST:
-        return _wings(rng, count)
-    return draw_plan(rng, count) if count >= SMALLEST else _row(rng, count)
+        return _draw_wings(rng, count)
+    return draw_plan(rng, count) if count >= SMALLEST else _draw_row(rng, count)
 
 
-def _wings(rng: random.Random, count: int) -> FloorPlan:
+def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     """A corridor from south to north, and wings to the east and the west of it in turn."""
-    number = -(-(count - 1) // WING)
-    sizes = [(count - 1 + n) // number for n in range(number)]
+    wing_count = -(-(count - 1) // WING_ROOMS)
+    sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
     doors: list[PlanDoor] = []
-    tops = [0.0, 0.0]
+    wing_tops = [0.0, 0.0]
     for n, size in enumerate(sizes):
         wing, side = draw_wing(rng, size), n % 2
-        up = round(tops[side] - min(room.y0 for room in wing.rooms), 2)
+        shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
         first, suffix = 1 + len(rooms), f" {n + 1}" if n else ""
-        rooms += [_moved(room, up, side, suffix) for room in wing.rooms]
-        doors += [_led(door, up, side, first) for door in wing.doors]
+        for room in wing.rooms:
+            x0, x1 = sorted((_mirror_x(room.x0, side), _mirror_x(room.x1, side)))
+            y0, y1 = round(room.y0 + shift_y, 2), round(room.y1 + shift_y, 2)
+            rooms.append(PlanRoom(f"{room.name}{suffix}", x0, y0, x1, y1))
+        for door in wing.doors:
+            one, other = door.rooms
+            at = _mirror_x(door.x, side), round(door.y + shift_y, 2)
+            doors.append(PlanDoor((one + first, other + first), *at, door.vertical, door.width))
         hall = rooms[first - 1]
         edge = CORRIDOR_WIDTH if side == 0 else 0.0
         middle = round((hall.y0 + hall.y1) / 2, 2)
-        doors.append(PlanDoor((0, first), edge, middle, True, ARCH))
-        tops[side] = round(up + max(room.y1 for room in wing.rooms) + BETWEEN, 2)
-    corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(tops) - BETWEEN, 2))
+        doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
+        wing_tops[side] = round(shift_y + max(room.y1 for room in wing.rooms) + WING_GAP, 2)
+    corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(wing_tops) - WING_GAP, 2))
     return turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
-def _moved(room: PlanRoom, up: float, side: int, suffix: str) -> PlanRoom:
-    """A wing's room where the wing lies: to the east of the corridor, or mirrored to the west."""
-    x0, x1 = (_across(x, side) for x in (room.x0, room.x1))
-    y0, y1 = round(room.y0 + up, 2), round(room.y1 + up, 2)
-    return PlanRoom(f"{room.name}{suffix}", min(x0, x1), y0, max(x0, x1), y1)
-
-
-def _led(door: PlanDoor, up: float, side: int, first: int) -> PlanDoor:
-    one, other = door.rooms
-    y = round(door.y + up, 2)
-    return PlanDoor(
-        (one + first, other + first), _across(door.x, side), y, door.vertical, door.width
-    )
-
-
-def _across(x: float, side: int) -> float:
+def _mirror_x(x: float, side: int) -> float:
+    """A wing's x, to the east of the corridor (0) or mirrored to the west (1)."""
     return round(-x if side else x + CORRIDOR_WIDTH, 2) + 0.0
 
 
-def _row(rng: random.Random, count: int) -> FloorPlan:
+def _draw_row(rng: random.Random, count: int) -> FloorPlan:
     """Rooms side by side, each with a door to the next."""
-    deep = round(rng.uniform(3.8, 4.6), 2)
-    names = (STUDIO,) if count == 1 else IN_A_ROW[:count]
+    depth = round(rng.uniform(3.8, 4.6), 2)
+    names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
     edges = [0.0]
     for name in names:
         width = STUDIO_WIDTH if name == STUDIO else ROOM_TYPES[name].width
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
     rooms = tuple(
-        PlanRoom(name, x0, 0.0, x1, deep)
+        PlanRoom(name, x0, 0.0, x1, depth)
         for name, x0, x1 in zip(names, edges, edges[1:], strict=False)
     )
     margin = DOOR / 2 + CORNER
     doors = tuple(
-        PlanDoor((i, i + 1), edges[i + 1], round(rng.uniform(margin, deep - margin), 2), True, DOOR)
+        PlanDoor(
+            (i, i + 1), edges[i + 1], round(rng.uniform(margin, depth - margin), 2), True, DOOR
+        )
         for i in range(count - 1)
     )
     return FloorPlan(rooms, doors)
@@ -133,20 +123,20 @@ def _row(rng: random.Random, count: int) -> FloorPlan:
 
 # The plan with its furniture.
 
-SHUT_DOORS = 0.35
-"""Share of the doors that are shut at first."""
+CLOSED_DOORS = 0.35
+"""Share of the doors that are closed at first."""
 GRID = 0.25
-"""Starts lie on multiples of this (metres), so that all walks in a home share one lattice."""
-TRIES = 40
-NEEDED = ("fridge", "counter_top", "kitchen_sink")
-"""What every home must have for the tasks."""
+"""Starts are on multiples of this (metres), so that all walks in a home share one lattice."""
+TRIES = 40  # plans drawn before a home counts as impassable; most need one or two
+NEEDED_FURNITURE = ("fridge", "counter_top", "kitchen_sink")
+"""Furniture that every home must have for the tasks."""
 LAMPS = ("floor_lamp", "lamp_table", "desk")
 """... and one of these."""
 
 
 @dataclass(frozen=True, eq=False)
 class Home:
-    """A furnished home without small things.
+    """A furnished home without small objects.
 
     ``starts`` are the places (metres) from which every room and piece is in reach on foot.
     """
@@ -156,7 +146,7 @@ class Home:
     layout: Layout
     starts: tuple[Point, ...]
 
-    def from_floor(self, x: float, y: float) -> float:
+    def distance_from_floor(self, x: float, y: float) -> float:
         """Metres from a point to the nearest place in its room where one can stand."""
         places = self.floors.get(self.layout.room_at(x, y))
         if places is None:
@@ -184,73 +174,74 @@ def build_home(name: str) -> Home:
         raise UsageError(f"{name!r} names no generated home, such as {home_name('test', 0, 5, 0)}")
     for attempt in range(TRIES):
         rng = random.Random(f"{name}/{attempt}")
-        plan = draw(rng, int(match[1]))
+        plan = draw_home_plan(rng, int(match[1]))
         pieces = furnish(rng, plan)
         kinds = {piece.kind for piece in pieces}
-        if not kinds.issuperset(NEEDED) or kinds.isdisjoint(LAMPS):
+        if not kinds.issuperset(NEEDED_FURNITURE) or kinds.isdisjoint(LAMPS):
             continue
-        shut = [door.width <= DOOR and rng.random() < SHUT_DOORS for door in plan.doors]
-        scene = build_scene(name, plan, pieces, shut)
+        closed = [door.width <= DOOR and rng.random() < CLOSED_DOORS for door in plan.doors]
+        scene = build_scene(name, plan, pieces, closed)
         layout = Layout(scene)
         starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
-    raise UsageError(f"{name}: no plan in {TRIES} leaves a way to everything; take another seed")
+    raise UsageError(f"{name}: none of {TRIES} plans is passable; set another dataset.seed")
 
 
 def build_scene(
-    name: str, plan: FloorPlan, pieces: Sequence[FurniturePiece], shut: Sequence[bool]
+    name: str, plan: FloorPlan, pieces: Sequence[FurniturePiece], closed: Sequence[bool]
 ) -> Scene:
-    """The scene of a furnished plan; ``shut`` says of each of its doors whether it is."""
+    """The scene of a furnished plan; ``closed`` says of each of its doors whether it is."""
     builder = SceneBuilder(name)
     for room in plan.rooms:
         corners = ((room.x0, room.y0), (room.x1, room.y0), (room.x1, room.y1), (room.x0, room.y1))
         builder.room(room.name, corners)
     for number, door in enumerate(plan.doors, 1):
-        half = door.width / 2
-        a = (door.x, door.y - half) if door.vertical else (door.x - half, door.y)
-        b = (door.x, door.y + half) if door.vertical else (door.x + half, door.y)
+        half_width = door.width / 2
+        a = (door.x, door.y - half_width) if door.vertical else (door.x - half_width, door.y)
+        b = (door.x, door.y + half_width) if door.vertical else (door.x + half_width, door.y)
         if door.width > DOOR:
             builder.opening(a, b)
         else:
-            builder.door(f"door|{number}", a, b, shut=shut[number - 1])
+            builder.door(f"door|{number}", a, b, closed=closed[number - 1])
     for piece in pieces:
-        _set_down(builder, piece)
+        piece_id = _add_furniture(builder, piece.kind, (piece.x, piece.y), piece.width, piece.depth)
+        part_id = ""
+        for part in FURNITURE_KINDS[piece.kind].parts:
+            kind = FURNITURE_KINDS[part.kind]
+            width, depth = (kind.depth, kind.width) if piece.front[0] else (kind.width, kind.depth)
+            part_id = _add_furniture(
+                *(builder, part.kind, piece.at(part.along, part.deep), width, depth),
+                bottom=part.bottom,
+                parent=piece_id if part.stands else "",
+                controls=(part_id,) if part.controls else (),
+                solid=False,
+                opaque=False,
+            )
     return builder.build()
 
 
-def _set_down(builder: SceneBuilder, piece: FurniturePiece) -> None:
-    spec = FURNITURE_KINDS[piece.kind]
-    under = builder.furniture(
-        *(piece.kind, piece.x, piece.y, piece.width, piece.depth, spec.height),
-        *spec.affordances,
-        receptacle=spec.receptacle,
-        accepts=spec.accepts,
-        capacity=spec.capacity,
-    )
-    before = ""
-    for part in spec.parts:
-        before = _build_on(builder, piece, part, under, before)
-
-
-def _build_on(
-    builder: SceneBuilder, piece: FurniturePiece, part: Part, under: str, before: str
+def _add_furniture(
+    builder: SceneBuilder, kind: str, at: Point, width: float, depth: float, **more: Any
 ) -> str:
-    spec = FURNITURE_KINDS[part.kind]
-    swap = piece.front[0] != 0
-    width, depth = (spec.depth, spec.width) if swap else (spec.width, spec.depth)
+    """Add a piece of furniture or a part of one; its id."""
+    spec = FURNITURE_KINDS[kind]
     return builder.furniture(
-        *(part.kind, *piece.at(part.along, part.deep), width, depth, spec.height),
+        *(kind, *at, width, depth, spec.height),
         *spec.affordances,
-        bottom=part.bottom,
         receptacle=spec.receptacle,
         accepts=spec.accepts,
         capacity=spec.capacity,
-        parent=under if part.stands else "",
-        controls=(before,) if part.controls else (),
-        solid=False,
-        opaque=False,
+        **more,
     )
+
+
+def house_at(layout: Layout, start: Point) -> House:
+    """A house with a body at a place, all doors open."""
+    house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
+    for door in range(house.entities.objects, house.entities.first_actor):
+        house.entities.set_open(door, True)
+    return house
 
 
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
@@ -258,33 +249,30 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     doors are open; none where something is out of reach."""
     west, south, east, north = layout.bounds
     middle = GRID * round((west + east) / 2 / GRID), GRID * round((south + north) / 2 / GRID)
-    house = House(layout, {"agent": Body()}, {"agent": (*middle, 0.0)})
-    me = house.actors["agent"]
-    for door in range(house.things.objects, house.things.first_actor):
-        house.things.swing(door, True)
-    grid = Trip(house, me).grid
+    house = house_at(layout, middle)
+    walker = house.actors["agent"]
+    grid = Trip(house, walker).grid
     room = layout.scene.rooms[0].polygon
     x, y = (room[0][0] + room[2][0]) / 2, (room[0][1] + room[2][1]) / 2
-    steps = (grid.ways >= 0).any(axis=1)
-    places = np.flatnonzero(steps)
+    places = np.flatnonzero((grid.neighbors >= 0).any(axis=1))
     if not len(places):
         return ()
     nearest = places[np.argmin((grid.x[places] - x) ** 2 + (grid.y[places] - y) ** 2)]
-    house.stand(me, float(grid.x[nearest]), float(grid.y[nearest]))
-    trip = Trip(house, me)
+    house.stand(walker, float(grid.x[nearest]), float(grid.y[nearest]))
+    trip = Trip(house, walker)
     try:
         for each in layout.scene.rooms:
-            trip.into_room(each)
-        for i in range(house.things.size - 1):
-            trip.to_thing(i, None)
+            trip.nearest_goal(each)
+        for i in range(house.entities.size - 1):
+            trip.nearest_goal(i)
     except Fail:
         return ()
-    shut = [True] * house.things.doors
-    reached = [(float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)]
-    free = [at for at in reached if fits(layout, me.body.radius, at, shut)]
-    return tuple((round(x, 6), round(y, 6)) for x, y in free)
+    closed = [True] * house.entities.doors
+    reachable = [(float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)]
+    standing_places = [at for at in reachable if can_stand(layout, walker.body.radius, at, closed)]
+    return tuple((round(x, 6), round(y, 6)) for x, y in standing_places)
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:
-    """The furniture that things can be put in or on."""
+    """The furniture that objects can be put in or on."""
     return [o for o in scene.objects if o.receptacle and "pickupable" not in o.affordances]

@@ -1,8 +1,8 @@
-"""Routes: gold paths, and what an instruction must say about each stretch of one.
+"""Routes: gold paths, cut into the stretches that an instruction must describe.
 
 A route is cut into stretches. A stretch ends at a doorway or a piece of furniture that is named
 in the captions all along the stretch, or else goes one step on in a direction that only one
-way leads in. So the stretches, in order, suffice to find the goal.
+edge leads in. So the stretches, in order, suffice to find the goal.
 """
 
 from __future__ import annotations
@@ -11,35 +11,47 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from wayword.core.geometry import relative
-from wayword.datasets.procedural.houses.house import LONGEST, GeneratedHouse, from_line
-from wayword.datasets.procedural.houses.views import doors_in_sight, named_things
+from wayword.datasets.procedural.houses.house import (
+    LONGEST,
+    GeneratedHouse,
+    HousePlace,
+    PlacedFurniture,
+    project_onto,
+)
+from wayword.datasets.procedural.houses.views import doors_in_sight, named_furniture
 
-HOPS = range(3, 7)
+ROUTE_HOPS = range(3, 7)
 SHORTEST = 5.0
 """No route is shorter than this, in metres."""
 
-BESIDE, MARGIN = 1.9, 0.25
-"""A place is beside a thing within so many metres, nearer by a margin than any other place."""
+BESIDE, BESIDE_MARGIN = 1.9, 0.25
+"""A place is next to an object within this many metres, nearer by a margin than any other place."""
 
-PASSING = 1.7
-"""A thing is passed when it lies this near the way (metres), before its last fifth."""
+PASSING_RANGE = 1.7
+"""An object is passed when it is this near the path (metres), before its last fifth."""
 
-ASIDE = 50.0
-"""The first step of a stretch leads at most so many degrees away from the stretch's end."""
+FIRST_STEP_ANGLE = 50.0
+"""The first step of a stretch leads at most this many degrees away from the stretch's end."""
 
-CLEAR = 20.0
-"""A bare direction counts when every other way is so many degrees further off."""
+CLEAR_ANGLE = 20.0
+"""A bare direction counts when every other edge is this many degrees further off."""
+
+TOUR_DISTANCE = 3.0
+"""Metres that a tour's goal is from its start at least, as nearer is as good as the goal."""
+TOUR_DRAWS = 2_000  # draws after which a house has no more tours
 
 Turn = Literal[
     "straight", "slightly right", "right", "sharply right", "around",
     "sharply left", "left", "slightly left",
 ]  # fmt: skip
-NOMINAL: dict[Turn, float] = {
+TURN_ANGLES: dict[Turn, float] = {
     "straight": 0.0, "slightly right": 45.0, "right": 90.0, "sharply right": 135.0,
     "around": 180.0, "sharply left": -135.0, "left": -90.0, "slightly left": -45.0,
 }  # fmt: skip
@@ -54,8 +66,8 @@ class Stretch:
     """Places ``start`` to ``end`` of a path, walked in ``room``.
 
     ``angle`` is the turn before the first step (degrees, right positive). ``door`` and ``to`` name
-    the doorway it ends in and the room behind it, ``thing`` what it ends beside; where all are
-    None it is one step straight on after the turn. ``past`` is a thing on the way and its side.
+    the doorway it ends in and the room behind it, ``piece`` what it ends next to; where all are
+    None it is one step straight on after the turn. ``past`` is an object on the way and its side.
     """
 
     start: int
@@ -64,7 +76,7 @@ class Stretch:
     angle: float
     door: int | None = None
     to: int | None = None
-    thing: int | None = None
+    piece: int | None = None
     past: tuple[int, Side] | None = None
 
 
@@ -89,37 +101,45 @@ def turn_word(angle: float) -> Turn:
 
 
 def find_routes(house: GeneratedHouse) -> Iterator[Route]:
-    """Routes in a fixed order, worked out as they are asked for; all goals once, then again."""
-    rng = random.Random(f"routes/{house.scene}")
-    pairs = _far_apart(house)
+    """Routes in a fixed order, computed on demand; all goals once, then again.
+
+    A route leads from a place inside a room to one in no room of its, far enough away.
+    """
+    rng, places = random.Random(f"routes/{house.scene}"), house.places
+    away = house.graph.distances
+    pairs = [
+        (places[i].id, places[j].id)
+        for i, j in np.argwhere((away >= SHORTEST) & (away <= LONGEST * ROUTE_HOPS[-1])).tolist()
+        if places[i].door is None and places[i].rooms[0] not in places[j].rooms
+    ]
     rng.shuffle(pairs)
     planner = _Planner(house)
-    used: set[str] = set()
-    left: list[tuple[str, str]] = []
+    used_goals: set[str] = set()
+    remaining_pairs: list[tuple[str, str]] = []
     for start, goal in pairs:
         heading = rng.randrange(12) * 30.0
-        if goal in used:
-            left.append((start, goal))
+        if goal in used_goals:
+            remaining_pairs.append((start, goal))
             continue
         route = planner.route(start, goal, heading)
         if route:
-            used.add(goal)
+            used_goals.add(goal)
             yield route
-    for start, goal in left:
+    for start, goal in remaining_pairs:
         route = planner.route(start, goal, rng.randrange(12) * 30.0)
         if route:
             yield route
 
 
-def _far_apart(house: GeneratedHouse) -> list[tuple[str, str]]:
-    """Pairs of a place inside a room and one in no room of its, far enough for a route."""
-    away, found = house.graph.distances, []
-    longest = LONGEST * HOPS[-1]
-    for i, j in np.argwhere((away >= SHORTEST) & (away <= longest)).tolist():
-        start, goal = house.places[i], house.places[j]
-        if start.door is None and start.rooms[0] not in goal.rooms:
-            found.append((start.id, goal.id))
-    return found
+def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
+    """Routes of exactly that many steps in a fixed order, drawn on demand, none twice."""
+    rng, planner = random.Random(f"tours/{house.scene}/{hops}"), _Planner(house)
+    used: set[tuple[str, ...]] = set()
+    for _ in range(TOUR_DRAWS):
+        route = planner.tour(rng, hops)
+        if route and route.path not in used:
+            used.add(route.path)
+            yield route
 
 
 class _Planner:
@@ -127,142 +147,140 @@ class _Planner:
 
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
-        self._named: dict[str, frozenset[int]] = {}
-        self._offered: dict[str, frozenset[int]] = {}
+        self._names = cache(lambda viewpoint: named_furniture(house, viewpoint))
+        self._doors = cache(
+            lambda viewpoint: {door.number for door in doors_in_sight(house, viewpoint)}
+        )
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
-        """The route, or None where it cannot be told without doubt."""
+        """The route, or None where it cannot be described without doubt."""
         path = self.house.graph.shortest_path(start, goal)
-        if len(path) - 1 not in HOPS:
+        if len(path) - 1 not in ROUTE_HOPS:
             return None
-        stretches: list[Stretch] = []
-        here, facing = 0, heading
-        while here < len(path) - 1:
-            reached = stretches[-1].thing if stretches else None
-            stretch = self._next(path, here, facing, reached)
+        stretches = self._stretches(path, [], heading)
+        return Route(tuple(path), heading, tuple(stretches)) if stretches else None
+
+    def tour(self, rng: random.Random, hops: int) -> Route | None:
+        """A route of exactly that many steps, by way of places in other rooms where no shortest
+        path is so long; None where the draw leads nowhere sensible."""
+        graph, inside = self.house.graph, [p.id for p in self.house.places if p.door is None]
+        start, heading = rng.choice(inside), rng.randrange(12) * 30.0
+        path, stretches = [start], list[Stretch]()
+        while remaining := hops + 1 - len(path):
+            for goal in rng.sample(graph.ids, len(graph.ids)):
+                leg = graph.shortest_path(path[-1], goal)[1:]
+                last = remaining <= ROUTE_HOPS[-1]
+                if len(leg) != remaining if last else len(leg) not in ROUTE_HOPS:
+                    continue
+                if last and (goal in path or graph.distance(start, goal) <= TOUR_DISTANCE):
+                    continue
+                described = self._stretches([*path, *leg], stretches, heading)
+                if described:
+                    path, stretches = [*path, *leg], described
+                    break
+            else:
+                return None
+        return Route(tuple(path), heading, tuple(stretches))
+
+    def _stretches(
+        self, path: list[str], before: list[Stretch], heading: float
+    ) -> list[Stretch] | None:
+        """The stretches of a path whose first ones are known; None where the rest cannot be
+        described, or does not end at something that has a name."""
+        stretches, at = list(before), before[-1].end if before else 0
+        while at < len(path) - 1:
+            reached = stretches[-1].piece if stretches else None
+            facing = self.house.graph.bearing(path[at - 1], path[at])[0] if at else heading
+            stretch = self._stretch_from(path, at, facing, reached)
             if stretch is None:
                 return None
             stretches.append(stretch)
-            facing = self.house.graph.bearing(path[stretch.end - 1], path[stretch.end])[0]
-            here = stretch.end
-        if stretches[-1].door is None and stretches[-1].thing is None:
-            return None
-        return Route(tuple(path), heading, tuple(stretches))
+            at = stretch.end
+        return None if stretches[-1].door is None and stretches[-1].piece is None else stretches
 
-    def _next(
-        self, path: list[str], here: int, facing: float, reached: int | None
+    def _stretch_from(
+        self, path: list[str], at: int, facing: float, reached: int | None
     ) -> Stretch | None:
-        doors = [i for i in range(here + 1, len(path)) if self._door(path[i]) is not None]
-        limit = doors[0] if doors else len(path) - 1
-        angle = relative(self.house.graph.bearing(path[here], path[here + 1])[0], facing)
-        for end in range(limit, here, -1):
-            if not self._leads_there(path, here, end):
+        """The longest stretch from here, up to the next doorway; ``reached`` is the piece that the
+        last one ended next to."""
+        graph, places = self.house.graph, [self.house.place(each) for each in path]
+        doors = [i for i in range(at + 1, len(path)) if places[i].door is not None]
+        first = graph.bearing(path[at], path[at + 1])[0]
+        (room,) = {*places[at].rooms} & {*places[at + 1].rooms}
+        angle = relative(first, facing)
+        for end in range(doors[0] if doors else len(path) - 1, at, -1):
+            if abs(relative(first, graph.bearing(path[at], path[end])[0])) > FIRST_STEP_ANGLE:
                 continue
-            found = self._to_door(path, here, end, angle) or self._to_thing(path, here, end, angle)
-            if found and self._is_direct(path, found):
-                past = self._past(path, here, end, {found.thing, reached})
-                return replace(found, past=past)
-        return self._ahead(path, here, facing, angle)
+            stretch = Stretch(at, end, room, angle)
+            full = self._up_to_door(path, stretch) or self._up_to_furniture(path, stretch)
+            if full and self._is_direct(path, full):
+                return replace(full, past=self._passed_object(path, full, {full.piece, reached}))
+        # One step on, in a direction that only one edge leads in.
+        turn_angle = TURN_ANGLES[turn_word(angle)]
+        offsets = {
+            neighbor.viewpoint: abs(relative(neighbor.heading, facing + turn_angle))
+            for neighbor in graph.neighbors(path[at])
+        }
+        gold_offset = offsets.pop(path[at + 1])
+        is_ambiguous = any(other < gold_offset + CLEAR_ANGLE for other in offsets.values())
+        if is_ambiguous or places[at + 1].door is not None:
+            return None
+        return Stretch(at, at + 1, room, angle)
 
-    def _door(self, viewpoint: str) -> int | None:
-        return self.house.place(viewpoint).door
+    def _up_to_door(self, path: list[str], stretch: Stretch) -> Stretch | None:
+        """The stretch, if it ends in a doorway that the captions name all along it."""
+        door = self.house.place(path[stretch.end]).door
+        along = path[stretch.start : stretch.end]
+        if door is None or not all(door in self._doors(each) for each in along):
+            return None
+        return replace(stretch, door=door, to=self.house.plan.doors[door].other(stretch.room))
 
-    def _room(self, path: list[str], here: int) -> int:
-        (room,) = set(self.house.place(path[here]).rooms) & set(
-            self.house.place(path[here + 1]).rooms
-        )
-        return room
-
-    def _leads_there(self, path: list[str], here: int, end: int) -> bool:
-        graph = self.house.graph
-        first, whole = (graph.bearing(path[here], path[i])[0] for i in (here + 1, end))
-        return abs(relative(first, whole)) <= ASIDE
+    def _up_to_furniture(self, path: list[str], stretch: Stretch) -> Stretch | None:
+        """The stretch, if it ends next to an object that the captions name all along it."""
+        place = self.house.place(path[stretch.end])
+        if place.door is not None:
+            return None
+        names = [self._names(each) for each in path[stretch.start : stretch.end + 1]]
+        for number in sorted(frozenset.intersection(*names)):
+            piece = self.house.furniture[number]
+            nearest, margin = self.house.nearest_place[number]
+            beside = math.dist((piece.x, piece.y), (place.x, place.y)) <= BESIDE
+            unmistakable = beside and nearest == place.id and margin >= BESIDE_MARGIN
+            if piece.room == stretch.room and unmistakable:
+                return replace(stretch, piece=number)
+        return None
 
     def _is_direct(self, path: list[str], stretch: Stretch) -> bool:
-        """Whether, at every step, no other way leads nearer to where the stretch ends."""
+        """True if, at every step, no other edge leads nearer to where the stretch ends."""
         graph = self.house.graph
-        if stretch.thing is not None:
-            thing = self.house.things[stretch.thing]
-            spot = thing.x, thing.y
-        else:
-            end = self.house.place(path[stretch.end])
-            spot = end.x, end.y
-        for here in range(stretch.start, stretch.end):
-            left = {
-                near: math.dist(spot, graph.positions[graph.index[near]][:2].tolist())
-                for near in graph.neighbours[path[here]]
+        end: PlacedFurniture | HousePlace = self.house.place(path[stretch.end])
+        if stretch.piece is not None:
+            end = self.house.furniture[stretch.piece]
+        for at in range(stretch.start, stretch.end):
+            distances = {
+                neighbor: math.dist(
+                    (end.x, end.y), graph.positions[graph.index[neighbor]][:2].tolist()
+                )
+                for neighbor in graph.adjacent[path[at]]
             }
-            if min(left, key=lambda near: left[near]) != path[here + 1]:
+            if min(distances, key=lambda near: distances[near]) != path[at + 1]:
                 return False
         return True
 
-    def _to_door(self, path: list[str], here: int, end: int, angle: float) -> Stretch | None:
-        door, room = self._door(path[end]), self._room(path, here)
-        if door is None or not all(self._offers(each, door) for each in path[here:end]):
-            return None
-        to = self.house.plan.doors[door].other(room)
-        return Stretch(here, end, room, angle, door=door, to=to)
-
-    def _to_thing(self, path: list[str], here: int, end: int, angle: float) -> Stretch | None:
-        if self._door(path[end]) is not None:
-            return None
-        place, room = self.house.place(path[end]), self._room(path, here)
-        names = [self._names(each) for each in path[here : end + 1]]
-        for number in sorted(frozenset.intersection(*names)):
-            thing = self.house.things[number]
-            nearest, margin = self.house.nearest_place[number]
-            near = math.dist((thing.x, thing.y), (place.x, place.y)) <= BESIDE
-            if thing.room == room and nearest == path[end] and margin >= MARGIN and near:
-                return Stretch(here, end, room, angle, thing=number)
-        return None
-
-    def _ahead(self, path: list[str], here: int, facing: float, angle: float) -> Stretch | None:
-        nominal = NOMINAL[turn_word(angle)]
-        off = {
-            way.viewpoint: abs(relative(way.heading, facing + nominal))
-            for way in self.house.graph.neighbors(path[here])
-        }
-        gold = off.pop(path[here + 1])
-        if any(other < gold + CLEAR for other in off.values()):
-            return None
-        room = self._room(path, here)
-        if self._door(path[here + 1]) is not None:
-            return None
-        return Stretch(here, here + 1, room, angle)
-
-    def _past(
-        self, path: list[str], here: int, end: int, told: set[int | None]
+    def _passed_object(
+        self, path: list[str], stretch: Stretch, named: set[int | None]
     ) -> tuple[int, Side] | None:
-        """The thing nearest the way that is in sight at its start and then falls behind."""
-        room, found = self._room(path, here), []
-        for number in sorted(self._names(path[here]) - told):
-            if self.house.things[number].room == room:
-                pairs = zip(path[here:end], path[here + 1 : end + 1], strict=True)
-                found += [self._passing(number, a, b) for a, b in pairs]
-        passed = sorted(each for each in found if each[0] <= PASSING)
-        return passed[0][1:] if passed else None
-
-    def _passing(self, number: int, start: str, end: str) -> tuple[float, int, Side]:
-        """How near (metres) a step passes a thing, and the thing's side; inf if not midway."""
-        thing, one, other = (
-            self.house.things[number],
-            self.house.place(start),
-            self.house.place(end),
-        )
-        away, share = from_line((thing.x, thing.y), (one.x, one.y), (other.x, other.y))
-        across, along = thing.x - one.x, thing.y - one.y
-        leftward = (other.x - one.x) * along - (other.y - one.y) * across
-        near = away if 0.2 <= share <= 0.8 else math.inf
-        return near, number, "left" if leftward > 0 else "right"
-
-    def _offers(self, viewpoint: str, door: int) -> bool:
-        """Whether the captions name a doorway at a viewpoint."""
-        if viewpoint not in self._offered:
-            seen = doors_in_sight(self.house, viewpoint)
-            self._offered[viewpoint] = frozenset(each.number for each in seen)
-        return door in self._offered[viewpoint]
-
-    def _names(self, viewpoint: str) -> frozenset[int]:
-        if viewpoint not in self._named:
-            self._named[viewpoint] = named_things(self.house, viewpoint)
-        return self._named[viewpoint]
+        """The object nearest the path that is in sight at its start and then falls behind."""
+        passed: list[tuple[float, int, Side]] = []
+        steps = [self.house.place(each) for each in path[stretch.start : stretch.end + 1]]
+        for number in self._names(path[stretch.start]) - named:
+            piece = self.house.furniture[number]
+            for one, other in pairwise(steps) if piece.room == stretch.room else ():
+                distance, share = project_onto(
+                    (piece.x, piece.y), (one.x, one.y), (other.x, other.y)
+                )
+                offset_x, offset_y = piece.x - one.x, piece.y - one.y
+                leftward = (other.x - one.x) * offset_y - (other.y - one.y) * offset_x
+                if distance <= PASSING_RANGE and 0.2 <= share <= 0.8:
+                    passed.append((distance, number, "left" if leftward > 0 else "right"))
+        return min(passed)[1:] if passed else None

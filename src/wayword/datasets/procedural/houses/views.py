@@ -1,4 +1,4 @@
-"""What is visible from a viewpoint, direction by direction, before it is put into words.
+"""Views from a place, direction by direction, and their captions.
 
 An instruction may mention only what is listed here, so that nothing it speaks of is hidden from
 an agent that reads the captions.
@@ -8,30 +8,32 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wayword.core.geometry import relative, sector
+import numpy as np
+
+from wayword.core.geometry import bearing, relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
-from wayword.datasets.procedural.floorplans import PlanRoom
+from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
 from wayword.datasets.procedural.houses.house import (
     GeneratedHouse,
     HousePlace,
-    heading_and_distance,
+    PlacedFurniture,
 )
-from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.tables import Table, join_words, with_article
 
-SECTORS = 8
-NEAREST = 3
-"""Things of the same room named in one direction; the nearest ones."""
+SECTORS = 8  # as in NavGPT's recorded observations
+MOST_NAMED = 3
+"""Pieces of the same room named in one direction; the nearest ones."""
 
-BEYOND, BEYOND_RANGE = 1, 7.0
-"""Things named through a doorway, and how far off (metres) they may be."""
+MOST_BEYOND, BEYOND_RANGE = 1, 7.0
+"""Pieces named through a doorway, and how far off (metres) they may be."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThingInSight:
-    """A thing or a doorway (``number`` in the house's list): heading (degrees), distance (m)."""
+class ItemInSight:
+    """A piece or doorway (``number`` in the house's list): heading (degrees), distance (m)."""
 
     number: int
     heading: float
@@ -40,19 +42,19 @@ class ThingInSight:
 
 @dataclass(frozen=True, slots=True)
 class ViewSector:
-    """One sector (45 degrees, where there are eight) centred on ``heading``.
+    """A sector (45 degrees, where there are eight) centred on ``heading``.
 
-    ``things`` and ``doors`` are those of the room one stands in (of both rooms in a doorway),
-    ``beyond`` things of other rooms; nearest first. ``room`` is the room this way, None along the
+    ``furniture`` and ``doors`` are those of the room one stands in (of both rooms in a doorway),
+    ``beyond`` pieces of other rooms; nearest first. ``room`` is the room ahead, None along the
     wall of a doorway; ``depth`` the metres to that room's wall.
     """
 
     heading: float
     room: int | None
     depth: float
-    things: tuple[ThingInSight, ...]
-    doors: tuple[ThingInSight, ...]
-    beyond: tuple[ThingInSight, ...]
+    furniture: tuple[ItemInSight, ...]
+    doors: tuple[ItemInSight, ...]
+    beyond: tuple[ItemInSight, ...]
 
 
 def look_around(
@@ -60,88 +62,70 @@ def look_around(
 ) -> tuple[ViewSector, ...]:
     """The directions, clockwise from north; views of ``width`` degrees overlap where it is more
     than a direction's share of the circle."""
-    place = house.place(viewpoint)
-    things = things_in_sight(house, viewpoint)
-    own = [seen for seen in things if house.things[seen.number].room in place.rooms]
-    far = [seen for seen in things if house.things[seen.number].room not in place.rooms]
-    beyond = [seen for seen in far if seen.distance <= BEYOND_RANGE]
-    doors = doors_in_sight(house, viewpoint)
+    place, sector_width = house.place(viewpoint), 360.0 / sectors
+    in_sight, doors = furniture_in_sight(house, viewpoint), doors_in_sight(house, viewpoint)
+    near_items = [item for item in in_sight if house.furniture[item.number].room in place.rooms]
+    beyond = [item for item in in_sight if item not in near_items and item.distance <= BEYOND_RANGE]
     directions = []
     for number in range(sectors):
         heading = number * 360.0 / sectors
         room = _room_towards(house, place, heading)
+        pieces, exits, seen_beyond = (
+            tuple(
+                each
+                for each in group
+                if sector(each.heading, sectors) == number
+                or abs(relative(each.heading, number * sector_width)) < width / 2
+            )
+            for group in (near_items, doors, beyond)
+        )
         depth = _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
         directions.append(
-            ViewSector(
-                heading,
-                room,
-                depth,
-                _within(own, number, NEAREST, sectors, width),
-                _within(doors, number, len(doors), sectors, width),
-                _within(beyond, number, BEYOND, sectors, width),
-            )
+            ViewSector(heading, room, depth, pieces[:MOST_NAMED], exits, seen_beyond[:MOST_BEYOND])
         )
     return tuple(directions)
 
 
-def named_things(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
-    """The things that the captions name at a viewpoint."""
+def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
+    """The furniture that the captions name at a viewpoint."""
     around = look_around(house, viewpoint)
-    return frozenset(s.number for d in around for s in (*d.things, *d.beyond))
+    return frozenset(s.number for d in around for s in (*d.furniture, *d.beyond))
 
 
-def things_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ThingInSight]:
+def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
     """Everything in plain sight, nearest first."""
-    spots = [(thing.x, thing.y) for thing in house.things]
-    return _in_sight(
-        house, viewpoint, house.sees_things[house.graph.index[viewpoint]].tolist(), spots
-    )
+    numbers = np.flatnonzero(house.sees_furniture[house.graph.index[viewpoint]]).tolist()
+    return _nearest_first(house.place(viewpoint), {n: house.furniture[n] for n in numbers})
 
 
-def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ThingInSight]:
+def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
     """The doorways of the room one stands in, nearest first; not the one one stands in."""
     place = house.place(viewpoint)
-    seen = house.sees_doors[house.graph.index[viewpoint]]
-    doors = house.plan.doors
-    own = [
-        bool(seen[n]) and n != place.door and bool(set(door.rooms) & set(place.rooms))
-        for n, door in enumerate(doors)
+    numbers = np.flatnonzero(house.sees_doors[house.graph.index[viewpoint]]).tolist()
+    doors = {n: house.plan.doors[n] for n in numbers if n != place.door}
+    inside = {n: door for n, door in doors.items() if {*door.rooms} & {*place.rooms}}
+    return _nearest_first(place, inside)
+
+
+def _nearest_first(
+    place: HousePlace, visible: Mapping[int, PlacedFurniture | PlanDoor]
+) -> list[ItemInSight]:
+    eye = place.x, place.y
+    items = [
+        ItemInSight(number, bearing(eye, (each.x, each.y)), math.dist(eye, (each.x, each.y)))
+        for number, each in visible.items()
     ]
-    return _in_sight(house, viewpoint, own, [(door.x, door.y) for door in doors])
+    return sorted(items, key=lambda each: (each.distance, each.number))
 
 
-def leads_to(house: GeneratedHouse, place: HousePlace, door: int) -> int:
+def room_beyond(house: GeneratedHouse, place: HousePlace, door: int) -> int:
     """The room that a doorway in sight leads to, as seen from a place."""
     one, other = house.plan.doors[door].rooms
     return other if one in place.rooms else one
 
 
-def _in_sight(
-    house: GeneratedHouse, viewpoint: str, seen: Iterable[bool], spots: list[tuple[float, float]]
-) -> list[ThingInSight]:
-    place = house.place(viewpoint)
-    found = [
-        ThingInSight(number, *heading_and_distance(place.x, place.y, *spot))
-        for number, (spot, plain) in enumerate(zip(spots, seen, strict=True))
-        if plain
-    ]
-    return sorted(found, key=lambda each: (each.distance, each.number))
-
-
-def _within(
-    seen: list[ThingInSight], number: int, most: int, sectors: int, width: float
-) -> tuple[ThingInSight, ...]:
-    share = 360.0 / sectors
-    inside = [
-        each
-        for each in seen
-        if sector(each.heading, sectors) == number
-        or abs(relative(each.heading, number * share)) < width / 2
-    ]
-    return tuple(inside[:most])
-
-
 def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
+    """The room a heading looks into; None along the wall of a doorway."""
     if place.door is None:
         return place.rooms[0]
     door = house.plan.doors[place.door]
@@ -149,10 +133,10 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
     step = math.sin(angle) if door.vertical else math.cos(angle)
     if abs(step) < 0.1:
         return None
-    here = door.x if door.vertical else door.y
+    at = door.x if door.vertical else door.y
     for number in door.rooms:
         centre = house.plan.rooms[number].centre[0 if door.vertical else 1]
-        if (centre - here) * step > 0:
+        if (centre - at) * step > 0:
             return number
     return None
 
@@ -168,87 +152,84 @@ def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
 # Views as sentences: the percept of a viewpoint, worded several ways, seeded by its name.
 
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "views")
-WITHIN = 3.0
+SIGHTING_RANGE = 3.0
 """Sightings reach this far, in metres, as in NavGPT's recorded observations."""
 
-FAR = 3.0
-"""Where nothing stands, a wall further off than this (metres) is called open floor."""
+OPEN_FLOOR = 3.0
+"""Metres from which on a bare wall is called open floor."""
 
 
 def percept(
     house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
 ) -> Percept:
-    """What there is around a viewpoint: its sectors, sightings within 3 m, and a summary.
+    """The percept of a viewpoint: its sectors, sightings within 3 m, and a summary.
 
-    A sighting is told in the direction that is nearest to it, also where views overlap.
+    A sighting belongs to the direction that is nearest to it, also where views overlap.
     """
     rng = random.Random(f"caption/{house.scene}/{viewpoint}")
     place = house.place(viewpoint)
-    near = _sightings(house, place)
+    doors = doors_in_sight(house, viewpoint)
+    named = [
+        (house.furniture[one.number].name, one) for one in furniture_in_sight(house, viewpoint)
+    ]
+    named += [(f"doorway to the {_room_behind(house, place, item)}", item) for item in doors]
+    named.sort(key=lambda pair: (pair[1].distance, pair[0]))
+    sightings = [
+        Sighting(name, round(item.heading, 2) % 360.0, round(item.distance, 2))
+        for name, item in named
+        if item.distance <= SIGHTING_RANGE
+    ]
     parts = tuple(
         Sector(
             direction.heading,
             width or 360.0 / sectors,
             _caption(rng, house, place, direction),
-            tuple(each for each in near if sector(each.heading, sectors) == number),
+            tuple(each for each in sightings if sector(each.heading, sectors) == number),
         )
         for number, direction in enumerate(look_around(house, viewpoint, sectors, width))
     )
     return Percept(parts, _summary(rng, house, place))
 
 
-def _sightings(house: GeneratedHouse, place: HousePlace) -> list[Sighting]:
-    found = [
-        (house.things[seen.number].name, seen) for seen in things_in_sight(house, place.id)
-    ] + [
-        (f"doorway to the {house.room_name(leads_to(house, place, seen.number))}", seen)
-        for seen in doors_in_sight(house, place.id)
-    ]
-    near = [(name, seen) for name, seen in found if seen.distance <= WITHIN]
-    near.sort(key=lambda pair: (pair[1].distance, pair[0]))
-    return [
-        Sighting(name, round(seen.heading, 2) % 360.0, round(seen.distance, 2))
-        for name, seen in near
-    ]
+def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) -> str:
+    """The name of the room behind a doorway."""
+    return house.room_name(room_beyond(house, place, door.number))
 
 
 def _caption(
     rng: random.Random, house: GeneratedHouse, place: HousePlace, direction: ViewSector
 ) -> str:
-    things = [house.things[seen.number].name for seen in direction.things]
-    doors = [house.room_name(leads_to(house, place, seen.number)) for seen in direction.doors]
-    options: tuple[str, ...]
-    if things or doors:
-        options = (
-            WORDS["both"] if things and doors else WORDS["things"] if things else WORDS["doors"]
-        )
+    pieces = [house.furniture[item.number].name for item in direction.furniture]
+    doors = [_room_behind(house, place, item) for item in direction.doors]
+    if pieces or doors:
+        kind = "both" if pieces and doors else "things" if pieces else "doors"
     elif direction.room is None:
-        options = WORDS["frame"]
+        kind = "frame"
     elif place.door is not None:
-        options = WORDS["into"]
+        kind = "into"
     else:
-        options = WORDS["space"] if direction.depth > FAR else WORDS["wall"]
+        kind = "space" if direction.depth > OPEN_FLOOR else "wall"
+    options, room = WORDS[kind], ""
     if direction.room is None:
         options = tuple(each for each in options if "{room}" not in each)
-    room = "" if direction.room is None else house.room_name(direction.room)
-    said = _fill(rng.choice(options), things, doors, room)
-    for seen in direction.beyond:
-        thing = house.things[seen.number]
-        said += _fill(
-            rng.choice(WORDS["beyond_door"]), [thing.name], [], house.room_name(thing.room)
-        )
-    return said
+    else:
+        room = house.room_name(direction.room)
+    caption = _fill_pattern(rng.choice(options), pieces, doors, room)
+    for item in direction.beyond:
+        piece = house.furniture[item.number]
+        pattern = rng.choice(WORDS["beyond_door"])
+        caption += _fill_pattern(pattern, [piece.name], [], house.room_name(piece.room))
+    return caption
 
 
-def _fill(pattern: str, things: list[str], doors: list[str], room: str) -> str:
-    told = listed([with_article(name) for name in things])
-    ways = doorways(doors)
-    several = len(things) > 1 or (not things and len(doors) > 1)
+def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
+    objects, exits = join_words([with_article(name) for name in pieces]), doorway_words(doors)
+    several = len(pieces) > 1 or (not pieces and len(doors) > 1)
     return pattern.format(
-        things=told,
-        Things=capital(told),
-        doors=ways,
-        Doors=capital(ways),
+        things=objects,
+        Things=capitalized(objects),
+        doors=exits,
+        Doors=capitalized(exits),
         room=room,
         be="are" if several else "is",
         stand="stand" if several else "stands",
@@ -259,38 +240,22 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(WORDS["between"]).format(one=one, other=other)
-    things = [
-        house.things[seen.number].name
-        for seen in things_in_sight(house, place.id)
-        if house.things[seen.number].room in place.rooms
-    ]
-    doors = [
-        house.room_name(leads_to(house, place, seen.number))
-        for seen in doors_in_sight(house, place.id)[:3]
-    ]
-    near = f", near {listed([with_article(name) for name in things[:2]])}" if things else ""
-    ways = f", with {doorways(doors)}" if doors else ""
+    in_sight = [house.furniture[item.number] for item in furniture_in_sight(house, place.id)]
+    pieces = [with_article(piece.name) for piece in in_sight if piece.room in place.rooms]
+    doors = [_room_behind(house, place, item) for item in doors_in_sight(house, place.id)[:3]]
     return rng.choice(WORDS["inside"]).format(
-        room=house.room_name(place.rooms[0]), near=near, doors=ways
+        room=house.room_name(place.rooms[0]),
+        near=f", near {join_words(pieces[:2])}" if pieces else "",
+        doors=f", with {doorway_words(doors)}" if doors else "",
     )
 
 
-def doorways(rooms: list[str]) -> str:
+def doorway_words(rooms: list[str]) -> str:
     """``doorways(["kitchen", "office"])`` is ``doorways to the kitchen and the office``."""
     word = "a doorway" if len(rooms) == 1 else "doorways"
-    return f"{word} to {listed([f'the {name}' for name in rooms])}"
+    return f"{word} to {join_words([f'the {name}' for name in rooms])}"
 
 
-def with_article(name: str) -> str:
-    """``with_article("oak bench")`` is ``an oak bench``."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
-def listed(words: list[str]) -> str:
-    """``listed(["a", "b", "c"])`` is ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def capital(words: str) -> str:
+def capitalized(words: str) -> str:
     """The words with a capital first letter."""
     return words[:1].upper() + words[1:]

@@ -1,9 +1,9 @@
-"""What generated places hold and how tasks in them are worded, as TOML files next to this one."""
+"""Contents of generated places and wordings of tasks, as TOML files next to this one."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from typing import Any, TypeVar
@@ -13,19 +13,23 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 
 class Table(Mapping[str, T]):
-    """Table ``name`` of ``{file}.toml``, read when it is first looked at.
+    """Table ``name`` of ``{file}.toml`` in ``package``, read when it is first looked at.
 
     ``make`` turns a value into a row; it is given the file's other tables, too. Lists are tuples.
     """
 
     def __init__(
-        self, file: str, name: str, make: Callable[[Any, Tables], T] = lambda value, _: value
+        self,
+        file: str,
+        name: str,
+        make: Callable[[Any, Tables], T] = lambda value, _: value,
+        package: str = __name__,
     ) -> None:
-        self._file, self._name, self._make = file, name, make
+        self._file, self._name, self._make, self._package = file, name, make, package
 
     @cached_property
     def _rows(self) -> dict[str, T]:
-        text = (resources.files(__package__) / f"{self._file}.toml").read_text(encoding="utf-8")
+        text = (resources.files(self._package) / f"{self._file}.toml").read_text(encoding="utf-8")
         tables = _frozen(tomllib.loads(text))
         return {key: self._make(value, tables) for key, value in tables[self._name].items()}
 
@@ -37,6 +41,16 @@ class Table(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+def with_article(words: str) -> str:
+    """``with_article("oak bench")`` is ``an oak bench``."""
+    return f"{'an' if words[0].lower() in 'aeiou' else 'a'} {words}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """``join_words(["a", "b", "c"])`` is ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _frozen(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 A route is walked with the transition function itself, so its path is one that the actions lead
 along. A leg goes straight on through some junctions and ends with a turn at the next; the last leg
-ends beside a landmark, or a counted number of steps after the last turn. So the legs, in order,
-suffice to find the goal: whoever counts junctions (or traffic lights, where they are counted) and
+ends next to a landmark, or a counted number of steps after the last turn. So the legs, in order,
+suffice to find the goal: a walker who counts junctions (or traffic lights, where counted) and
 looks for one landmark arrives.
 """
 
@@ -13,22 +13,22 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Literal, cast
 
 from wayword.core.geometry import bearing, relative
-from wayword.datasets.procedural.towns.town import Landmark, LandmarkInSight, Town, in_sight
+from wayword.datasets.procedural.towns.town import Landmark, Town, in_sight
 from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 
-# The ways out of a junction under the town's transition function, and what each turn is called.
+# The exits of a junction under the town's transition function, and what each turn is called.
 #
-# A way gets a name only where nobody could mean another by it: straight on within ``STRAIGHT``
-# degrees and clearly straighter than any other; left and right from ``ASIDE`` degrees on; where
-# two ways lie on a side, the inner one is the slight and the outer one the sharp turn.
+# An exit gets a name only where it is unambiguous: straight on within ``STRAIGHT`` degrees and
+# clearly straighter than any other; left and right from ``SIDE_ANGLE`` degrees on; where two exits
+# are on a side, the inner one is the slight and the outer one the sharp turn.
 
 Turn = Literal[
     "straight", "left", "right", "slight left", "slight right", "sharp left", "sharp right"
 ]
-WORDS: dict[Turn, tuple[Word, ...]] = {
+TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
     "straight": (),
     "left": ("left",),
     "right": ("right",),
@@ -39,12 +39,13 @@ WORDS: dict[Turn, tuple[Word, ...]] = {
 }
 """The actions that make each turn, before the forward that leaves the junction."""
 
-STRAIGHT, CLEARLY, ASIDE, BEHIND = 30.0, 25.0, 40.0, 160.0
+STRAIGHT, CLEARLY, SIDE_ANGLE, BACK_ANGLE = 30.0, 25.0, 40.0, 160.0
+"""Degrees, chosen so that a person at the junction would use the same word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A way out: its name, its angle (degrees, right positive), the state after leaving by it."""
+    """An exit: its name, its angle (degrees, right positive), the state after leaving by it."""
 
     turn: Turn
     angle: float
@@ -52,78 +53,69 @@ class Exit:
 
 
 def exits(navigator: Navigator, state: State) -> list[Exit]:
-    """The named ways out for one who has just arrived at a junction."""
+    """The named exits for one who has just arrived at a junction."""
     found: dict[int, tuple[tuple[Word, ...], float, State]] = {}
-    trials: tuple[tuple[Word, ...], ...] = (
-        (),
-        ("left",),
-        ("right",),
-        ("left",) * 2,
-        ("right",) * 2,
-    )
-    here = navigator.stand(state)
-    for words in trials:
+    turn_trials: tuple[tuple[Word, ...], ...]
+    turn_trials = ((), ("left",), ("right",), ("left", "left"), ("right", "right"))
+    arrived = navigator.stand(state)
+    for words in turn_trials:
         after = state
         for word in (*words, "forward"):
             after = navigator.step(after, word)
-        there = navigator.stand(after)
-        if there.panorama not in (here.came, here.panorama, *found):
-            found[there.panorama] = words, relative(there.heading, here.heading), after
-    named = [
-        (_name(words, angle, [other for _, other, _ in found.values()]), angle, after)
+        stand = navigator.stand(after)
+        if stand.panorama not in (arrived.previous, arrived.panorama, *found):
+            found[stand.panorama] = words, relative(stand.heading, arrived.heading), after
+    angles = [angle for _, angle, _ in found.values()]
+    return [
+        Exit(turn, angle, after)
         for words, angle, after in found.values()
+        if (turn := _name_turn(words, angle, angles))
     ]
-    return [Exit(turn, angle, after) for turn, angle, after in named if turn]
 
 
-def _name(words: tuple[Word, ...], angle: float, angles: list[float]) -> Turn | None:
+def _name_turn(words: tuple[Word, ...], angle: float, angles: list[float]) -> Turn | None:
     size = abs(angle)
-    others = [abs(other) for other in angles if other != angle]
+    others = [other for other in angles if other != angle]
     if not words:
-        clear = size <= STRAIGHT and all(other >= size + CLEARLY for other in others)
-        return "straight" if clear else None
-    if not ASIDE <= size <= BEHIND or (angle < 0) != (words[0] == "left"):
+        is_clear = size <= STRAIGHT and all(abs(other) >= size + CLEARLY for other in others)
+        return "straight" if is_clear else None
+    side, single = words[0], len(words) == 1
+    if not SIDE_ANGLE <= size <= BACK_ANGLE or (angle < 0) != (side == "left"):
         return None
-    beside = [abs(other) for other in angles if (other < 0) == (angle < 0) and other != angle]
-    rivals = [other for other in beside if other > STRAIGHT]
-    side: Literal["left", "right"] = words[0]  # type: ignore[assignment]
+    rivals = [abs(o) for o in others if (o < 0) == (angle < 0) and abs(o) > STRAIGHT]
     if not rivals:
-        return side if len(words) == 1 else None
-    (rival,) = rivals if len(rivals) == 1 else (None,)
-    if rival is None or (rival > size) != (len(words) == 1):
+        return cast(Turn, side) if single else None
+    if len(rivals) > 1 or (rivals[0] > size) != single:
         return None
-    names: tuple[Turn, Turn] = (
-        ("slight left", "sharp left") if side == "left" else ("slight right", "sharp right")
-    )
-    return names[len(words) - 1]
+    return cast(Turn, f"{'slight' if single else 'sharp'} {side}")
 
 
-TURNS = (1, 2, 2, 2, 3, 3, 3, 4)
-"""How many turns a route may have, the common numbers more often."""
+TURN_COUNTS = (1, 2, 2, 2, 3, 3, 3, 4)
+"""Turns that a route may have, the common numbers more often."""
 
-CROSSINGS = (0, 0, 0, 1, 1, 2)
-"""How many junctions may be crossed after the last turn."""
+CROSSING_COUNTS = (0, 0, 0, 1, 1, 2)
+"""Junctions that may be crossed after the last turn."""
 
-STEPPED = 0.2
+COUNTED_SHARE = 0.2
 """The share of routes that end a counted number of steps after the last turn."""
 
 SHORTEST, LONGEST = 14, 50
 """Actions of a route, turns and the stop included."""
 
-ATTEMPTS = 500
-DIRECT = 0.75
-"""A route is at most a third longer than the shortest way."""
+ATTEMPTS = 500  # draws of a route before its kind counts as failed
+DIRECTNESS = 0.75
+"""A route is at most a third longer than the shortest path."""
 
-MOST_STRAIGHT = 3
-STEPS_AFTER = (2, 4)
-BEYOND = 7
-"""A landmark that means too far stands at most so many panoramas behind the goal."""
+MOST_STRAIGHT = 3  # junctions crossed on one leg, at most: people count no further
+STEPS_AFTER, MOST_STEPS = (2, 4), 5
+TOO_FAR_RANGE = 7
+"""A landmark that means too far stands at most this many panoramas behind the goal."""
 
 SIDEWAYS, BESIDE = 24.0, (70.0, 110.0)
-"""From how many degrees on a thing lies to a side, and between which it stands beside one."""
+"""Degrees from which a landmark is to a side, and between which it is alongside the walker."""
 
 TURNED, BEHIND_WALKER = 65.0, 122.0
-"""Between these a thing may be told as on one's left or right."""
+"""Degrees between which a landmark may be described as on the left or right."""
 
 Side = Literal["left", "right"]
 
@@ -154,7 +146,7 @@ class TownLeg:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Where to stop: ``beside`` a landmark, or ``steps`` after the last turn.
+    """The place to stop: ``beside`` a landmark, or ``steps`` after the last turn.
 
     ``junctions`` and ``lights`` are passed before that; ``too_far`` names a landmark that one who
     overshoots comes to see, and who does not, never.
@@ -181,29 +173,32 @@ class TownRoute:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk under way. ``states`` holds the start and the state after each forward."""
+    """A walk in progress. ``states`` holds the start and the state after each forward."""
 
     states: list[State]
     turns: list[Word] = field(default_factory=list)
 
 
-def find_routes(town: Town) -> Iterator[TownRoute]:
-    """Routes in a fixed order, drawn as they are asked for; no two between the same places."""
-    rng = random.Random(f"routes/{town.scene}")
+def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
+    """Routes in a fixed order, drawn on demand; no two between the same places. With a ``length``
+    they take exactly that many actions, the stop included, and need not be direct."""
+    rng = random.Random(f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}")
     planner = _TownPlanner(town, rng)
-    known: set[tuple[str, str]] = set()
-    fruitless = 0
-    while fruitless < 20:
-        turns, crossings = rng.choice(TURNS), rng.choice(CROSSINGS)
-        wanted = None if rng.random() < STEPPED else crossings
-        drawn = (planner.draw(turns, wanted) for _ in range(ATTEMPTS))
-        new = (r for r in drawn if r is not None and (r.path[0], r.path[-1]) not in known)
-        route = next(new, None)
+    used_ends: set[tuple[str, str]] = set()
+    failures = 0
+    while failures < 20:
+        # A leg of a turn takes about 16 actions, half as many where it crosses no junction.
+        counts = range(max(0, length // 16 - 1), length // 8 + 1) if length else TURN_COUNTS
+        turns, crossings = rng.choice(counts), rng.choice(CROSSING_COUNTS)
+        crossed = None if rng.random() < COUNTED_SHARE else crossings
+        drawn = (planner.draw(turns, crossed, length) for _ in range(ATTEMPTS))
+        unused = (r for r in drawn if r is not None and (r.path[0], r.path[-1]) not in used_ends)
+        route = next(unused, None)
         if route is None:
-            fruitless += 1
+            failures += 1
             continue
-        fruitless = 0
-        known.add((route.path[0], route.path[-1]))
+        failures = 0
+        used_ends.add((route.path[0], route.path[-1]))
         yield route
 
 
@@ -215,7 +210,7 @@ class _TownPlanner:
         self.sights = in_sight(town)
         self._place = cache(lambda state: town.navigator.stand(state).panorama)
         self._exits = cache(lambda state: exits(town.navigator, state))
-        self._run = cache(self._run_on)
+        self._run = cache(self._walk_to_junction)
         self._alongside = cache(self._standing_alongside)
         self.beside: dict[int, list[Landmark]] = {}
         self.corner: dict[int, Landmark] = {}
@@ -225,26 +220,31 @@ class _TownPlanner:
             elif landmark.where == "corner":
                 self.corner[landmark.home] = landmark
 
-    def draw(self, turns: int, crossings: int | None) -> TownRoute | None:
-        """One attempt at a route with so many turns.
+    def draw(self, turns: int, crossings: int | None, length: int = 0) -> TownRoute | None:
+        """Draw a route with that many turns; None where it leads nowhere sensible.
 
-        It crosses so many junctions after the last one, or (None) ends in counted steps.
+        It crosses that many junctions after the last one, or (None) ends in counted steps.
+        ``length``: its actions, 0 for any number.
         """
         start = self._start()
-        walk, legs = _Walk([start]), []
-        for _ in range(turns):
-            leg = self._leg(walk)
-            if leg is None:
-                return None
+        walk, legs = _Walk([start]), list[TownLeg]()
+        while len(legs) < turns and (leg := self._walk_leg(walk)):
             legs.append(leg)
-        ending = self._after_steps(walk) if crossings is None else self._on(walk, crossings)
+        if len(legs) < turns:
+            return None
+        if crossings is None:
+            ending = self._end_by_steps(walk, length)
+        else:
+            ending = self._end_beside(walk, crossings, length)
         if ending is None:
             return None
         path = [self._place(state) for state in walk.states]
         actions = len(path) + len(walk.turns)
-        if len(set(path)) < len(path) or not SHORTEST <= actions <= LONGEST:
+        if len(set(path)) < len(path):
             return None
-        if self.town.graph.hops(path[0], path[-1]) < DIRECT * (len(path) - 1):
+        hops = self.town.graph.hops(path[0], path[-1])
+        usual = SHORTEST <= actions <= LONGEST and hops >= DIRECTNESS * (len(path) - 1)
+        if not (actions == length and hops > 1 if length else usual):
             return None
         gold = path_actions(self.town.navigator, start, path)
         if [word for word in gold if word in ("left", "right")] != walk.turns:
@@ -258,140 +258,143 @@ class _TownPlanner:
         chain = list(self.rng.choice(self.town.chains))
         if self.rng.random() < 0.5:
             chain.reverse()
-        here = self.rng.randrange(1, len(chain) - 3)
+        at = self.rng.randrange(1, len(chain) - 3)
         graph = self.town.graph
-        (heading,) = (h for h, target in graph.exits(chain[here]) if target == chain[here + 1])
-        return self.town.navigator.start(chain[here], heading)
+        (heading,) = (h for h, target in graph.exits(chain[at]) if target == chain[at + 1])
+        return self.town.navigator.start(chain[at], heading)
 
-    def _leg(self, walk: _Walk) -> TownLeg | None:
+    def _walk_leg(self, walk: _Walk) -> TownLeg | None:
         """Walk to a turn and make it."""
         passed: list[Passed] = []
-        lights, straight = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
-        for number in range(straight + 1):
+        lights, crossed_count = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
+        for number in range(crossed_count + 1):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
             lit = junction in self.town.lights
             lights += lit
-            ways = self._exits(walk.states[-1])
             corner = self._at_corner(walk, junction)
-            turns = [way for way in ways if (way.turn == "straight") == (number < straight)]
-            if not turns:
+            straight_on = number < crossed_count
+            options = [
+                e for e in self._exits(walk.states[-1]) if (e.turn == "straight") == straight_on
+            ]
+            if not options:
                 return None
-            way = self.rng.choice(turns)
-            self._leave(walk, way)
-            if number == straight:
-                return TownLeg(way.turn, number + 1, lights if lit else 0, corner, tuple(passed))
+            option = self.rng.choice(options)
+            walk.turns += TURN_ACTIONS[option.turn]
+            walk.states.append(option.state)
+            if number == crossed_count:
+                return TownLeg(option.turn, number + 1, lights if lit else 0, corner, tuple(passed))
         return None
 
-    def _on(self, walk: _Walk, crossings: int) -> Ending | None:
-        """Walk on to a goal beside a landmark."""
+    def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
+        """Walk on to a goal next to one of the landmarks along the last street, after ``length``
+        actions if that is set."""
         passed: list[Passed] = []
         junctions = lights = 0
         for _ in range(crossings):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
-            ways = self._exits(walk.states[-1])
-            on = next((way for way in ways if way.turn == "straight"), None)
-            if on is None:
+            options = self._exits(walk.states[-1])
+            straight_exit = next((option for option in options if option.turn == "straight"), None)
+            if straight_exit is None:
                 return None
-            self._leave(walk, on)
+            walk.states.append(straight_exit.state)
             junctions, lights = junctions + 1, lights + (junction in self.town.lights)
-        return self._beside(walk, Ending(junctions, lights, tuple(passed)))
-
-    def _beside(self, walk: _Walk, so_far: Ending) -> Ending | None:
-        """Stop beside one of the landmarks along the street that one is in now."""
-        ahead = self._ahead(walk.states[-1])
-        choices = [k for k in range(1, len(ahead)) if self._first_beside(walk, ahead, k)]
+        ahead = self._states_ahead(walk.states[-1])
+        exact = length - len(walk.states) - len(walk.turns) - 1
+        goals = [exact] if length else range(1, len(ahead))
+        choices = [k for k in goals if 0 < k < len(ahead) and self._is_first_beside(walk, ahead, k)]
         if not choices:
             return None
         goal = self.rng.choice(choices)
-        passed = [p for state in [walk.states[-1], *ahead[:goal]] for p in self._alongside(state)]
-        (beside, *_) = self._alongside(ahead[goal])
+        for state in (walk.states[-1], *ahead[:goal]):
+            passed += self._alongside(state)
+        (goal_landmark, *_) = self._alongside(ahead[goal])
         walk.states += ahead[: goal + 1]
         too_far = self._too_far(walk, ahead[goal + 1 :])
-        every = (*so_far.passed, *passed)
-        return Ending(so_far.junctions, so_far.lights, every, beside, 0, too_far)
+        return Ending(junctions, lights, tuple(passed), goal_landmark, 0, too_far)
 
-    def _first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
-        """Whether a landmark stands there that was not straight to the side any earlier."""
+    def _is_first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
+        """True if a landmark stands there that was not straight to the side any earlier."""
         if not self._alongside(ahead[goal]):
             return False
         name = self._alongside(ahead[goal])[0].name
         landmark = next(each for each in self.town.landmarks if each.name == name)
-        earlier = [walk.states[-1], *ahead[:goal]]
         return not any(
             TURNED <= abs(self._angle(state, landmark)) <= BEHIND_WALKER
-            and name in {seen.name for seen in self._seen(self._place(state))}
-            for state in earlier
+            and name in self._names_in_sight(state)
+            for state in (walk.states[-1], *ahead[:goal])
         )
 
-    def _after_steps(self, walk: _Walk) -> Ending | None:
-        """Stop a counted number of steps after the turn; leaving the junction was the first."""
-        ahead = self._ahead(walk.states[-1])
-        steps = self.rng.randint(*STEPS_AFTER)
-        if len(ahead) < steps:
+    def _end_by_steps(self, walk: _Walk, length: int) -> Ending | None:
+        """Stop a counted number of steps after the turn, the first of which left the junction; or
+        after ``length`` actions if that is set."""
+        ahead, taken = self._states_ahead(walk.states[-1]), 1 if walk.turns else 0
+        exact = length - len(walk.states) - len(walk.turns) + taken
+        steps = exact if length else self.rng.randint(*STEPS_AFTER)
+        if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):
             return None
-        walk.states += ahead[: steps - 1]
-        too_far = self._too_far(walk, ahead[steps - 1 :])
+        walk.states += ahead[: steps - taken]
+        too_far = self._too_far(walk, ahead[steps - taken :])
         return Ending(0, 0, (), None, steps, too_far)
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
         """A landmark of the same street that can be seen from nowhere on the route; or none."""
-        on_the_way = {seen.name for state in walk.states for seen in self._seen(self._place(state))}
-        for state in beyond[2:BEYOND]:
+        in_view = {name for state in walk.states for name in self._names_in_sight(state)}
+        for state in beyond[2:TOO_FAR_RANGE]:
             for passed in self._alongside(state):
-                if passed.name not in on_the_way:
+                if passed.name not in in_view:
                     return passed.name
         return ""
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
-        """Go on to the next junction; what was passed on the way there."""
-        way = self._run(walk.states[-1])
-        begun = [] if len(walk.states) == 1 else [walk.states[-1]]
-        walk.states += way
-        return [passed for state in (*begun, *way) for passed in self._alongside(state)]
+        """Walk to the next junction; returns the landmarks passed."""
+        run = self._run(walk.states[-1])
+        start = [] if len(walk.states) == 1 else [walk.states[-1]]
+        walk.states += run
+        return [passed for state in (*start, *run) for passed in self._alongside(state)]
 
-    def _ahead(self, state: State) -> list[State]:
+    def _states_ahead(self, state: State) -> list[State]:
         """The states after each forward, up to the last panorama before a junction."""
         return self._run(state)[:-1]
 
-    def _run_on(self, state: State) -> list[State]:
+    def _walk_to_junction(self, state: State) -> list[State]:
         """The states after each forward, up to the next junction; there always is one."""
-        found = [self.town.navigator.step(state, "forward")]
-        while not self.town.junction(self._place(found[-1])):
-            found.append(self.town.navigator.step(found[-1], "forward"))
-        return found
-
-    def _leave(self, walk: _Walk, way: Exit) -> None:
-        walk.turns += WORDS[way.turn]
-        walk.states.append(way.state)
+        states = [self.town.navigator.step(state, "forward")]
+        while not self.town.is_junction(self._place(states[-1])):
+            states.append(self.town.navigator.step(states[-1], "forward"))
+        return states
 
     def _standing_alongside(self, state: State) -> list[Passed]:
         """Landmarks whose own panorama this is, with their sides for one who walks through."""
-        found = []
+        alongside = []
         for landmark in self.beside.get(self._place(state), ()):
             angle = self._angle(state, landmark)
             if BESIDE[0] <= abs(angle) <= BESIDE[1]:
-                found.append(Passed(landmark.name, "left" if angle < 0 else "right"))
-        return found
+                alongside.append(Passed(landmark.name, "left" if angle < 0 else "right"))
+        return alongside
 
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
-        """What stands at the junction, where it is in view from the last step before it."""
+        """The landmark at the junction, where it is in view from the last step before it."""
         landmark = self.corner.get(junction)
         if landmark is None:
             return None
-        before, at = (self._angle(state, landmark) for state in walk.states[-2:])
-        side = before < 0
-        if not SIDEWAYS <= abs(before) <= BESIDE[1] or (abs(at) < BESIDE[1] and (at < 0) != side):
+        before_angle, at_angle = (self._angle(state, landmark) for state in walk.states[-2:])
+        on_left = before_angle < 0
+        if not SIDEWAYS <= abs(before_angle) <= BESIDE[1] or (
+            abs(at_angle) < BESIDE[1] and (at_angle < 0) != on_left
+        ):
             return None
-        seen = {seen.name for seen in self._seen(self._place(walk.states[-2]))}
-        return Passed(landmark.name, "left" if side else "right") if landmark.name in seen else None
+        if landmark.name not in self._names_in_sight(walk.states[-2]):
+            return None
+        return Passed(landmark.name, "left" if on_left else "right")
 
     def _angle(self, state: State, landmark: Landmark) -> float:
-        """Where a landmark lies for one who looks straight on, degrees, right positive."""
+        """Angle to a landmark for one who looks straight on, degrees, right positive."""
         stand = self.town.navigator.stand(state)
-        here = self.town.point(stand.panorama)
-        return relative(bearing(here, (landmark.x, landmark.y)), stand.heading)
+        position = self.town.point(stand.panorama)
+        return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)
 
-    def _seen(self, panorama: int) -> tuple[LandmarkInSight, ...]:
-        return self.sights[self.town.graph.ids[panorama]]
+    def _names_in_sight(self, state: State) -> set[str]:
+        """Names of the landmarks in sight."""
+        return {sight.name for sight in self.sights[self.town.graph.ids[self._place(state)]]}

@@ -1,0 +1,5 @@
+"""The bench: how long a task a model or an agent still solves, one card for any player.
+
+ladders   versions, levels as ordinary runs, cards and their comparison
+horizon   the length at which success falls to one half, with its interval
+"""

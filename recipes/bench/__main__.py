@@ -1,0 +1,194 @@
+"""Play the ladders, show cards, compare them.
+
+python -m recipes.bench --model openai:gpt-5-mini --max-dollars 5
+python -m recipes.bench card runs/bench/react-gpt-5-mini
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from typer import Argument, Option
+
+from recipes.bench import ladders, page
+from recipes.bench.ladders import Entry, Track
+from wayword.cli import completing, show
+from wayword.cli.running import Concurrency, Data, Dollars, ModelName, Rpm, Set, carry_out
+from wayword.core.errors import UsageError, WaywordError
+from wayword.runs.forecast import Outlook, forecast, row_lines
+from wayword.runs.plan import Plan
+from wayword.settings import parse
+
+app = typer.Typer(
+    name="python -m recipes.bench",
+    help="Measure how far a model or an agent gets before it is lost.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
+
+
+@app.callback(invoke_without_command=True)
+def play(
+    context: typer.Context,
+    model: ModelName = "",
+    agent: Annotated[
+        str,
+        Option(help="The agent; default: the version's own.", autocompletion=completing.agents),
+    ] = "",
+    tracks: Annotated[str, Option(help="Only these tracks: follow,find; default: all.")] = "",
+    quick: Annotated[
+        bool, Option("--quick", help="Three levels a track, eight episodes each.")
+    ] = False,
+    version: Annotated[str, Option(help="The version of the bench.")] = "2026",
+    salt: Annotated[
+        str, Option(help="Draw a private twin: other episodes of the same difficulty.")
+    ] = "",
+    settings: Set = None,
+    max_dollars: Dollars = None,
+    concurrency: Concurrency = 8,
+    rpm: Rpm = None,
+    engine: Annotated[str, Option(help="ray: play on a Ray cluster.")] = "",
+    data: Data = None,
+    out: Annotated[
+        Path | None, Option(help="Folder; default: runs/bench/, named after the player.")
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Call no model: estimate tokens and dollars, then end.")
+    ] = False,
+) -> None:
+    """Play ladders of tasks of doubling length, and print the horizon on each.
+
+    The horizon H50 is the length of task, in the expert's steps, at which success falls to one
+    half. Tasks are generated; no data is needed. An interrupted command resumes.
+
+    \b
+    Examples:
+      python -m recipes.bench --model openai:gpt-5-mini --max-dollars 5
+      python -m recipes.bench --model local:smollm2 --quick --tracks follow,grid
+      python -m recipes.bench --agent random
+      python -m recipes.bench card runs/bench/random
+      python -m recipes.bench compare runs/bench/random runs/bench/forward
+    """
+    if context.invoked_subcommand:
+        return
+    version_ = ladders.open_bench(version)
+    if not model and not agent:
+        raise UsageError("name a model with --model, or an agent that needs none with --agent")
+    names = tuple(name.strip() for name in tracks.split(",") if name.strip())
+    entry = ladders.Entry(
+        version_, agent or version_.agent, model, parse(settings or []), names, quick, salt, out
+    )
+    options = {"concurrency": concurrency, "rpm": rpm, "engine": engine, "data": data}
+    climbs = []
+    for track in entry.chosen():
+        plans = list(entry.plans(track, **options))
+        try:
+            ladders.check_player(plans[0][1])
+        except UsageError as error:
+            if names:
+                raise
+            show.notice(f"{track.name} is left out: {error}")
+            continue
+        climbs.append((track, plans))
+    if not climbs:
+        raise UsageError(f"{entry.agent} plays none of the tracks")
+    if dry_run:
+        rows = [
+            Outlook(f"{track.name}, length {length}", forecast(plan), None)
+            for track, plans in climbs
+            for length, plan in plans
+        ]
+        typer.echo("\n".join(row_lines(rows)))
+        return
+    entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
+    complete = _climb(entry, climbs, max_dollars)
+    card = ladders.make_card(entry.folder, entry.header())
+    ladders.write_card(entry.folder, card)
+    path = page.write_card_page(entry.folder, card)
+    typer.echo(f"{ladders.render(card)}\n\n{path}")
+    if not complete:
+        raise typer.Exit(1)
+
+
+def _climb(
+    entry: Entry, climbs: list[tuple[Track, list[tuple[int, Plan]]]], max_dollars: float | None
+) -> bool:
+    """Play each ladder up to where it is hopeless; True if no episode is left."""
+
+    complete, spent = True, 0.0
+    for track, plans in climbs:
+        solved, tried = list[int](), list[int]()
+        for length, plan in plans:
+            if not entry.salt:
+                ladders.check_level(track, length, plan)
+            left = None if max_dollars is None else max(0.0, max_dollars - spent)
+            result = carry_out(replace(plan, max_dollars=left))
+            complete = complete and result.outcome.complete
+            rows = [row for row in ladders.outcomes(entry.folder, track) if row[0] == len(tried)]
+            spent += sum(scores.get("cost", 0.0) for *_, scores in rows)
+            solved.append(sum(won for _, _, won, _ in rows))
+            tried.append(len(rows))
+            if ladders.is_hopeless(solved, tried):
+                break
+    return complete
+
+
+@app.command("card")
+def show_card(
+    folder: Folder,
+    form: Annotated[
+        Literal["rich", "json", "markdown", "latex"], Option("--format", help="Output format.")
+    ] = "rich",
+) -> None:
+    """Show a card, computed again from the runs where they are there.
+
+    \b
+    Examples:
+      python -m recipes.bench card runs/bench/gpt-5-mini
+      python -m recipes.bench card runs/bench/gpt-5-mini --format latex
+    """
+
+    typer.echo(ladders.render(ladders.read_card(folder), form))
+
+
+@app.command("board")
+def write_board(
+    folder: Annotated[Path, Argument(help="A folder with cards below it.")],
+    out: Annotated[Path, Option(help="Folder of the pages.")] = Path("site"),
+    data: Data = None,
+) -> None:
+    """Write a static page of all cards below a folder, sortable and filtered in the browser.
+
+    Every recorded action is replayed: a card whose runs do not verify is shown as unverified.
+
+    \b
+    Example:
+      python -m recipes.bench board runs/bench --out site
+    """
+
+    typer.echo(page.write_board(folder, out, data))
+
+
+@app.command("compare")
+def compare_cards(first: Folder, second: Folder) -> None:
+    """Compare two players by episode, with p-values corrected for the number of tracks.
+
+    \b
+    Example:
+      python -m recipes.bench compare runs/bench/random runs/bench/imitation
+    """
+
+    typer.echo(ladders.render_comparison(first, second))
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except WaywordError as error:
+        show.notice(str(error))
+        sys.exit(2)

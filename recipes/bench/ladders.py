@@ -1,0 +1,473 @@
+"""Bench: ladders of levels of doubling length, and the card of one player on them.
+
+A version (``2026.yaml``) names tracks; a track is a dataset whose setting ``length``
+makes its levels. Each level is an ordinary run, in ``FOLDER/TRACK/LENGTH``, so it resumes, and
+every other command reads it. The card is computed from the runs and kept in ``FOLDER/card.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from recipes.bench.horizon import Attempt, Horizon, horizon, interval, resample
+from wayword.core.errors import UsageError, suggest
+from wayword.core.files import reading
+from wayword.metrics.intervals import (
+    ALPHA,
+    Floats,
+    Interval,
+    holm,
+    permutation_test,
+    rate_interval,
+)
+from wayword.metrics.table import latex, markdown
+from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.record import RunFolder, is_run
+from wayword.settings import merge
+
+CARD = "card.json"
+VERSIONS = ("2026",)
+QUICK_LEVELS, QUICK_EPISODES = 3, 8
+HOPELESS = 0.1
+"""A ladder ends above two levels whose success, taken together, is below this with 95% confidence
+(one-sided): 32 failures of 32 are enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A ladder: a dataset, its levels' ``lengths``, and the score that means success."""
+
+    name: str
+    dataset: str
+    lengths: tuple[int, ...]
+    unit: str
+    success: str
+    at_least: float = 1.0
+    solution: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    floor: tuple[float, ...] = ()
+    checksums: Mapping[int, str] = field(default_factory=dict)
+
+    def quick(self) -> Track:
+        """Every second level, three at most."""
+        levels = range(0, len(self.lengths), 2)[:QUICK_LEVELS]
+        return replace(
+            self,
+            lengths=tuple(self.lengths[n] for n in levels),
+            floor=tuple(self.floor[n] for n in levels) if self.floor else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A version: its tracks, the agent that plays by default, and the episodes of each level."""
+
+    version: str
+    agent: str
+    settings: Mapping[str, Any]
+    seed: int
+    episodes: int
+    tracks: tuple[Track, ...]
+
+
+@cache
+def open_bench(version: str = VERSIONS[-1]) -> Bench:
+    """The version of that name. Raises ``UsageError``."""
+    if version not in VERSIONS:
+        raise UsageError(f"no bench {version!r}; {suggest(version, list(VERSIONS))}")
+    file = Path(__file__).parent / f"{version}.yaml"
+    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tracks = []
+    for name, row in tree.pop("tracks").items():
+        row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor")}
+        tracks.append(Track(name, **row))
+    return Bench(version, **tree, tracks=tuple(tracks))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A player on a version, with the options of the command; ``salt`` draws a private twin:
+    the same ladders with other seeds."""
+
+    bench: Bench
+    agent: str
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    tracks: tuple[str, ...] = ()
+    quick: bool = False
+    salt: str = ""
+    out: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        name = "-".join(
+            part for part in (Path(self.agent).stem, self.model.rpartition("/")[2]) if part
+        )
+        twin = [f"salt-{hashlib.sha256(self.salt.encode()).hexdigest()[:8]}"] if self.salt else []
+        name = "-".join([name.replace(":", "-"), *twin, *(["quick"] if self.quick else [])])
+        return self.out or Path("runs/bench") / name
+
+    def chosen(self) -> list[Track]:
+        """The tracks to play. Raises ``UsageError``."""
+        named = {track.name: track for track in self.bench.tracks}
+        for name in self.tracks:
+            if name not in named:
+                raise UsageError(f"--tracks: no track {name!r}; {suggest(name, list(named))}")
+        tracks = [named[name] for name in self.tracks] if self.tracks else list(named.values())
+        return [track.quick() if self.quick else track for track in tracks]
+
+    def plans(self, track: Track, **options: Any) -> Iterator[tuple[int, Plan]]:
+        """Each level's length and plan, the shortest first; ``options`` are further fields."""
+        bench = self.bench
+        seed = bench.seed
+        if self.salt:  # the version's own seeds are small
+            seed = 1_000 + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
+        own = bench.settings if self.agent == bench.agent else {}
+        for length in track.lengths:
+            drawn = {**track.settings, "length": length, "episodes": bench.episodes, "seed": seed}
+            yield (
+                length,
+                Plan(
+                    self.agent,
+                    track.dataset,
+                    self.model,
+                    merge(merge(own, self.settings), {"dataset": drawn}),
+                    limit=QUICK_EPISODES if self.quick else None,
+                    out=self.folder / track.name / f"{length:03d}",
+                    **options,
+                ),
+            )
+
+    def header(self) -> dict[str, Any]:
+        """The part of the card that says who played what."""
+        return {
+            "bench": self.bench.version,
+            "quick": self.quick,
+            "private": bool(self.salt),
+            "agent": self.agent,
+            "model": self.model,
+            "settings": dict(self.settings),
+            "wayword": installed("wayword"),
+            "tracks": {
+                track.name: {"lengths": list(track.lengths), "unit": track.unit}
+                for track in self.chosen()
+            },
+        }
+
+
+def level_checksum(plan: Plan) -> str:
+    """The first and the last episode of a level, as 12 hexadecimal digits."""
+    tasks = open_dataset(plan).tasks
+    text = repr([(task.episode, task.reference) for task in (tasks[0], tasks[len(tasks) - 1])])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def check_level(track: Track, length: int, plan: Plan) -> None:
+    """Raise ``UsageError`` where this machine draws other episodes than the version's."""
+    expected = track.checksums.get(length)
+    if expected and (drawn := level_checksum(plan)) != expected:
+        raise UsageError(
+            f"{track.name}, length {length}: this installation draws other episodes ({drawn}) than "
+            f"the bench has ({expected}); install the versions of packages in constraints.txt"
+        )
+
+
+def check_player(plan: Plan) -> None:
+    """Raise ``UsageError`` where the agent does not play the plan's world."""
+    open_agent(plan, open_dataset(plan))
+
+
+def is_hopeless(solved: Sequence[int], tried: Sequence[int]) -> bool:
+    """True if the two last levels together are below ``HOPELESS``."""
+    from scipy.special import betaincinv
+
+    right, total = sum(solved[-2:]), sum(tried[-2:])
+    return len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < HOPELESS
+
+
+# The card.
+
+
+def outcomes(folder: Path, track: Track) -> Iterator[tuple[int, str, bool, dict[str, float]]]:
+    """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
+    for level, length in enumerate(track.lengths):
+        path = folder / track.name / f"{length:03d}"
+        if not is_run(path):
+            continue
+        run = RunFolder.read(path)
+        finished = dict(run.scores())
+        for name, scores in finished.items():
+            yield level, name, scores.get(track.success, 0.0) >= track.at_least, scores
+        for name in {failure.episode_id for failure in run.failures()} - set(finished):
+            yield level, name, False, {}
+
+
+def place(episode: str) -> str:
+    """The place that an episode's id begins with; the id itself where each has a place alone."""
+    return episode.partition("_")[0]
+
+
+def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
+    """The card of the runs in a folder, whose ``header`` says what they are of."""
+    bench, tracks = open_bench(header["bench"]), {}
+    means: list[Floats] = []
+    for track in bench.tracks:
+        if track.name not in header["tracks"]:
+            continue
+        track = track.quick() if header["quick"] else track
+        played = list(outcomes(folder, track))
+        if not played:
+            continue
+        attempts = [Attempt(level, place(name), name, won) for level, name, won, _ in played]
+        fitted = horizon(track.lengths, attempts, track.floor or None)
+        solved, tried = resample(attempts, len(track.lengths))
+        means.append((solved / np.maximum(tried, 1)).mean(axis=1))  # levels not played count as 0
+        tracks[track.name] = {
+            **header["tracks"][track.name],
+            **_horizons(fitted, track),
+            "success": _triple(interval(means[-1])),
+            "levels": [_level(played, n, length) for n, length in enumerate(track.lengths)],
+        }
+    if not tracks:
+        raise UsageError(
+            f"{folder}: has no runs of the bench yet; play with python -m recipes.bench"
+        )
+    total = [level for each in tracks.values() for level in each["levels"]]
+    sums = {key: sum(level.get(key) or 0 for level in total) for key in ("tokens", "dollars")}
+    overall = _triple(interval(np.mean(means, axis=0)))
+    return {**header, "success": overall, **sums, "date": _date(folder), "tracks": tracks}
+
+
+def _date(folder: Path) -> str:
+    """The day on which the last run of a folder began."""
+    runs = [path.parent for path in folder.glob("*/*/run.json")]
+    return max(
+        (str(RunFolder.read(run).config.get("started", ""))[:10] for run in runs), default=""
+    )
+
+
+def foreign_level(folder: Path, header: Mapping[str, Any]) -> str:
+    """The first level whose run is of another dataset, settings or limit than the version's, empty
+    if all are the version's."""
+    bench = open_bench(header["bench"])
+    names = tuple(header["tracks"])
+    entry = Entry(
+        bench, header["agent"], header["model"], header["settings"], names,
+        header["quick"], out=folder,
+    )  # fmt: skip
+    for track in entry.chosen():
+        for length, plan in entry.plans(track):
+            if plan.out is None or not is_run(plan.out):
+                continue
+            found = RunFolder.read(plan.out).config["identity"]
+            drawn = plan.group("dataset")
+            expected = {
+                "agent": plan.agent,
+                "dataset": track.dataset,
+                "max_steps": open_dataset(plan).max_steps,
+                "dataset_settings": drawn,
+            }
+            settings = {key: found["dataset_settings"].get(key) for key in drawn}
+            if {key: found[key] for key in expected} | {"dataset_settings": settings} != expected:
+                return f"{track.name}/{length:03d} is not a run of the version's level"
+    return ""
+
+
+def _triple(found: Interval) -> list[float]:
+    return [round(value, 4) for value in (found.mean, found.low, found.high)]
+
+
+def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
+    """The horizons, in the ladder's unit: numbers, or the texts ``< 2`` and ``> 64``."""
+
+    def bounded(length: float) -> float | str:
+        if length <= 0:
+            return f"< {track.lengths[0]}"
+        return f"> {track.lengths[-1]}" if math.isinf(length) else round(length, 2)
+
+    lines = {"h50": fitted.h50, "h80": fitted.h80}
+    return {
+        **{key: [bounded(v) for v in (at.mean, at.low, at.high)] for key, at in lines.items()},
+        "ceiling": round(fitted.ceiling, 2),
+        "slope": round(fitted.slope, 2),
+        "isotonic": bounded(fitted.crossing),
+    }
+
+
+def _level(
+    played: Sequence[tuple[int, str, bool, dict[str, float]]], level: int, length: int
+) -> dict[str, Any]:
+    """The success and the cost of a level; ``episodes`` is 0 where the ladder ended before it."""
+    rows = [row for row in played if row[0] == level]
+    won = np.array([row[2] for row in rows], dtype=float)
+    line: dict[str, Any] = {"length": length, "episodes": len(rows), "solved": int(won.sum())}
+    if not rows:
+        return line
+    rate = rate_interval(won, [place(row[1]) for row in rows])
+    scores = [row[3] for row in rows]
+
+    def total(key: str) -> float:
+        return float(np.nansum([each.get(key, 0.0) for each in scores]))
+
+    line["success"] = _triple(rate)
+    line["lost"] = next((row[1] for row in rows if not row[2]), "")
+    line["tokens"] = int(total("prompt_tokens") + total("completion_tokens"))
+    line |= {"dollars": round(total("cost"), 6), "seconds": round(total("seconds"), 1)}
+    line["rejection_rate"] = round(total("rejections") / max(1.0, total("steps")), 4)
+    line["steps_over_length"] = round(total("steps") / (length * len(rows)), 2)
+    return line
+
+
+def write_card(folder: Path, card: Mapping[str, Any]) -> Path:
+    """Write the card next to its runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / CARD
+    path.write_text(json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return path
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a folder, computed again where its runs are there. Raises ``UsageError``."""
+    path = folder / CARD if folder.is_dir() else folder
+    if not path.is_file():
+        raise UsageError(f"{folder}: has no {CARD}; play with python -m recipes.bench")
+    with reading(str(path), "play the bench again"):
+        card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        header = {key: value for key, value in card.items() if key not in _COMPUTED}
+        names = header.get("tracks", {})
+        header["tracks"] = {
+            name: {key: row[key] for key in ("lengths", "unit")} for name, row in names.items()
+        }
+    has_runs = any(path.parent.glob("*/*/run.json"))
+    return make_card(path.parent, header) if has_runs else card
+
+
+_COMPUTED = ("success", "tokens", "dollars", "date")
+
+# Output.
+
+HEAD = ("Track", "H50", "95%", "H80", "95%", "Success", "95%")
+
+
+def _cells(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    ends = [cell for key in ("h50", "h80") for cell in estimate(row[key])]
+    return (name, *ends, *percents(row["success"]))
+
+
+def estimate(triple: Sequence[float | str]) -> tuple[str, str]:
+    """A horizon and its interval as texts."""
+    value, low, high = (v if isinstance(v, str) else f"{v:.3g}" for v in triple)
+    return value, f"[{low}, {high}]"
+
+
+def percents(triple: Sequence[float]) -> tuple[str, str]:
+    """A rate and its interval as texts."""
+    value, low, high = (f"{100 * v:.0f}" for v in triple)
+    return f"{value}%", f"[{low}, {high}]"
+
+
+def title(card: Mapping[str, Any]) -> str:
+    """The player and the version, in a line."""
+    kind = ", quick" if card["quick"] else ""
+    twin = ", private twin" if card.get("private") else ""
+    player = " with ".join(part for part in (card["agent"], card["model"]) if part)
+    return f"{player} on bench {card['bench']}{kind}{twin}"
+
+
+def render(card: Mapping[str, Any], form: str = "rich") -> str:
+    """The card as text: ``rich``, ``json``, ``markdown`` or ``latex``."""
+    if form == "json":
+        return json.dumps(card, indent=2, allow_nan=False)
+    rows = [_cells(name, row) for name, row in card["tracks"].items()]
+    rows.append(("all", "", "", "", "", *percents(card["success"])))
+    if form == "markdown":
+        return markdown(HEAD, 1, rows, [title(card)])
+    if form == "latex":
+        return latex(HEAD, 1, rows, [title(card)])
+    lines = [title(card), ""]
+    for name, row in card["tracks"].items():
+        _, h50, h50_range, h80, h80_range, success, success_range = _cells(name, row)
+        lines.append(f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}")
+        lines += map(_bar, row["levels"])
+        lines.append(f"  success {success} {success_range} over all levels\n")
+    success, success_range = percents(card["success"])
+    lines.append(f"mean success over levels and tracks: {success} {success_range}")
+    lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
+    return "\n".join(lines)
+
+
+_BAR = 24
+
+
+def _bar(level: Mapping[str, Any]) -> str:
+    if not level["episodes"]:
+        return f"  {level['length']:>4} not played: the levels before it are below {HOPELESS:.0%}"
+    rate, low, high = level["success"]
+    full = round(_BAR * rate)
+    counts = f"{level['solved']}/{level['episodes']}"
+    return (
+        f"  {level['length']:>4} {'█' * full}{'·' * (_BAR - full)} {100 * rate:3.0f}% "
+        f"[{100 * low:.0f}, {100 * high:.0f}] {counts}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrackDifference:
+    """The second player's success less the first's on the episodes of a track that both tried;
+    ``p`` is of a paired permutation test, ``holm`` is corrected for the number of tracks."""
+
+    track: str
+    shared: int
+    difference: Interval
+    p: float
+    holm: float
+
+
+def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
+    """Differences by track, paired by episode. Raises ``UsageError`` where nothing is shared."""
+    cards = [read_card(folder) for folder in (first, second)]
+    if cards[0]["bench"] != cards[1]["bench"]:
+        raise UsageError(f"{first} and {second} are of two versions of the bench")
+    found: list[tuple[str, int, Interval, float]] = []
+    for track in open_bench(cards[0]["bench"]).tracks:
+        one, two = (
+            {name: won for _, name, won, _ in outcomes(folder, track)} for folder in (first, second)
+        )
+        shared = [name for name in one if name in two]
+        if not shared:
+            continue
+        gaps = np.array([[float(two[name]) - float(one[name])] for name in shared])
+        places = [place(name) for name in shared]
+        ((change, p),) = permutation_test(gaps, places)
+        found.append((track.name, len(shared), change, p))
+    if not found:
+        raise UsageError(f"{first} and {second} share no episode; compare folders with runs")
+    corrected = holm([p for *_, p in found])
+    return [TrackDifference(*row, each) for row, each in zip(found, corrected, strict=True)]
+
+
+def render_comparison(first: Path, second: Path) -> str:
+    """The horizons of two players and their differences, a line a track."""
+    cards = [read_card(folder) for folder in (first, second)]
+    lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
+    for row in compare_cards(first, second):
+        h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
+        gap = row.difference.times(100)
+        verdict = "" if row.holm >= ALPHA else " *"
+        lines.append(
+            f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; success {gap.mean:+.0f} points "
+            f"[{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} episodes, p {row.p:.3f}, "
+            f"Holm {row.holm:.3f}{verdict}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,181 @@
+"""Causes of failure: what went wrong in an episode without success, read off its record.
+
+    find_causes(written, scores, instruction)       # {"seen_not_taken": 12, "ran_out": 30}
+
+Several may hold for one episode. They are read off the recorded steps and scores alone: no label
+of a person stands behind them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+CAUSES: Mapping[str, str] = {
+    "failed": "ended with an error",
+    "never_seen": "the target was never in view",
+    "seen_not_taken": "the target was in view, and the episode ended elsewhere",
+    "passed_goal": "reached the goal, but ended elsewhere",
+    "wrong_object": "picked up or chose the wrong object",
+    "stopped_early": "stopped without having reached the goal",
+    "gave_up": "stopped after three failed actions in a row",
+    "looped": "took the same action in the same pose three times or more",
+    "wandered": "path at least three times its net distance, or retraced",
+    "rejected": "at least a quarter of its answers were not legal actions",
+    "truncated": "an answer was cut off at its token limit",
+    "partner_silent": "an actor never spoke to the others",
+    "ran_out": "reached the step limit",
+}
+"""Every cause in the order in which a person would name it, with its meaning."""
+LABELS = {"passed_goal": "passed the goal", "rejected": "rejected answers",
+          "seen_not_taken": "seen, not taken"}  # fmt: skip
+"""Names of causes in tables, where they differ from their keys."""
+
+_REACHED = "osr", "ever_seen"  # metrics that are 1 where the goal was reached or seen at some time
+_SPEECH = frozenset({"chat", "ask"})
+_PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
+_WAITING = frozenset({"turn_left", "turn_right", "wait"})
+"""Actions of one of several actors while it waits for another."""
+_FEW_MOVES = 10  # fewer moves than these are no wandering
+_DETOUR = 3.0  # times the net distance
+_REPEATS = 3  # failed actions in a row, or equal actions in one pose
+
+
+def label_of(cause: str) -> str:
+    """``passed the goal`` for ``passed_goal``."""
+    return LABELS.get(cause, cause.replace("_", " "))
+
+
+def meaning_of(cause: str, metrics: Container[str]) -> str:
+    """Meaning of a cause. It mentions a goal only if some metric says whether one was reached:
+    some worlds have no place to reach."""
+    if cause == "stopped_early" and not any(key in metrics for key in _REACHED):
+        return "stopped before the task was done"
+    return CAUSES[cause]
+
+
+Written = Mapping[str, Any]
+"""A step, or a trajectory, as ``episodes.jsonl.gz`` has it."""
+
+
+def find_causes(
+    written: Written, scores: Mapping[str, float], instruction: str = ""
+) -> dict[str, int]:
+    """Find the causes that a trajectory of an episode without success shows, each with the first
+    step, from 1, that does; 0 where no single one does.
+
+    >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
+    >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
+    >>> find_causes(written, {"sr": 0.0})
+    {'looped': 2, 'ran_out': 4}
+    """
+    if written.get("ended") == "failed":
+        return {"failed": 0}
+    steps = [step for step in written.get("steps", ()) if isinstance(step, Mapping)]
+    numbered = list(enumerate(steps, 1))
+    decisions = [step.get("decision", {}) for step in steps]
+    stopped = written.get("ended") == "stopped"
+    passed, seen = (scores.get(key, 0.0) > 0.5 for key in _REACHED)
+    # An episode may end by a choice of something, as a two-phase test does.
+    last = decisions[-1] if decisions else {}
+    chose = stopped and last.get("action") == "go" and bool(last.get("arguments"))
+    stuck = steps[:-1][-_REPEATS:]
+    gave_up = stopped and len(stuck) == _REPEATS and not any(map(_succeeded, stuck))
+    rejected = [n for n, d in enumerate(decisions, 1) if "rejected" in d or "fallback_for" in d]
+    actors = {step.get("actor") for step in steps}
+    spoke = {step.get("actor") for step, d in zip(steps, decisions, strict=True)
+             if d.get("action") in _SPEECH}  # fmt: skip
+    looped = _find_loop(written, steps)
+    first_steps = {
+        "never_seen": 0 if scores.get("ever_seen") == 0.0 else None,
+        "seen_not_taken": 0 if seen else None,
+        "passed_goal": 0 if passed else None,
+        "wrong_object": len(steps) if chose else _find_wrong_pick(steps, instruction),
+        "stopped_early": len(steps) if stopped and not (passed or seen or chose) else None,
+        "gave_up": max(1, len(steps) - _REPEATS) if gave_up else None,
+        "looped": looped,
+        "wandered": 0 if looped is None and _has_wandered(written, steps) else None,
+        "rejected": rejected[0] if rejected and 4 * len(rejected) >= len(steps) else None,
+        "truncated": next((n for n, step in numbered if _is_truncated(step)), None),
+        "partner_silent": 0 if len(actors) > 1 and spoke != actors else None,
+        "ran_out": len(steps) if written.get("ended") == "step_limit" else None,
+    }
+    return {name: step for name in CAUSES if (step := first_steps.get(name)) is not None}
+
+
+def _succeeded(step: Written) -> bool:
+    return bool(step.get("feedback", {}).get("status", "ok") == "ok")
+
+
+def _is_truncated(step: Written) -> bool:
+    decision = step.get("decision", {})
+    if decision.get("fallback_for", decision).get("rejected") in ("cut_off", "too_long"):
+        return True
+    answers = (call.get("answer") or {} for call in step.get("calls", ()))
+    return any("length" in answer.get("finish", ()) for answer in answers)
+
+
+def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
+    """By the words of the instruction; nothing where it is not known."""
+    named = set(re.findall(r"[a-z]+", instruction.lower()))
+    for number, step in enumerate(steps, 1):
+        decision = step.get("decision", {})
+        arguments = decision.get("arguments")
+        if named and decision.get("action") in _PICKING and arguments and _succeeded(step):
+            words = re.findall(r"[a-z]+", str(arguments[0]).lower())
+            if words and not named.intersection({*words, *(f"{word}s" for word in words)}):
+                return number
+    return None
+
+
+def _poses(written: Written, actor: str, steps: Sequence[Written]) -> list[dict[str, Any]]:
+    """The actor's poses, the start first; one a step."""
+    mine = (step for step in steps if step.get("actor") == actor)
+    poses = [written.get("start", {}).get(actor), *(s.get("pose", s.get("where")) for s in mine)]
+    return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
+
+
+def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
+    """The second of the steps that did the same in the same pose, of those with a third."""
+    repeats: list[int] = []
+    actors = dict.fromkeys(str(step.get("actor")) for step in steps)
+    for actor in actors:
+        mine = [(n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor]
+        done: dict[tuple[str, ...], list[int]] = {}
+        for pose, (number, step) in zip(_poses(written, actor, steps), mine, strict=False):
+            decision = step.get("decision", {})
+            if not pose or "action" not in decision:
+                continue
+            if len(actors) == 1 or decision["action"] not in _WAITING:
+                action = str(decision["action"]), repr(decision.get("arguments"))
+                done.setdefault((repr(sorted(pose.items())), *action), []).append(number)
+        repeats += [numbers[1] for numbers in done.values() if len(numbers) >= _REPEATS]
+    return min(repeats, default=None)
+
+
+def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
+    """More than ten moves that led three times as far as the straight way, or a third of them to
+    places where the actor had been before."""
+    for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
+        places = [_place_of(pose) for pose in _poses(written, actor, steps)]
+        moved = [b for a, b in pairwise(places) if b is not None and a != b]
+        if len(moved) < _FEW_MOVES:
+            continue
+        if 3 * (len(moved) - len(set(moved))) >= len(moved):
+            return True
+        points = [p for p in places if isinstance(p, tuple)]
+        if len(points) == len(places):
+            length = sum(math.dist(a, b) for a, b in pairwise(points))
+            if length > _DETOUR * math.dist(points[0], points[-1]):
+                return True
+    return False
+
+
+def _place_of(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
+    x, y = pose.get("x"), pose.get("y")
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        return round(x, 2), round(y, 2)
+    return str(pose.get("viewpoint") or pose.get("panorama") or "") or None

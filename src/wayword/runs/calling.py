@@ -1,0 +1,175 @@
+"""Runs from Python: ``run`` takes names, classes, instances and models.
+
+import wayword
+
+wayword.run("navgpt", "r2r:val_seen", "openai:gpt-5-mini", limit=20, max_dollars=2)
+wayword.run(MyAgent, "houses", limit=20, settings={"steps": 4})
+wayword.run("act", MyDataset, ScriptedModel(answers="stop"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+from wayword.agents.person import Person
+from wayword.core import registry
+from wayword.core.agent import Agent
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError, suggest
+from wayword.core.model import Model
+from wayword.models.parts.opening import given_model
+from wayword.runs import running
+from wayword.runs.active import OnProgress
+from wayword.runs.plan import Plan, expand_keys
+from wayword.runs.results import RunResult
+from wayword.settings import merge
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of a run, as those of ``wayword run``: see :class:`~wayword.runs.plan.Plan`."""
+
+    settings: Mapping[str, Any]
+    limit: int | None
+    shuffle: int | None
+    shard: str
+    seed: int
+    max_steps: int | None
+    concurrency: int
+    data: Path | str | None
+    out: Path | str | None
+    max_tokens: int | None
+    max_dollars: float | None
+    cache: Path | str | None
+    rpm: float | None
+    prices: Path | str | None
+    retries: int
+    actors: Mapping[str, str]
+    episode: str
+    episodes: Sequence[str]
+    ask: Literal["", "terminal", "browser"]
+    continues: str
+    engine: Literal["", "ray"]
+    workers: int
+
+
+def run(
+    agent: str | Path | type[Agent] | Agent | Plan,
+    on: str | Path | type[Dataset] | Dataset = "houses",
+    model: str | Model = "",
+    *,
+    on_progress: OnProgress | None = None,
+    person: Person | None = None,
+    **options: Unpack[RunOptions],
+) -> RunResult:
+    """Play episodes with an agent; finished ones are kept, and the same call resumes.
+
+    ``agent`` and ``on`` are names as for ``wayword run``, files, classes or instances, ``model`` a
+    name such as ``openai:gpt-5-mini`` or a model object; a :class:`Plan` takes the place of all
+    three. Options are those of ``wayword run``, with underscores: ``limit``, ``seed``, ``data``,
+    ``out``, ``max_steps``, ``max_dollars``, ``concurrency`` …; ``settings`` is the tree of
+    ``--set``, also with dotted keys: ``{"decoding": "free", "model.threads": 2}``.
+
+    Blocks, also where an event loop is running (notebooks); :func:`run_async` awaits. Raises
+    ``UsageError``, ``DataError`` or ``RecordingError``, one line that says what to do.
+    """
+    return _wait(run_async(agent, on, model, on_progress=on_progress, person=person, **options))
+
+
+async def run_async(
+    agent: str | Path | type[Agent] | Agent | Plan,
+    on: str | Path | type[Dataset] | Dataset = "houses",
+    model: str | Model = "",
+    *,
+    on_progress: OnProgress | None = None,
+    person: Person | None = None,
+    **options: Unpack[RunOptions],
+) -> RunResult:
+    """As :func:`run`, to be awaited."""
+    if on_progress is not None and not callable(on_progress):
+        raise UsageError(f"on_progress is a function of (done, total, scores), got {on_progress!r}")
+    plan = _plan(agent, on, model, options)
+    with given_model(model):
+        return await running.run_async(plan, on_progress, person)
+
+
+def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
+    """The plan of a call. Raises ``UsageError`` for what is none of the types."""
+    names = [each.name for each in fields(Plan) if each.name not in ("agent", "on", "model")]
+    for key in options:
+        if key not in names:
+            hint = "write settings={...}" if key in ("set", "config") else suggest(key, names)
+            shipped = isinstance(agent, str) and agent in registry.names("agent")
+            owner = registry.load("agent", agent) if shipped else Agent
+            if key in [each.name for each in fields(owner.Settings)]:
+                hint = f"it is a setting of {agent}: settings={{{key!r}: {options[key]!r}}}"
+            raise UsageError(f"runs have no option {key!r}; {hint}")
+    values = dict(options)
+    for key in ("settings", "actors"):
+        if not isinstance(values.get(key, {}), Mapping):
+            raise UsageError(f"{key} must be a dict, got {values[key]!r}")
+    if isinstance(values.get("episodes"), str):
+        raise UsageError(f"episodes must be a list of ids, got {values['episodes']!r}")
+    settings = expand_keys(values.pop("settings", {}))
+    if isinstance(agent, Plan):
+        if on != "houses" or model != "":
+            raise UsageError("a Plan names its dataset and model; leave on= and model= out")
+        return replace(agent, **values, settings=merge(agent.settings, settings))
+    agent_name, agent_settings = _part("agent", agent)
+    dataset_name, dataset_settings = _part("dataset", on)
+    if not isinstance(model, str | Model):
+        raise UsageError(f'model must be a name such as "local:smollm2" or a Model, got {model!r}')
+    objects = [each for each in (agent, on, model) if not isinstance(each, str | Path)]
+    if values.get("engine") and objects:
+        raise UsageError(f"engine={values['engine']!r} takes names and files, not {objects[0]!r}")
+    below = merge(agent_settings, {"dataset": dataset_settings} if dataset_settings else {})
+    name = model if isinstance(model, str) else model.name
+    return Plan(agent_name, dataset_name, name, settings=merge(below, settings), **values)
+
+
+def _part(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:
+    """The name of an agent or a dataset, and the settings of an instance."""
+    option = "on" if kind == "dataset" else kind
+    base = Dataset if kind == "dataset" else Agent
+    if isinstance(part, str | Path):
+        if not str(part).strip(". "):
+            raise UsageError(f"{option} is empty; {suggest('', registry.names(kind))}")
+        return str(part), {}
+    cls = part if isinstance(part, type) else type(part)
+    if not issubclass(cls, base):
+        raise UsageError(
+            f"{option} must be a name, a file, or a class or instance of {base.__name__}, "
+            f"got {part!r}"
+        )
+    name = registry.name_of(kind, cls)
+    if isinstance(part, type):
+        return name, {}
+    name = f"{name}:{part.split}" if isinstance(part, Dataset) else name
+    return name, asdict(part.settings)
+
+
+def _wait(work: Coroutine[Any, Any, RunResult]) -> RunResult:
+    """The result of a coroutine; on a thread of its own where a loop runs in this one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def started() -> RunResult:
+        tasks.extend(filter(None, [asyncio.current_task()]))
+        return await work
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(copy_context().run, asyncio.run, started())
+        try:
+            return future.result()
+        except KeyboardInterrupt:  # the kernel's stop button: the run ends in order
+            for task in tasks:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

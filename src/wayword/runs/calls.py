@@ -1,0 +1,190 @@
+"""Recorded prompts and answers of any agent as training data: ``wayword export --as calls``.
+
+    wayword export runs/a runs/b --as calls --out calls
+
+Nothing is replayed: each call of a model is taken as the run recorded it. The folder holds, in the
+chat form that LLaMA-Factory and axolotl read (docs/finetuning.md has a configuration each):
+
+- ``sft.jsonl``: ``messages``, a prompt and its answer, where the outcome was good
+- ``kto.jsonl``: ``messages`` and ``label`` (true where the outcome was good) of every call
+- ``dpo.jsonl``: ``messages`` (a prompt), ``chosen`` and ``rejected``: the best and the worst of the
+  answers that were given to this very prompt
+- ``dataset_info.json``: the three files for LLaMA-Factory; ``card.json``: counts and settings
+
+The outcome of an answer is the score of its episode, and -1 where no legal action came of it; that
+of an answer given several times to a prompt is their mean.
+
+Sources: Ouyang et al. 2022 (SFT), Rafailov et al. 2023 (DPO), Ethayarajh et al. 2024 (KTO);
+LLaMA-Factory, ``data/README.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from wayword.core.action import Rejection
+from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.model import Choice, user
+from wayword.core.trajectory import Trajectory
+from wayword.runs.config import success_of
+from wayword.runs.export import Card, OnEpisode
+from wayword.runs.plan import cast_of
+from wayword.runs.record import RunFolder
+from wayword.settings import make
+
+TAGS = {f"{name}_tag": name for name in ("role", "content", "user", "assistant", "system")}
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "sft": {"messages": "messages"},
+    "kto": {"messages": "messages", "kto_tag": "label"},
+    "dpo": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
+}
+"""File -> LLaMA-Factory's name of each column -> ours."""
+ILLEGAL = -1.0
+"""Outcome of an answer that is no legal action: below any score."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """Settings of an export of calls: ``--set by=spl --set least=0.8``.
+
+    ``by``: the metric that is an episode's score, higher is better; by default the one that means
+    success. ``least``: the score from which an outcome is good. ``role``: only calls in this role
+    of the agent. ``actors``: only theirs; all where empty.
+    """
+
+    by: str = ""
+    least: float = 0.5
+    role: str = ""
+    actors: Sequence[str] = ()
+
+    def keeps(self, row: Mapping[str, Any]) -> bool:
+        """True if a call's actor and role are to be exported."""
+        return self.role in ("", row["role"]) and (not self.actors or row["actor"] in self.actors)
+
+
+Answers = tuple[int, defaultdict[str, list[float]]]
+"""Place of a prompt in kto.jsonl, and the outcomes of each answer to it."""
+
+
+def export_calls(
+    runs: Sequence[Path],
+    out: Path,
+    given: Mapping[str, Any],
+    *,
+    everything: bool = False,
+    thoughts: bool = False,
+    on_episode: OnEpisode | None = None,
+) -> Card:
+    """Write the folder ``out``, which must be new or empty; ``given`` are the settings.
+
+    ``everything`` takes answers of any outcome into ``sft.jsonl``; ``thoughts`` adds what reasoning
+    models wrote before an answer as ``reasoning_content``. Raises ``UsageError`` for a metric that
+    a run has not, ``RecordingError`` for a folder that is no run or is not empty.
+    """
+    settings: CallSettings = make(CallSettings, given, "calls")
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise RecordingError(f"{out}: is not empty; give a new folder")
+    opened = [RunFolder.read(path) for path in runs]
+    out.mkdir(parents=True, exist_ok=True)
+    card = Card("calls", "chat", asdict(settings))
+    answers: dict[bytes, Answers] = {}
+    written, done, total = set[bytes](), 0, sum(len(run.index) for run in opened)
+    with (out / "sft.jsonl").open("wb") as sft, (out / "kto.jsonl").open("wb") as kto:
+        for run in opened:
+            identity, metric = run.config["identity"], settings.by or success_of(run.config)
+            split = str(identity["dataset"])
+            about = {"split": split, "run": run.path.name, "agent": cast_of(identity)}
+            card.runs.append(run.path.name)
+            card.splits += [] if split in card.splits else [split]
+            for record in run.records():
+                if metric not in record.scores:
+                    hint = suggest(metric, list(record.scores))
+                    raise UsageError(f"{run.path}: its episodes have no metric {metric!r}; {hint}")
+                before, score = card.lines, record.scores[metric]
+                if not any(True for _ in record.trajectory.calls()):
+                    card.omit("episodes without a call of a model")
+                for row in _rows(record.trajectory, score, thoughts, card):
+                    if not settings.keeps(row):
+                        continue
+                    row |= {"episode": record.episode_id, **about}
+                    *prompt, answer = row["messages"]
+                    place = kto.tell(), defaultdict[str, list[float]](list)
+                    _, outcomes = answers.setdefault(_digest(prompt), place)
+                    outcomes[json.dumps(answer)].append(row["outcome"])
+                    good = row["outcome"] >= settings.least
+                    kto.write(_line({**row, "label": good}))
+                    card.decisions += 1
+                    if not (good or everything):
+                        illegal = row["outcome"] == ILLEGAL
+                        card.omit("illegal" if illegal else f"below {settings.least:g}")
+                    elif (digest := _digest(row["messages"])) in written:
+                        card.omit("twice")
+                    else:
+                        written.add(digest)
+                        sft.write(_line(row))
+                        card.lines += 1
+                card.episodes += card.lines > before
+                done += 1
+                if on_episode:
+                    on_episode(done, total)
+    _write_pairs(out, answers.values())
+    info = {}
+    for name, columns in COLUMNS.items():
+        entry = {"file_name": f"{name}.jsonl", "formatting": "sharegpt", "columns": columns}
+        info[f"wayword_{name}"] = {**entry, "ranking": name == "dpo", "tags": TAGS}
+    for name, content in {"dataset_info": info, "card": asdict(card)}.items():
+        (out / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return card
+
+
+def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
+    """Write ``dpo.jsonl``: the best against the worst answer of each prompt, where they differ."""
+    with (out / "kto.jsonl").open("rb") as kto, (out / "dpo.jsonl").open("wb") as dpo:
+        for at, outcomes in answers:
+            means = {answer: fmean(each) for answer, each in outcomes.items()}
+            best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+            if means[best] > means[worst]:
+                kto.seek(at)
+                prompt = json.loads(kto.readline())["messages"][:-1]
+                pair = {"chosen": json.loads(best), "rejected": json.loads(worst)}
+                dpo.write(_line({"messages": prompt, **pair}))
+
+
+def _rows(
+    trajectory: Trajectory, score: float, thoughts: bool, card: Card
+) -> Iterator[dict[str, Any]]:
+    """The answered calls of an episode's last trial; raw text is one message of the user."""
+    calls = [(call, next(iter(trajectory.start)), 0, score) for call in trajectory.opening_calls]
+    for number, step in enumerate(trajectory.steps, 1):
+        outcome = ILLEGAL if isinstance(step.decision, Rejection) else score
+        calls += [(call, step.actor, number, outcome) for call in step.calls]
+    for call, actor, number, outcome in calls:
+        prompt = [user(call.prompt)] if isinstance(call.prompt, str) else call.prompt
+        answer = call.answer
+        if answer is None or (isinstance(answer, Choice) and answer.other_text):
+            card.omit("without an answer")
+        elif any(message.images for message in prompt):
+            card.omit("with pictures")
+        else:
+            text = answer.best if isinstance(answer, Choice) else answer.text
+            reply = {"role": "assistant", "content": text}
+            if thoughts and answer.reasoning:
+                reply["reasoning_content"] = answer.reasoning[0]
+            messages = [{"role": each.role, "content": each.content} for each in prompt]
+            about = {"actor": actor, "role": call.role, "step": number}
+            yield {"messages": [*messages, reply], "outcome": outcome, **about}
+
+
+def _digest(messages: Sequence[Mapping[str, str]]) -> bytes:
+    return hashlib.sha256(json.dumps(messages).encode()).digest()
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return (json.dumps(row, ensure_ascii=False) + "\n").encode(errors="replace")

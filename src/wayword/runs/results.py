@@ -1,0 +1,152 @@
+"""Result of a run in Python: its episodes, tables and data frame.
+
+result = wayword.run("random", "houses", limit=20)
+print(result.table(["sr", "spl"]))
+result.to_dataframe().groupby("gold_length")["success"].mean()
+print(result.compare("runs/other"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from wayword.core import registry
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.errors import UsageError, needing
+from wayword.core.rollout import Outcome
+from wayword.metrics.causes import find_causes
+from wayword.runs import reports
+from wayword.runs.config import success_of
+from wayword.runs.plan import dataset_of
+from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Text(str):
+    """A text that notebooks show as it prints."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The outcome of a run: its folder, how it ended, notices for the user, and its episodes.
+
+    ``dataset`` is the run's dataset, opened when it is needed.
+    """
+
+    path: Path
+    outcome: Outcome
+    resumed: int
+    notices: Sequence[str] = ()
+    data: Path | None = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, path: Path | str, data: Path | str | None = None) -> Self:
+        """The result of an earlier run; ``data`` is the folder of published data."""
+        try:
+            run = RunFolder.read(path)
+        except TypeError:
+            raise UsageError(f"read takes the path of a run folder, got {path!r:.80}") from None
+        outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
+        return cls(run.path, outcome, len(run.index), data=None if data is None else Path(data))
+
+    @cached_property
+    def recorded(self) -> RecordedRun:
+        """The run folder, to read."""
+        return RunFolder.read(self.path)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The run's dataset."""
+        return dataset_of(self.recorded, self.data)
+
+    @property
+    def episodes(self) -> list[EpisodeRecord]:
+        """The finished episodes in the order they ended; then those that ended with an error,
+        which have no scores."""
+        run, tasks = self.recorded, self.dataset.tasks
+        failed = dict.fromkeys(each.episode_id for each in run.failures())
+        records = [*run.records(), *(run.record(name) for name in failed if name not in run.index)]
+        matches = of_ids(tasks, {record.episode_id for record in records})
+        return [self._describe(record, matches.get(record.episode_id)) for record in records]
+
+    def failures(self) -> list[EpisodeRecord]:
+        """The episodes without success."""
+        return [record for record in self.episodes if not self._is_success(record)]
+
+    def table(self, metrics: Sequence[str] = ()) -> Text:
+        """The table of ``wayword table``; ``metrics`` selects columns: ``["sr", "spl"]``."""
+        return Text(reports.table([self.path], keys=_names(metrics)))
+
+    def compare(self, other: RunResult | Path | str, metrics: Sequence[str] = ()) -> Text:
+        """This run against another on the same episodes, as ``wayword compare``. Raises
+        ``UsageError`` if they share no episode."""
+        if not isinstance(other, RunResult | Path | str):
+            raise UsageError(f"compare takes one result or run folder, got {other!r:.80}")
+        path = other.path if isinstance(other, RunResult) else Path(other)
+        return Text(reports.compare([self.path, path], keys=_names(metrics)).text)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row an episode: instruction, scene, gold length, success, first cause of failure
+        (:mod:`wayword.metrics.causes`), and all scores, cost included. Raises ``UsageError`` where
+        pandas is missing."""
+        with needing("a data frame needs pandas", "pandas"):
+            frames = import_module("pandas")
+        rows = [
+            {
+                "episode": record.episode_id,
+                "instruction": record.instruction,
+                "scene": record.scene,
+                "gold_length": record.gold_length,
+                "success": self._is_success(record),
+                "ended": record.trajectory.ended,
+                "cause": next(iter(self._causes(record)), ""),
+                **record.scores,
+            }
+            for record in self.episodes
+        ]
+        return frames.DataFrame(rows)
+
+    def _is_success(self, record: EpisodeRecord) -> bool:
+        return record.scores.get(success_of(self.recorded.config), 0.0) > 0.5
+
+    def _causes(self, record: EpisodeRecord) -> Mapping[str, int]:
+        if self._is_success(record):
+            return {}
+        written = self.recorded.written(record.episode_id).get("trajectory", {})
+        written = {"ended": record.trajectory.ended, **written}
+        return find_causes(written, record.scores, record.instruction)
+
+    def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:
+        """The record with what the dataset knows of its episode."""
+        if task is None:
+            return record
+        try:
+            length = self.dataset.expert_length(task)
+        except UsageError:  # a split without public answers
+            length = None
+        episode = task.episode
+        return replace(
+            record, instruction=episode.instruction, scene=episode.scene, gold_length=length
+        )
+
+    def _repr_html_(self) -> str:
+        return registry.render_html(self)
+
+
+def _names(metrics: Sequence[str]) -> list[str]:
+    """Metric names, of a list or as the command line takes them: ``"sr,spl"``."""
+    if isinstance(metrics, str):
+        return [name.strip() for name in metrics.split(",") if name.strip()]
+    if not isinstance(metrics, Sequence) or not all(isinstance(each, str) for each in metrics):
+        raise UsageError(f'metrics must be names such as ["sr", "spl"], got {metrics!r}')
+    return list(metrics)

@@ -1,0 +1,210 @@
+"""The state of every object, door and body as arrays, and who is in what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
+
+INSET = 0.05
+"""Sight and hands aim at boxes drawn in by this much (metres), so that a fridge that touches a
+wall is not seen through it."""
+FLOOR = -1  # the ``inside`` of objects on the floor
+
+
+class Entities:
+    """(M,) arrays over objects (N), then doors (D), then actors (A): M = N + D + A.
+
+    ``x``, ``y`` centres and ``half_x``, ``half_y`` half extents (metres), ``bottom``, ``height``;
+    ``west`` … ``north`` the boxes drawn in by ``INSET``. ``inside`` (M,) is the number of the
+    object or actor that holds an object, ``FLOOR`` for none. ``open``, ``on``, ``dirty``,
+    ``sliced``, ``filled``, ``cooked`` (M,) bool; ``temperature`` (M,) indices of TEMPERATURES;
+    ``coffee`` (M,) says of what is filled that it is not with water, ``boiled`` (M,) of what is
+    cooked that it was in water. ``heated``, ``cooled``, ``cleaned`` (M,): that was once done.
+    ``anchor`` (M,) is the number whose visibility decides an object's own: its outermost enclosing
+    receptacle, or itself. ``is_exposed`` (M,) is false for what is enclosed or held.
+    ``closed_doors`` is (D,) bool. ``version`` grows whenever an object or a door moves, opens or
+    closes.
+    """
+
+    def __init__(self, scene: Scene, actors: int) -> None:
+        objects, doors = scene.objects, scene.doors
+        self.specs: tuple[HouseObject, ...] = objects
+        self.objects, self.doors, self.actors = len(objects), len(doors), actors
+        self.size = size = self.objects + self.doors + actors
+        self.first_actor = self.objects + self.doors
+        self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros((6, size))
+        shapes = [(o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects]
+        arrays = (self.x, self.y, self.half_x, self.half_y, self.bottom, self.height)
+        for array, values in zip(arrays, zip(*shapes, strict=True), strict=False):
+            array[: self.objects] = values
+        self.height[self.first_actor :] = 1.7
+        self.west, self.south, self.east, self.north, self.mid_height = np.zeros((5, size))
+        index = {o.id: i for i, o in enumerate(objects)}
+        self.inside = np.full(size, FLOOR, dtype=np.int32)
+        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = np.zeros(
+            (6, size), dtype=np.bool_
+        )
+        self.heated, self.cooled, self.cleaned = np.zeros((3, size), dtype=np.bool_)
+        self.coffee, self.boiled = np.zeros((2, size), dtype=np.bool_)
+        self.temperature = np.zeros(size, dtype=np.int8)
+        self.inside[: self.objects] = [index[o.parent] if o.parent else FLOOR for o in objects]
+        self.temperature[: self.objects] = [TEMPERATURES.index(o.temperature) for o in objects]
+        for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
+            getattr(self, flag)[: self.objects] = [getattr(o, flag) for o in objects]
+        for i, d in enumerate(doors, self.objects):
+            (ax, ay), (bx, by) = d.a, d.b
+            self.x[i], self.y[i], self.height[i] = (ax + bx) / 2, (ay + by) / 2, 2.0
+            self.half_x[i], self.half_y[i] = abs(bx - ax) / 2, abs(by - ay) / 2
+            self.open[i] = d.open
+        self.inset_x, self.inset_y = np.minimum(self.half_x, INSET), np.minimum(self.half_y, INSET)
+        self.controls = [tuple(index[c] for c in o.controls) for o in objects]
+        self.switches: dict[int, tuple[int, ...]] = {}
+        for switch, controlled_objects in enumerate(self.controls):
+            for i in controlled_objects:
+                self.switches[i] = (*self.switches.get(i, ()), switch)
+        self.openable, self.encloses = np.zeros((2, size), dtype=np.bool_)
+        openable = ["openable" in o.affordances for o in objects] + [d.openable for d in doors]
+        self.openable[: self.first_actor] = openable
+        self.encloses[: self.objects] = [o.receptacle == "in" for o in objects]
+        self.encloses &= self.openable
+        self.anchor = np.arange(size, dtype=np.int32)
+        self.is_exposed, self.is_root = np.ones((2, size), dtype=np.bool_)
+        self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
+        self.version = 0
+        self._states: list[tuple[str, ...] | None] = [None] * size
+        self.update_box(slice(None))
+        for i in (self.inside != FLOOR).nonzero()[0].tolist():
+            self._update_anchor(i)
+
+    def affordances(self, i: int) -> Collection[str]:
+        if i < self.objects:
+            return self.specs[i].affordances
+        return ("openable",) if self.openable[i] else ()
+
+    def has_affordance(self, i: int, affordance: str) -> bool:
+        """True if an object or a door has an affordance."""
+        return affordance in self.affordances(i)
+
+    def is_receptacle(self, i: int) -> bool:
+        """True if objects can be put in or on this one."""
+        return i < self.objects and bool(self.specs[i].receptacle)
+
+    def fits(self, i: int, r: int) -> bool:
+        """True if a receptacle takes objects of that type, full or not."""
+        accepts = self.specs[r].accepts
+        return not accepts or self.type(i) in accepts
+
+    def full(self, r: int) -> bool:
+        capacity = self.specs[r].capacity
+        return bool(capacity) and len(self.contents(r)) >= capacity
+
+    def closed(self, i: int) -> bool:
+        """True if it encloses its contents and is closed."""
+        return bool(self.encloses[i]) and not self.open[i]
+
+    def is_ajar(self, i: int) -> bool:
+        """True if it encloses its contents when closed, and is open."""
+        return bool(self.encloses[i] and self.open[i])
+
+    def type(self, i: int) -> str:
+        """Return an object's type, ``door`` for doors."""
+        return self.specs[i].type if i < self.objects else "door"
+
+    def contents(self, i: int) -> list[int]:
+        """Return the objects directly in, on or held by it, in the scene's order."""
+        contents: list[int] = (self.inside == i).nonzero()[0].tolist()
+        return contents
+
+    def with_contents(self, i: int) -> list[int]:
+        """Return an object and all that is in or on it, itself first."""
+        members = [i]
+        for member in members:
+            members += self.contents(member)
+        return members
+
+    def holders(self, i: int) -> list[int]:
+        """Return the receptacles that an object is in or on, innermost first; an actor last where
+        one holds it."""
+        holders: list[int] = []
+        while (i := int(self.inside[i])) != FLOOR:
+            holders.append(i)
+        return holders
+
+    def update_box(self, i: int | slice) -> None:
+        """Recompute the box of an object that moved, or those of several."""
+        half_width, half_depth = self.half_x[i] - self.inset_x[i], self.half_y[i] - self.inset_y[i]
+        self.west[i], self.east[i] = self.x[i] - half_width, self.x[i] + half_width
+        self.south[i], self.north[i] = self.y[i] - half_depth, self.y[i] + half_depth
+        self.mid_height[i] = self.bottom[i] + self.height[i] / 2
+
+    def place(self, i: int, x: float, y: float, bottom: float) -> None:
+        """Put an object, with all that is in it, at a place."""
+        self.version += 1
+        dx, dy, dz = x - self.x[i], y - self.y[i], bottom - self.bottom[i]
+        for member in self.with_contents(i):
+            self.x[member] += dx
+            self.y[member] += dy
+            self.bottom[member] += dz
+            self.update_box(member)
+
+    def move(self, i: int, holder: int) -> None:
+        """Hand an object, with all that is in it, to another holder."""
+        self.version += 1
+        self.inside[i] = holder
+        for member in self.with_contents(i):
+            self._update_anchor(member)
+
+    def set_open(self, i: int, opened: bool) -> None:
+        self.version += 1
+        self.open[i] = opened
+        self.closed_doors = np.logical_not(self.open[self.objects : self.first_actor])
+        self._states[i] = None
+        for member in self.with_contents(i):
+            self._update_anchor(member)
+
+    def set_state(self, i: int, flag: str, value: int) -> None:
+        """Set one of the states that are neither place nor lid: ``on``, ``dirty``, ``heated`` …"""
+        getattr(self, flag)[i] = value
+        self._states[i] = None
+
+    def states(self, i: int) -> tuple[str, ...]:
+        """Return the states of an object that show, as symbols: ``("open", "dirty")``. Their words
+        are in ``verbalize/household.py``."""
+        cached_states = self._states[i]
+        if cached_states is None:
+            states = []
+            if self.openable[i]:
+                states.append("open" if self.open[i] else "closed")
+            if self.on[i] or self.has_affordance(i, "toggleable"):
+                states.append("on" if self.on[i] else "off")
+            flags = ("sliced", "cooked", "boiled", "dirty", "filled", "coffee")
+            states += [flag for flag in flags if getattr(self, flag)[i]]
+            if self.temperature[i]:
+                states.append(TEMPERATURES[self.temperature[i]])
+            cached_states = self._states[i] = tuple(states)
+        return cached_states
+
+    def snapshot(self) -> dict[str, NDArray[np.generic]]:
+        return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+
+    def restore(self, snapshot: dict[str, NDArray[np.generic]]) -> None:
+        for name, value in snapshot.items():
+            getattr(self, name)[:] = value
+        self.version += 1
+        self._states = [None] * self.size
+
+    def _update_anchor(self, i: int) -> None:
+        """Find again whose visibility decides this one's."""
+        anchor, is_exposed = i, True
+        for holder in self.holders(i):
+            if holder >= self.first_actor:
+                is_exposed = False
+            elif self.encloses[holder]:
+                anchor = holder
+                is_exposed = is_exposed and bool(self.open[holder])
+        self.anchor[i], self.is_exposed[i] = anchor, is_exposed
+        self.is_root[i] = is_exposed and anchor == i

@@ -1,0 +1,581 @@
+"""Skills of a body that knows the house: fetch, put, heat, cool, wash, slice.
+
+Each is a generator of actions, carried out by the caller:
+
+    actions = Skills(world, "agent").take("apple|1")
+    feedback = world.step("agent", next(actions))
+    ...
+    feedback = world.step("agent", actions.send(feedback))
+
+They read the world's true state and change nothing themselves. :class:`Skills` uses low-level
+actions, :class:`HighLevelSkills` those of a body that is not steered step by step.
+
+Source: LangSuitE (Jia et al. 2024), Table 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.action import Action
+from wayword.core.game import ActionPlan, PlanningFailed
+from wayword.core.geometry import Point
+from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.goals import HouseholdReference, Trait
+from wayword.worlds.household.house import Actor, Fail
+from wayword.worlds.household.route import Trip, route_to_put, step_counts, true_box
+from wayword.worlds.household.scene import TEMPERATURES
+from wayword.worlds.household.world import HouseholdWorld
+
+
+def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) -> list[str] | None:
+    """Return one object per stop, chosen to visit the stops in order in the fewest steps.
+
+    Closed doors count as open, and no object is visited twice. None if a stop has no reachable
+    object.
+    """
+    house, me = world.house, world.house.actors[actor]
+    trip = Trip(house, me, open_doors=True)
+    chains: list[tuple[float, list[str], NDArray[np.int32]]] = [(0.0, [], trip.steps)]
+    for stop in stops:
+        extended: list[tuple[float, list[str], NDArray[np.int32]]] = []
+        for obj in stop:
+            i, options = world.layout.index[obj], []
+            is_held = house.holder(i) == me.number
+            near = trip.near(true_box(house, i), me.body.manipulation_distance).nonzero()[0]
+            for cost, chain, steps in chains:
+                places = (steps == 0).nonzero()[0] if is_held else near[steps[near] >= 0]
+                if obj not in chain and len(places):
+                    place = int(places[np.argmin(steps[places])])
+                    options.append((cost + float(steps[place]), [*chain, obj], place))
+            if options:
+                cost, chain, place = min(options, key=lambda option: option[0])
+                onward = trip.steps if stop is stops[-1] else step_counts(trip.neighbors, place)
+                extended.append((cost, chain, onward))
+        chains = extended
+    return min(chains, key=lambda chain: chain[0])[1] if chains else None
+
+
+MAX_REPLANS = 8  # route replans before an object counts as out of reach
+TOOLS: dict[Trait, str] = {
+    ("temperature", "hot"): "heater",
+    ("temperature", "cold"): "cooler",
+    ("dirty", False): "cleaner",
+    ("filled", True): "filler",
+    ("cooked", True): "heater",
+    ("heated", True): "heater",
+    ("cooled", True): "cooler",
+    ("cleaned", True): "cleaner",
+}
+"""Trait -> the affordance of the tool that gives it to an object."""
+REQUIRED_HIGH_LEVEL = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open")
+"""Verbs that high-level skills take; other manipulation verbs only if the task needs them."""
+TREATMENTS = {"heater": "heat", "cooler": "cool", "cleaner": "clean"}
+STOP_THOUGHT = "All that was asked for is done, so I stop."
+ANSWER_THOUGHT = "I have seen enough to answer."
+REASONS = {
+    "reach": "I go to {}.",
+    "open_door": "{} is closed and on my way, so I open it.",
+    "close_again": "I opened {} on the way, so I close it again.",
+    "make_room": "{} is full, so something has to come out of it.",
+    "put_down": "I put {} down first, as my hands are needed.",
+}
+"""Skill -> its reason, if that does not depend on the state of its object."""
+
+Skill = TypeVar("Skill", bound=Callable[..., ActionPlan])
+
+
+def with_reason(skill: Skill) -> Skill:
+    """Attach a reason to a skill, worded at its start and kept until its end."""
+
+    @wraps(skill)
+    def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
+        skills.reasons.append(skills.reason(skill.__name__, *args, *options.values()))
+        try:
+            yield from skill(skills, *args, **options)
+        finally:
+            skills.reasons.pop()
+
+    return cast(Skill, run_with_reason)
+
+
+class Skills:
+    """Skills of one actor with objects, by their ids in the scene.
+
+        >>> from wayword.datasets.household import Household
+        >>> homes = Household("generated_train", None, Household.Settings(homes=1, episodes=1))
+        >>> shown = homes.demonstration(homes.tasks[0])
+        >>> len(shown.thoughts) == len(shown.actions)
+        True
+        >>> shown.thoughts[-1]
+        'All that was asked for is done, so I stop.'
+
+    ``tidy`` closes receptacles that were opened to reach an object. ``reasons`` are those of the
+    running skills, outermost first. Skills raise ``PlanningFailed``.
+    """
+
+    def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
+        self.world, self.actor, self.tidy = world, actor, tidy
+        self.reasons: list[str] = []
+        self._opened: list[str] = []
+
+    @property
+    def entities(self) -> Entities:
+        return self.world.house.entities
+
+    @property
+    def me(self) -> Actor:
+        return self.world.house.actors[self.actor]
+
+    def number(self, obj: str) -> int:
+        return self.world.layout.index[obj]
+
+    def has_trait(self, obj: str, trait: Trait) -> bool:
+        """True if an object has a trait now."""
+        name, value = trait
+        state = getattr(self.entities, name)[self.number(obj)]
+        return bool(TEMPERATURES[state] == value if name == "temperature" else state == value)
+
+    def holds(self, obj: str) -> bool:
+        """True if the object is held directly, not inside another object."""
+        return self.number(obj) in self.me.hands
+
+    def within(self, obj: str, receptacle: str) -> bool:
+        """True if an object is in or on a receptacle, however deep."""
+        return self.number(receptacle) in self.entities.holders(self.number(obj))
+
+    def takes(self, receptacle: str, obj: str) -> bool:
+        """True if a receptacle takes objects of that type, full or not."""
+        r = self.number(receptacle)
+        fits = self.entities.fits(self.number(obj), r)
+        return bool(self.entities.specs[r].receptacle) and fits and receptacle != obj
+
+    def full(self, receptacle: str) -> bool:
+        return self.entities.full(self.number(receptacle))
+
+    def is_closed(self, receptacle: str) -> bool:
+        return self.entities.closed(self.number(receptacle))
+
+    def has_seen(self, obj: str) -> bool:
+        """True if the actor has seen an object, or holds it."""
+        return bool(self.me.discovered[self.number(obj)]) or self.holds(obj)
+
+    def name_of(self, obj: str) -> str:
+        """Return an object's name if the actor has seen it, else its type: ``the mug``."""
+        name = self.world.name(self.actor, obj) if self.has_seen(obj) else None
+        return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
+
+    def reason(self, skill: str, obj: str, *arguments: Any) -> str:
+        """Return the reason for a skill: a fixed sentence from the state of the plan, not what a
+        model would think; empty if nothing is left to do."""
+        name = self.name_of(obj)
+        if skill in REASONS:
+            return REASONS[skill].format(name)
+        match skill, arguments:
+            case "find", _:
+                return (
+                    "" if self.has_seen(obj) else f"I have not seen {name} yet, so I look for it."
+                )
+            case "look_at", _ if self.has_seen(obj):
+                return f"I look at {name}, as the answer depends on it."
+            case "look_at", _:  # not named: its existence may be the question
+                return "I have not seen enough to answer yet, so I look on."
+            case "unlock", _:
+                return f"{name} is closed, so I open it." if self.is_closed(obj) else ""
+            case "take", _:
+                return "" if self.holds(obj) else f"I need {name} in my hands."
+            case (("put" | "put_near"), (receptacle, *_)):
+                where = self.entities.specs[self.number(receptacle)].receptacle or "on"
+                return f"{name} should be {where} {self.name_of(receptacle)}."
+            case "slice", (knife,):
+                return f"{name} is not sliced yet, so I use {self.name_of(knife)}."
+            case "treat", ((trait, value), tool):
+                state = {"temperature": value, "dirty": "clean"}.get(trait, trait)
+                return f"{name} is not {state} yet, so I use {self.name_of(tool)}."
+            case "toggle", (on,):
+                return f"{name} should be {'on' if on else 'off'}."
+            case "open_or_close", (opened,):
+                return f"{name} should be {'open' if opened else 'closed'}."
+        raise ValueError(f"no reason for {skill}")
+
+    @property
+    def thought(self) -> str:
+        """The outermost and innermost reasons; without reasons, a statement that all is done."""
+        distinct = list(dict.fromkeys(reason for reason in self.reasons if reason))
+        outermost_innermost = distinct if len(distinct) < 3 else (distinct[0], distinct[-1])
+        return (
+            " ".join("T" + s[1:] if s.startswith("the ") else s for s in outermost_innermost)
+            or STOP_THOUGHT
+        )
+
+    def action(self, verb: str, *objects: str) -> Action:
+        """Return an action on objects by the names that the actor has for them."""
+        return Action(verb, tuple(self.world.name(self.actor, each) or each for each in objects))
+
+    def do(self, verb: str, *objects: str) -> ActionPlan:
+        feedback = yield self.action(verb, *objects)
+        if not feedback.ok:
+            raise PlanningFailed(f"{verb} {', '.join(objects)}: {feedback.status}")
+
+    def is_at_hand(self, obj: str, within: float = math.inf) -> bool:
+        """True if an object (or its receptacle) is in view and in reach, ``within`` metres."""
+        house, me, i = self.world.house, self.me, self.number(obj)
+        near = house.distance(me, i) <= min(within, me.body.manipulation_distance)
+        return house.holder(i) == me.number or (
+            near and int(self.entities.anchor[i]) in me.view.entities
+        )
+
+    @with_reason
+    def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
+        """Go through doors to a place where an object (or its enclosing receptacle) is in view, in
+        reach and at most ``within`` metres away."""
+        for _ in range(MAX_REPLANS):
+            if self.is_at_hand(obj, within):
+                return
+            doors = self.world.doors_to_open(self.actor, obj)
+            if doors and doors[0] != obj:
+                yield from self.open_door(doors[0])
+                continue
+            for action in self.world.route(self.actor, obj, within) or ():
+                feedback = yield action
+                if not feedback.ok:
+                    break
+        raise PlanningFailed(f"{obj} cannot be reached")
+
+    @with_reason
+    def open_door(self, door: str) -> ActionPlan:
+        """Go to a closed door on the path, and open it."""
+        yield from self.reach(door)
+        yield from self.do("open", door)
+
+    def enclosing(self, obj: str) -> list[str]:
+        """Return the receptacles that enclose an object, the outermost first."""
+        holders = reversed(self.entities.holders(self.number(obj)))
+        inside = (k for k in holders if k < self.entities.objects and self.entities.encloses[k])
+        return [self.world.layout.ids[k] for k in inside]
+
+    def uncover(self, obj: str, within: float = math.inf) -> ActionPlan:
+        """Go to an object, ``within`` metres, and open its enclosing receptacles."""
+        for box in self.enclosing(obj):
+            yield from self.unlock(box)
+        yield from self.reach(obj, within)
+
+    @with_reason
+    def look_at(self, obj: str) -> ActionPlan:
+        """Look into a receptacle that opens; make sure any other object has been seen."""
+        i = self.number(obj)
+        if self.entities.encloses[i]:
+            yield from self.unlock(obj)
+        elif not self.me.discovered[i]:
+            yield from self.uncover(obj)
+
+    @with_reason
+    def unlock(self, receptacle: str) -> ActionPlan:
+        """Go to a receptacle and open it if it is closed."""
+        yield from self.reach(receptacle)
+        if self.is_closed(receptacle):
+            if self.entities.on[self.number(receptacle)]:
+                yield from self.do("toggle_off", receptacle)
+            yield from self.do("open", receptacle)
+            self._opened.append(receptacle)
+
+    def close_opened(self) -> ActionPlan:
+        """Close the opened receptacles if ``tidy``."""
+        while self._opened:
+            receptacle = self._opened.pop()
+            if self.tidy and self.entities.open[self.number(receptacle)]:
+                yield from self.close_again(receptacle)
+
+    @with_reason
+    def close_again(self, receptacle: str) -> ActionPlan:
+        """Go back to a receptacle that was opened, and close it."""
+        yield from self.reach(receptacle)
+        yield from self.do("close", receptacle)
+
+    @with_reason
+    def take(self, obj: str) -> ActionPlan:
+        """Pick up an object unless it is held; full hands are emptied first."""
+        if self.holds(obj):
+            return
+        while len(self.me.hands) >= self.me.body.inventory_capacity:
+            yield from self.put_down(self.world.layout.ids[self.me.hands[0]])
+        yield from self._grab(obj)
+        yield from self.close_opened()
+
+    def _grab(self, obj: str) -> ActionPlan:
+        """Go to an object and pick it up with a free hand."""
+        yield from self.uncover(obj)
+        yield from self.do("pick_up", obj)
+
+    @with_reason
+    def put(self, obj: str, receptacle: str) -> ActionPlan:
+        """Bring an object into or onto a receptacle."""
+        if self.number(receptacle) == int(self.entities.inside[self.number(obj)]):
+            return
+        if self.full(receptacle):
+            yield from self.make_room(receptacle, obj)
+        yield from self.take(obj)
+        yield from self._put_held(obj, receptacle)
+        yield from self.close_opened()
+
+    def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
+        """Go to a receptacle and put a held object into or onto it."""
+        yield from self.uncover(receptacle)
+        yield from self.unlock(receptacle)
+        yield from self.do("put", obj, receptacle)
+
+    @with_reason
+    def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
+        """Bring an object into or onto a receptacle, within a distance of a point on it."""
+        yield from self.take(obj)
+        yield from self.uncover(receptacle)
+        yield from self.unlock(receptacle)
+        i, r = self.number(obj), self.number(receptacle)
+        try:
+            verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
+        except Fail as failure:
+            problem = f"nowhere does {obj} land near its place on {receptacle}"
+            raise PlanningFailed(problem) from failure
+        for verb in verbs:
+            yield from self.do(verb)
+        yield from self.do("put", obj, receptacle)
+        yield from self.close_opened()
+
+    @with_reason
+    def make_room(self, receptacle: str, obj: str) -> ActionPlan:
+        """Take an object out of a full receptacle."""
+        first = self.entities.contents(self.number(receptacle))[0]
+        yield from self.put_down(self.world.layout.ids[first], excluded=(receptacle, obj))
+
+    @with_reason
+    def put_down(self, obj: str, excluded: Iterable[str] = ()) -> ActionPlan:
+        """Lay an object on the nearest surface that takes it, or on the floor."""
+        surfaces = [
+            spec.id
+            for spec in self.entities.specs
+            if spec.receptacle == "on"
+            and "pickupable" not in spec.affordances
+            and spec.id not in (*excluded, obj)
+            and self.takes(spec.id, obj)
+            and not self.full(spec.id)
+        ]
+        yield from self.take(obj)
+        house, me = self.world.house, self.me
+        surface = min(surfaces, key=lambda r: house.distance(me, self.number(r)), default=None)
+        if surface is None:
+            yield from self.do("drop", obj)
+        else:
+            yield from self.put(obj, surface)
+
+    @with_reason
+    def slice(self, obj: str, knife: str) -> ActionPlan:
+        """Slice an object where it is, and lay the knife next to it."""
+        if self.holds(obj):
+            yield from self.put_down(obj)
+        yield from self.take(knife)
+        yield from self.uncover(obj)
+        yield from self.do("slice", obj)
+        holders = self.entities.holders(self.number(obj))
+        surface = self.world.layout.ids[holders[0]] if holders else ""
+        if surface and self.takes(surface, knife) and not self.full(surface):
+            yield from self.put(knife, surface)
+        else:
+            yield from self.put_down(knife)
+
+    @with_reason
+    def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
+        """Heat, cool, wash or fill an object with a suitable tool, and leave it there."""
+        yield from self.put(obj, tool)
+        if not self.has_trait(obj, trait) and self.entities.has_affordance(
+            self.number(tool), "cooler"
+        ):
+            yield from self.unlock(tool)  # objects inside from the start are cooled by closing it
+        if not self.has_trait(obj, trait) and self.entities.is_ajar(self.number(tool)):
+            yield from self.reach(tool)
+            yield from self.do("close", tool)
+        if not self.has_trait(obj, trait):
+            switch = self.switch(tool)
+            yield from self.reach(switch)
+            if self.entities.on[self.number(switch)]:
+                yield from self.do("toggle_off", switch)
+            yield from self.do("toggle_on", switch)
+            yield from self.do("toggle_off", switch)
+
+    def switch(self, tool: str) -> str:
+        """Return the object that switches a tool: the tool itself, or a control."""
+        t = self.number(tool)
+        if self.entities.has_affordance(t, "toggleable"):
+            return tool
+        switches = self.entities.switches.get(t, ())
+        if not switches:
+            raise PlanningFailed(f"nothing switches {tool}")
+        return self.world.layout.ids[switches[0]]
+
+    @with_reason
+    def toggle(self, obj: str, on: bool) -> ActionPlan:
+        """Switch an object on or off."""
+        if bool(self.entities.on[self.number(obj)]) != on:
+            yield from self.uncover(obj)
+            yield from self.do("toggle_on" if on else "toggle_off", obj)
+
+    @with_reason
+    def open_or_close(self, obj: str, opened: bool) -> ActionPlan:
+        """Open or close an object."""
+        if bool(self.entities.open[self.number(obj)]) != opened:
+            yield from self.uncover(obj)
+            yield from self.do("open" if opened else "close", obj)
+
+
+class HighLevelSkills(Skills):
+    """Skills by high-level actions, which name objects: an object must be seen before it is used.
+    Raises ``PlanningFailed``, also for an object that is not seen from the middle of its
+    room."""
+
+    @with_reason
+    def find(self, obj: str) -> ActionPlan:
+        """Search for an unseen object: look into its receptacle, then around its room."""
+        i = self.number(obj)
+        if self.has_seen(obj):
+            return
+        for box in self.enclosing(obj):
+            yield from self.unlock(box)
+        if not self.me.discovered[i]:
+            room = self.world.layout.room_at(float(self.entities.x[i]), float(self.entities.y[i]))
+            yield from self._walk(Action("go_explore", (room,)), room)
+        if not self.me.discovered[i]:
+            raise PlanningFailed(f"{obj} is not seen from the middle of its room")
+
+    def _walk(self, action: Action, target: str) -> ActionPlan:
+        """Return an action that walks to a target; closed doors on the path are opened first."""
+        for _ in range(MAX_REPLANS):
+            feedback = yield action
+            if feedback.ok:
+                return
+            doors = self.world.doors_to_open(self.actor, target)
+            if feedback.status != "no_path" or not doors:
+                raise PlanningFailed(f"{action}: {feedback.status}")
+            yield from self.open_door(doors[0])
+        raise PlanningFailed(f"{action}: no path")
+
+    @with_reason
+    def open_door(self, door: str) -> ActionPlan:
+        """Open a door of the current room."""
+        if not self.me.discovered[self.number(door)]:
+            yield from self._walk(Action("go_explore", (self.me.room,)), self.me.room)
+        if not self.me.discovered[self.number(door)]:
+            raise PlanningFailed(f"{door} is not seen from the middle of the {self.me.room}")
+        yield from self.do("goto", door)
+        yield from self.do("open", door)
+
+    @with_reason
+    def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
+        """Go where an object (or its enclosing receptacle) is in view and in reach; get closer only
+        with single steps, if the body has them."""
+        yield from self.find(obj)
+        if not self.is_at_hand(obj):
+            yield from self._walk(self.action("goto", obj), obj)
+        if not self.is_at_hand(obj, within) and "move_ahead" in self.me.body.actions:
+            yield from Skills.reach(self, obj, within)
+
+    @with_reason
+    def unlock(self, receptacle: str) -> ActionPlan:
+        """Look into a receptacle, which opens it if it is closed."""
+        yield from self.find(receptacle)
+        was_closed = self.is_closed(receptacle)
+        if was_closed and self.entities.on[self.number(receptacle)]:
+            yield from self.reach(receptacle)
+            yield from self.do("toggle_off", receptacle)
+        yield from self._walk(self.action("go_check", receptacle), receptacle)
+        if was_closed:
+            self._opened.append(receptacle)
+
+    def _grab(self, obj: str) -> ActionPlan:
+        yield from self.find(obj)
+        for box in self.enclosing(obj):
+            if self.is_closed(box):
+                yield from self.unlock(box)
+        yield from self._walk(self.action("go_grab", obj), obj)
+
+    def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
+        yield from self.find(receptacle)
+        if self.is_closed(receptacle) and self.entities.on[self.number(receptacle)]:
+            yield from self.unlock(receptacle)
+        if self.me.hands[-1] == self.number(obj):
+            was_closed = self.is_closed(receptacle)
+            yield from self._walk(self.action("go_put", receptacle), receptacle)
+            if was_closed:
+                self._opened.append(receptacle)
+        else:
+            yield from self.unlock(receptacle)
+            yield from self.do("put", obj, receptacle)
+
+    def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
+        """Put an object without aiming, which takes single steps."""
+        yield from self.put(obj, receptacle)
+
+    @with_reason
+    def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
+        """Heat, cool or wash an object, and have it in the hands; by hand without such a verb."""
+        kind = TOOLS[trait]
+        verb = TREATMENTS.get(kind, "")
+        if verb not in self.me.body.actions:
+            yield from super().treat(obj, trait, tool)
+            return
+        yield from self.take(obj)
+        yield from self.find(tool)
+        if kind != "cooler":
+            yield from self.find(self.switch(tool))
+        yield from self._walk(self.action(verb, obj, tool), tool)
+        if not self.has_trait(obj, trait):
+            raise PlanningFailed(f"{verb} {obj}: no effect")
+
+
+# Orders: sub-tasks on particular objects, in the order in which they are done.
+#
+# If a task specifies its sub-tasks and their order (TEACh), its reference holds the plan; the
+# expert carries it out, and a scripted commander reads it to the actor.
+
+OrderKind = Literal["bring", "slice", "on", "off", "open", "close"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """``Order("bring", "mug|1", "sink_basin|1")``: ids of the scene.
+
+    ``other`` is the destination of an object, or the knife to slice it with.
+    """
+
+    deed: OrderKind
+    object: str
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedReference(HouseholdReference):
+    """Goals, and orders that achieve them; ``worker`` is the actor who does all the work, and
+    ``helpers`` the actors that may share it. Their actions count for path-weighted
+    metrics."""
+
+    plan: tuple[Order, ...] = ()
+    worker: str = "agent"
+    helpers: tuple[str, ...] = ()
+
+
+def carry_out(skills: Skills, plan: Sequence[Order]) -> ActionPlan:
+    """Yield the actions of a plan. Raises ``PlanningFailed``."""
+    for order in plan:
+        if order.deed == "bring":
+            yield from skills.put(order.object, order.other)
+        elif order.deed == "slice":
+            yield from skills.slice(order.object, order.other)
+        elif order.deed in ("on", "off"):
+            yield from skills.toggle(order.object, order.deed == "on")
+        else:
+            yield from skills.open_or_close(order.object, order.deed == "open")

@@ -1,0 +1,259 @@
+"""Released prompts become a prompt folder: files of the releases' layout, in words of our own."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wayword.agents.prompting import Prompts
+from wayword.agents.released import describe_folder, import_prompts
+from wayword.agents.strategies import strategy
+from wayword.cli.app import app
+from wayword.core.errors import DataError, UsageError
+from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run
+
+PLANNER = """from nowhere import Nothing
+MAKE_ACTION_TOOL_NAME = "action_maker"
+MAKE_ACTION_TOOL_DESCRIPTION = f'Goes next door.\\nAction: {MAKE_ACTION_TOOL_NAME}'
+VLN_GPT4_PROMPT = \"\"\"You walk. All after "Begin!" is past.
+Tools: {tool_descriptions}
+Action: one of [{tool_names}]
+Begin!
+
+Way: {action_plan}
+Seen: {init_observation}
+Thought: {agent_scratchpad}\"\"\"
+"""
+EXPERTS = """raise SystemExit("a clone is never run")
+class First:
+    def detect_actions(self, instruction):
+        prompt = [
+            {"role": "system", "content": "List what is done."},
+            {"role": "user", "content": f"What does \\"{instruction}\\" ask? Acts: "},
+        ]
+    def detect_landmarks(self, actions):
+        prompt = [{"role": "system", "content": "Marks."},
+                  {"role": "user", "content": f"In {actions}?"}]
+    def summarize_observation(self, curr_observe):
+        prompt = [{"role": "system", "content": "Cut views."},
+                  {"role": "user", "content": f"V {curr_observe}"}]
+    def summarize_thought(self, thought):
+        prompt = [{"role": "system", "content": "Cut ideas."},
+                  {"role": "user", "content": f"T {thought}"}]
+    def estimate_completion(self, actions, landmarks, history_traj):
+        prompt = [{"role": "system", "content": "What is done?"},
+                  {"role": "user", "content": f"{history_traj}; {landmarks}; {actions}"}]
+    def pred_vp(self, current_step, instruction, actions):
+        pred_definition = "Choose the next place. \\
+            Think first."
+        input_info = f"Turn {current_step} Way: {instruction} ({actions}) Marks: {landmarks} \\
+            Past: {history_traj} Done: {estimation} Around: {observation} -> Thought"
+    def thought_fusion(self, value):
+        prompt = [{"role": "system", "content": "Melt."},
+                  {"role": "user", "content": f"From {multiple_thoughts}"}]
+    def test_decisions(self, observation, instruction):
+        decision_prompt = [{"role": "system", "content": "Weigh."},
+            {"role": "user", "content": f"{observation} {instruction} {fused_pred_thought_}"}]
+"""
+STREET = """def get_observations_str(observations):
+    out.append(f'Traffic comes {traffic_flow} you.')
+    out.append(f'{num_ways} streets meet.')
+    out.append(f'{landmarks} stands {direction}.')
+"""
+SEARCH = """def parse_scene(data):
+    prompt = (f"Where is {target}? Before: {front_cmd}."
+              f" East: {right_cmd}. After: {back_cmd}. West: {left_cmd}. One of {directions}.")
+    prompt = "For {} I go to which of {}?".format(target_corrected, objlist)
+"""
+HOME = {
+    "intro": {"default": ["Home of {max_view_steps} steps, {left_degree} and {right_degree}, "
+                          "{inventory_capacity} in hand.\n{example}\nStart?"]},
+    "example": {"default": ["Job: wipe.\n> Act: stop []"]},
+    "Start": {"default": ["Job: {task_description}\nView: {observation}\nNext?"]},
+}  # fmt: skip
+RELEASES = {
+    "navgpt": {"nav_src/prompt/planner_prompt.py": PLANNER},
+    "velma": {
+        "llm/prompts/map2seq/landmarks/5shot.txt": "Pass a zoo.\nMarks:\n1. a zoo\n\n{}\nMarks:",
+        "llm/prompts/map2seq/navigation/2shot.txt": "Walk.\n\nMoves: a, b\n\nWay:\n{}\nDo:\n{}"
+        "\n\nWay:\n{}\nDo:\n",
+        "vln/prompt_builder.py": STREET,
+    },
+    "lgx": {"lgx-run.py": SEARCH},
+    "discussnav": {"DiscussNav.py": EXPERTS},
+    "langsuite": {
+        f"templates/alfred/alfred_{agent}.json": json.dumps(HOME, indent=1)
+        for agent in ("act", "react", "react_emmem")
+    },
+}
+EXPECTED = {
+    "navgpt": {
+        "principle": 'You walk. All after "Begin!" is past.\nTools: action_maker: '
+        "Goes next door.\nAction: action_maker\nAction: one of [action_maker]",
+        "begin": "Begin!\n\nWay: {instruction}",
+        "format_free": "",
+    },
+    "velma": {
+        "task": "Walk.\n\nMoves: a, b",
+        "route": "Way:\n{instruction}\nDo:",
+        "landmarks": "Pass a zoo.\nMarks:\n1. a zoo\n\n{instruction}\nMarks:",
+        "junction": "{ways} streets meet.",
+        "flow_against": "Traffic comes against you.",
+    },
+    "lgx": {
+        "captions": "Where is {target}? Before: {front}. East: {right}. After: {behind}. "
+        "West: {left}. One of Front, Right, Behind, Left.",
+        "i": "For {target} I go to which of {objects}?",
+    },
+    "discussnav": {
+        "decomposition_question": 'What does "{instruction}" ask? Acts: ',
+        "summary_question": "V {observation}\nT {thought}",
+        "completion_question": "{trajectory}; {landmarks}; {actions}",
+        "walk": "Past: {trajectory}",
+        "analysis": "({actions})\nMarks: {landmarks}",
+        "testing_question": "{scene} {instruction} {pairs}",
+    },
+    "langsuite": {
+        "act/rules_household": "Home of {view_steps} steps, {side_degrees} and {side_degrees}, "
+        "{capacity} in hand.\nJob: wipe.\n> Act: stop []\nStart?",
+        "react/task": "Job: {instruction}",
+        "react_emmem/observation": "View: {observation}",
+        "act/agent": "",
+    },
+}
+
+
+def clone(folder: Path, system: str, **changes: bytes) -> Path:
+    """A clone of a release; ``changes`` are files by their last name, with other content."""
+    for name, text in RELEASES[system].items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(changes.get(path.stem, text.encode()))
+    return folder
+
+
+@pytest.mark.parametrize("system", RELEASES)
+def test_a_release_becomes_a_folder_with_our_slots(tmp_path: Path, system: str) -> None:
+    out = tmp_path / "out"
+    names = import_prompts(system, clone(tmp_path / "clone", system), out)
+    texts = {name.removesuffix(".txt"): (out / name).read_text()[:-1] for name in names}
+    assert {name: texts[name] for name in EXPECTED[system]} == EXPECTED[system]
+    source = json.loads((out / "source.json").read_text())
+    assert source["files"].keys() == RELEASES[system].keys()
+    assert source["texts"].keys() == texts.keys()
+    for folder in {(out / name).parent for name in names}:
+        assert describe_folder(folder).startswith(f"prompts of {system}'s released code")
+    assert describe_folder(tmp_path).endswith("not the shipped ones")
+
+
+@pytest.mark.parametrize(
+    ("system", "file", "content", "problem"),
+    [
+        ("navgpt", "planner_prompt", b"A = (", r"planner_prompt.py:1: is not valid Python"),
+        ("navgpt", "planner_prompt", b"A = 1", "assigns no text to MAKE_ACTION_TOOL_NAME"),
+        (
+            "navgpt",
+            "planner_prompt",
+            PLANNER.replace("{action_plan}", "").encode(),
+            r"planner_prompt.py:4: has no slot \{action_plan\}",
+        ),
+        (
+            "navgpt",
+            "planner_prompt",
+            PLANNER.replace("Seen:", "Seen {twice}:").encode(),
+            r"planner_prompt.py:4: has a slot \{twice\} that has no counterpart",
+        ),
+        (
+            "navgpt",
+            "planner_prompt",
+            PLANNER.replace("Seen:", "Seen {:").encode(),
+            "planner_prompt.py:4: has unbalanced braces",
+        ),
+        ("navgpt", "planner_prompt", b"# \n# caf\xe9", "planner_prompt.py:2: is not UTF-8 text"),
+        ("velma", "2shot", pickle.dumps({"a": 1}), "2shot.txt: is binary, such as a pickle"),
+        ("velma", "2shot", b"Walk.\n\nWay:\nDo:", r"2shot.txt:3: has no slot \{\}"),
+        ("velma", "prompt_builder", STREET.replace(" {direction}", "").encode(),
+         r"prompt_builder.py:4: has no slot \{direction\}"),
+        ("lgx", "lgx-run", SEARCH.replace(", objlist", "").encode(), r"4: has no slot \{objlist\}"),
+        ("discussnav", "DiscussNav", EXPERTS.replace("Done: {estimation}", "").encode(),
+         r"DiscussNav.py:\d+: has no slot \{estimation\}"),
+        ("langsuite", "alfred_act", b'{"intro":\n {}', "alfred_act.json:2: is not valid JSON"),
+        ("langsuite", "alfred_act", b'{"intro":\n {}}', "json:1: intro.default: is missing"),
+        (
+            "langsuite",
+            "alfred_act",
+            json.dumps({**HOME, "Start": {"default": ["go"]}}, indent=1).encode(),
+            r"json:\d+: has no slot",
+        ),
+    ],
+)  # fmt: skip
+def test_a_damaged_release_is_one_clear_line(
+    tmp_path: Path, system: str, file: str, content: bytes, problem: str
+) -> None:
+    folder = clone(tmp_path / "clone", system, **{file: content})
+    with pytest.raises(DataError, match=problem) as caught:
+        import_prompts(system, folder, tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    command = ["prompts", "import", "lgx", str(clone(tmp_path / "lgx", "lgx")), "--out"]
+    done = CliRunner().invoke(app, [*command, str(tmp_path / "out")])
+    assert "2 prompts: captions.txt, i.txt" in done.output
+    with pytest.raises(UsageError, match="exists and is not empty"):
+        import_prompts("lgx", tmp_path / "lgx", tmp_path / "out")
+    with pytest.raises(UsageError, match="no variant 'nyc'; there are: map2seq, touchdown"):
+        import_prompts("velma", tmp_path, tmp_path / "new", "nyc")
+    with pytest.raises(UsageError, match="no release 'navgtp'; did you mean 'navgpt'"):
+        import_prompts("navgtp", tmp_path, tmp_path / "new")
+    with pytest.raises(UsageError, match="none: no such folder"):
+        import_prompts("lgx", tmp_path / "none", tmp_path / "new")
+    with pytest.raises(DataError, match=r"DiscussNav\.py: cannot be read"):
+        import_prompts("discussnav", tmp_path / "lgx", tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("system", "agent", "on", "settings", "words"),
+    [
+        ("navgpt", "navgpt", "houses", {"decoding": "free"}, "You walk."),
+        ("velma", "velma", "towns", {}, "Moves: a, b"),
+        ("lgx", "lgx", "apartments", {"prompt": "i"}, "I go to which of"),
+        ("discussnav", "discussnav", "houses", {"samples": 1}, "Choose the next place."),
+        ("langsuite", "react", "household:generated_test", {"decoding": "free"}, "> Act: stop []"),
+    ],
+)
+def test_an_agent_plays_with_them(
+    tmp_path: Path, system: str, agent: str, on: str, settings: dict[str, object], words: str
+) -> None:
+    out = tmp_path / "prompts"
+    import_prompts(system, clone(tmp_path / "clone", system), out)
+    folder = out / agent if (out / agent).is_dir() else out
+    settings = {**settings, "prompts": str(folder)}
+    plan = Plan(agent, on, "scripted:first", settings, limit=1, max_steps=20, out=tmp_path / "run")
+    run(plan)
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    assert record.trajectory.ended != "failed", record.trajectory.error
+    prompts = [str(call.prompt) for call in record.trajectory.calls()]
+    assert any(words in prompt for prompt in prompts)
+    assert RunFolder.read(tmp_path / "run").config["identity"]["prompts_checksum"]
+
+
+def test_an_answer_in_the_form_of_the_release_is_read(tmp_path: Path) -> None:
+    import_prompts("langsuite", clone(tmp_path / "clone", "langsuite"), tmp_path / "out")
+    texts = Prompts(strategy.__file__, str(tmp_path / "out" / "react"))
+    assert texts["react"] == "Thought: why\nAct: one action"
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(json.dumps("Thought: there is nothing to do.\nAct: turn_left") + "\n")
+    settings = {"decoding": "free", "prompts": str(tmp_path / "out" / "react")}
+    plan = Plan("react", "household:generated_test", f"scripted:{answers}", settings, limit=1,
+                max_steps=1, out=tmp_path / "run")  # fmt: skip
+    run(plan)
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    assert [str(action) for action in record.trajectory.actions("agent")] == ["turn_left"]

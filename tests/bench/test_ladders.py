@@ -1,0 +1,123 @@
+"""The bench: ladders are played and resumed, cards say how far a player gets, two are compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recipes.bench import ladders as bench
+from recipes.bench.__main__ import app
+from typer.testing import CliRunner
+
+from wayword.core.errors import UsageError
+from wayword.runs.plan import open_dataset
+
+VERSION = bench.open_bench()
+FOLLOW, STREET = VERSION.tracks[:2]
+
+
+def wayword(*arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folders = {name: tmp_path_factory.mktemp("bench") / name for name in ("gold", "random")}
+    for name, folder in folders.items():
+        options = ("--agent", name, "--quick", "--tracks", "follow,street", "--out", str(folder))
+        wayword(*options)
+    return folders
+
+
+def test_the_expert_is_beyond_every_ladder_and_chance_below(played: dict[str, Path]) -> None:
+    gold, chance = (bench.read_card(folder) for folder in played.values())
+    assert gold["success"] == [1.0, 1.0, 1.0]
+    assert [row["h50"] for row in gold["tracks"].values()] == [["> 32"] * 3, ["> 64"] * 3]
+    assert [row["isotonic"] for row in gold["tracks"].values()] == ["> 32", "> 64"]
+    assert {level["steps_over_length"] for level in gold["tracks"]["follow"]["levels"]} == {1.0}
+    assert chance["success"][0] < 0.25
+    assert chance["tracks"]["street"]["h80"][0] == "< 4"
+
+
+def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) -> None:
+    folder = played["gold"]
+    before = json.loads((folder / bench.CARD).read_text())
+    again = wayword("--agent", "gold", "--quick", "--tracks", "follow,street", "--out", str(folder))
+    assert "gold on bench 2026, quick" in again
+    assert json.loads(wayword("card", str(folder), "--format", "json")) == before
+    assert "| follow | > 32 |" in wayword("card", str(folder), "--format", "markdown")
+    assert "tabular" in wayword("card", str(folder), "--format", "latex")
+    alone = folder.parent / "alone.json"
+    alone.write_text(json.dumps(before))
+    assert wayword("card", str(alone)) == wayword("card", str(folder))
+
+
+def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
+    follow, street = bench.compare_cards(played["random"], played["gold"])
+    assert (follow.track, street.track, street.shared) == ("follow", "street", 24)
+    assert street.difference.mean > 0.7
+    assert street.p <= street.holm < 0.05
+    assert "Holm" in wayword("compare", str(played["random"]), str(played["gold"]))
+
+
+def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track = replace(STREET, lengths=(4, 8, 16), floor=())
+    monkeypatch.setattr(bench, "open_bench", lambda _: replace(VERSION, tracks=(track,)))
+    rows: list[tuple[int, str, bool, dict[str, float]]] = [
+        (0, f"town{n}_0", n < 6, {"tc": 1.0} if n < 6 else {}) for n in range(8)
+    ]
+    rows += [(1, f"town{n}_1", False, {}) for n in range(8)]
+    monkeypatch.setattr(bench, "outcomes", lambda folder, track: iter(rows))
+    header = bench.Entry(VERSION, "random", tracks=("street",)).header()
+    card = bench.make_card(tmp_path, header)
+    levels = card["tracks"]["street"]["levels"]
+    assert [level["solved"] for level in levels] == [6, 0, 0]
+    assert [level["episodes"] for level in levels] == [8, 8, 0]
+    assert card["success"][0] == 0.25
+    assert "not played" in bench.render(card)
+
+
+@pytest.mark.parametrize(
+    ("solved", "tried", "ends"),
+    [
+        ([0], [16], False),
+        ([0, 0], [16, 16], True),
+        ([3, 0], [16, 16], False),
+        ([9, 0, 0], [8] * 3, False),
+    ],
+)
+def test_a_ladder_ends_where_more_levels_are_hopeless(
+    solved: list[int], tried: list[int], ends: bool
+) -> None:
+    assert bench.is_hopeless(solved, tried) == ends
+
+
+def test_a_private_twin_has_other_episodes_of_the_same_lengths() -> None:
+    def texts(salt: str) -> list[Any]:
+        entry = bench.Entry(VERSION, "gold", tracks=("street",), salt=salt)
+        dataset = open_dataset(dict(entry.plans(STREET))[8])
+        tasks = dataset.tasks[:4]
+        assert {len(dataset.solve(task)) for task in tasks} == {8}
+        return [task.episode.instruction for task in tasks]
+
+    assert texts("ours") == texts("ours") != texts("")
+    assert texts("ours") != texts("theirs")
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(UsageError, match="no bench '2025'"):
+        bench.open_bench("2025")
+    with pytest.raises(UsageError, match=r"no track 'folow'.*follow"):
+        bench.Entry(VERSION, "gold", tracks=("folow",)).chosen()
+    (length, plan), *_ = bench.Entry(VERSION, "gold").plans(FOLLOW)
+    with pytest.raises(UsageError, match="draws other episodes"):
+        bench.check_level(replace(FOLLOW, checksums={length: "0" * 12}), length, plan)
+    with pytest.raises(UsageError, match="has no card"):
+        bench.read_card(Path("nowhere"))

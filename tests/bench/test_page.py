@@ -1,0 +1,117 @@
+"""Pages of cards and the board: curves, escaped texts, and cards that do not verify."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recipes.bench import ladders, page
+from recipes.bench.__main__ import app
+from typer.testing import CliRunner
+
+from wayword.core.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cards")
+    for name in ("gold", "random"):
+        options = ["--agent", name, "--quick", "--tracks", "follow", "--out", str(folder / name)]
+        assert CliRunner().invoke(app, options, catch_exceptions=False).exit_code == 0
+    return folder
+
+
+def test_a_card_page_has_a_curve_and_links_to_lost_episodes(cards: Path) -> None:
+    text = (cards / "random" / page.PAGE).read_text()
+    assert text.count("<polyline") == 1
+    links = re.findall(r'<a href="([^"]+)"', text)
+    assert len(links) == 3
+    assert all((cards / "random" / link).is_file() for link in links)
+    assert "<a href" not in (cards / "gold" / page.PAGE).read_text()
+
+
+def test_a_page_runs_its_own_script_alone_and_escapes_texts(cards: Path) -> None:
+    card = ladders.read_card(cards / "gold")
+    text = page._card_page({**card, "model": "<script>alert(1)</script>"}, {})
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    (code,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text.replace("&#39;", "'")
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_curve_is_drawn_over_log_length(cards: Path) -> None:
+    track = ladders.read_card(cards / "gold")["tracks"]["follow"]
+    drawn = page.curve(track)
+    places = [x for x, _ in drawn.marks]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.11)
+    assert {y for _, y, _ in drawn.dots} == {8.0}
+    assert drawn.h50 is None  # beyond the ladder
+    assert page.curve({**track, "h50": [8.0, 4.0, 16.0]}).h50 == places[1]
+
+
+def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
+    cards: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(cards, tmp_path / "cards")
+    boasting = tmp_path / "cards" / "boasting"
+    shutil.copytree(cards / "random", boasting)
+    card: dict[str, Any] = json.loads((boasting / ladders.CARD).read_text())
+    (boasting / ladders.CARD).write_text(json.dumps({**card, "success": [1.0, 1.0, 1.0]}))
+    alone = tmp_path / "cards" / "alone"
+    alone.mkdir()
+    shutil.copy(cards / "gold" / ladders.CARD, alone)
+    site = tmp_path / "site"
+    options = ["board", str(tmp_path / "cards"), "--out", str(site)]
+    result = CliRunner().invoke(app, options, catch_exceptions=False)
+    assert result.output.strip() == str(site / "index.html")
+    text = (site / "index.html").read_text()
+    assert re.findall(r'data-verified="(\w+)"', text) == ["yes", "yes", "no", "no"]
+    assert "its numbers are not those of its runs" in text
+    assert "its runs are not here" in text
+    assert "Unverified" in (site / "card-000.html").read_text()
+    with pytest.raises(UsageError, match=r"holds no card\.json"):
+        page.write_board(site, tmp_path / "nowhere")
+
+
+def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None:
+    shutil.copytree(cards / "gold", tmp_path / "gold")
+    follow = tmp_path / "gold" / "follow"
+    shutil.rmtree(follow / "032")
+    shutil.copytree(follow / "002", follow / "032")
+    card = ladders.make_card(tmp_path / "gold", ladders.read_card(cards / "gold"))
+    ladders.write_card(tmp_path / "gold", card)
+    reason = page.unverified(tmp_path / "gold", card)
+    assert reason == "follow/032 is not a run of the version's level"
+
+
+def test_a_changed_recording_does_not_verify(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "verify", lambda run, data: [("house_1", "step 2: other pose")])
+    reason = page.unverified(cards / "gold", ladders.read_card(cards / "gold"))
+    assert reason == "follow/002, episode house_1: step 2: other pose"
+
+
+def test_a_card_is_of_the_published_schema(cards: Path) -> None:
+    text = Path("docs/bench.md").read_text(encoding="utf-8")
+    (schema,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    defined = json.loads(schema)
+    card = ladders.read_card(cards / "random")
+    track = card["tracks"]["follow"]
+    parts = {"track": track, "level": track["levels"][0]}
+    for name, value in {"card": card, **parts}.items():
+        form = defined["$defs"].get(name, defined)
+        assert set(form["required"]) <= set(value) <= set(form["properties"]), name
+        for key, each in value.items():
+            kind = form["properties"][key].get("type", "array")
+            types = {"integer": int, "string": str, "boolean": bool, "object": dict, "array": list}
+            expected = (
+                (int, float, str) if isinstance(kind, list) else types.get(kind, (int, float))
+            )
+            assert isinstance(each, expected), f"{name}.{key} is {each!r}"

@@ -1,0 +1,66 @@
+"""Caveats of datasets, perceivers and agents stand where the figures stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core import registry
+from wayword.core.perceiver import Perceiver
+from wayword.metrics.table import render
+from wayword.runs import Plan, run
+from wayword.runs.plan import caveats, open_agent, open_dataset
+from wayword.runs.reports import rows_of
+
+HOUSES = {"houses": 1, "episodes": 3}
+
+
+def listed(agent: str, on: str, **settings: Any) -> str:
+    """The caveats of a plan, joined."""
+    plan = Plan(agent, on, "scripted:first", settings)
+    dataset = open_dataset(plan)
+    return " ".join(caveats(dataset, open_agent(plan, dataset)))
+
+
+def test_simulated_detectors_state_their_quality_and_the_upper_bound(tmp_path: Path) -> None:
+    apartments = {"rooms": 2, "homes": 1, "episodes": 1}
+    told = listed("frontier", "apartments", dataset=apartments, quality={"recall": 0.5})
+    assert "simulated:glip,recall=0.5 is a simulation" in told
+    assert "recall 0.5" in told
+    assert "3% of views with a false alarm" in told
+    assert "`perfect`" in told
+    assert "upper bound" in listed(
+        "frontier", "apartments", dataset=apartments, grounding="perfect"
+    )
+    both = listed("lgx", "apartments", dataset=apartments)
+    assert "simulated:glip is" in both
+    assert "simulated:yolo is" in both
+    assert "simulated:yolo" in listed("discussnav", "apartments", dataset=apartments)
+    assert "is a simulation" not in listed("oracle", "apartments", dataset=apartments)
+    tree = {"dataset": apartments}
+    done = run(Plan("frontier", "apartments", "", tree, limit=1, max_steps=2, out=tmp_path / "r"))
+    assert "simulated:glip is a simulation" in " ".join(render(rows_of([done.path])).split())
+
+
+def test_velma_without_landmarks_says_so() -> None:
+    towns = {"towns": 1, "episodes": 2}
+    assert listed("velma", "towns", dataset=towns) == ""
+    for settings in ({"scores": "none"}, {"landmarks": "none"}):
+        assert "velma sees no landmarks" in listed("velma", "towns", dataset=towns, **settings)
+
+
+def test_discussnav_that_reads_words_says_so() -> None:
+    assert "discussnav reads words (" in listed("discussnav", "houses", dataset=HOUSES)
+
+
+def test_a_perceiver_of_the_users_brings_its_caveats(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Guess(Perceiver):
+        name, caveats = "guess", ("everything here is guessed",)
+
+        def __init__(self, settings: Any, own: Perceiver | None) -> None: ...
+
+    monkeypatch.setitem(registry.CLASSES, ("perceiver", "guess"), Guess)
+    told = listed("random", "houses", dataset=HOUSES, perceiver="guess")
+    assert told == "everything here is guessed"

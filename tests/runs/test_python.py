@@ -1,0 +1,274 @@
+"""Runs from Python: what ``wayword.run`` takes, what a result gives, wrong calls in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import pydoc
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wayword
+from wayword.cli import running as command_line
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+from wayword.core.errors import WaywordError
+from wayword.datasets.houses import dataset as Houses  # noqa: N812
+from wayword.envs import make
+from wayword.models.scripted import ScriptedModel
+from wayword.runs import RunOptions, reports
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    turns: int = 0
+
+
+class Stopper(Agent):
+    Settings = Settings
+
+    async def act(self, observation: Any, space: Any) -> Decision:
+        return Decision(STOP)
+
+
+HOUSES = Houses("test", None, Houses.Settings(houses=1, episodes=4))
+
+
+def test_a_run_takes_names_classes_instances_and_models() -> None:
+    closed = []
+
+    class Counted(ScriptedModel):
+        async def aclose(self) -> None:
+            closed.append(self)
+
+    model = Counted(answers="stop")
+    results = [
+        wayword.run("random", "houses", limit=1, settings={"dataset.houses": 5}),
+        wayword.run(Path("random"), HOUSES, limit=1),
+        wayword.run(Stopper, Houses, limit=1, settings={"dataset.houses": 5}),
+        wayword.run(Stopper(Settings(turns=3), None), HOUSES, limit=1),  # type: ignore[arg-type]
+        wayword.run("act", HOUSES, model, limit=1, max_steps=1),
+        wayword.run("act", HOUSES, model, limit=2, max_steps=1),
+        wayword.run(wayword.Plan("random", "houses"), limit=1, seed=3),
+    ]
+    assert all(result.outcome.complete for result in results)
+    identities = [result.recorded.config["identity"] for result in results]
+    assert [each["agent"] for each in identities[:4]] == ["random", "random", "Stopper", "Stopper"]
+    assert [each["settings"] for each in identities[2:4]] == [{"turns": 0}, {"turns": 3}]
+    assert identities[1]["dataset_settings"]["houses"] == 1
+    assert identities[4]["models"] == {"main": model.name}
+    assert results[5].resumed == 1
+    assert not closed, "the caller's model stays open"
+    assert identities[6]["seed"] == 3
+
+
+def test_an_edited_class_begins_a_new_run() -> None:
+    first = wayword.run(Stopper, HOUSES, limit=1)
+
+    class Edited(Stopper):
+        async def act(self, observation: Any, space: Any) -> Decision:
+            return Decision(STOP, "because")
+
+    Edited.__name__ = "Stopper"
+    assert wayword.run(Stopper, HOUSES, limit=1).path == first.path
+    assert wayword.run(Edited, HOUSES, limit=1).path != first.path
+
+
+def test_it_works_inside_a_running_event_loop() -> None:
+    async def cell() -> tuple[wayword.RunResult, wayword.RunResult]:
+        return wayword.run("random", HOUSES, limit=1), await wayword.run_async(
+            "random", HOUSES, limit=2
+        )
+
+    blocking, awaited = asyncio.run(cell())
+    assert (blocking.resumed, awaited.resumed) == (0, 1)
+
+
+def test_options_are_those_of_the_command_line() -> None:
+    options = set(inspect.signature(command_line.run).parameters)
+    others = {"context", "config", "sweep", "dry_run", "seeds", "track", "watch"}
+    assert options - others == {"agent", "on", "model", "episodes", *RunOptions.__annotations__} - {
+        "episode"
+    }
+    fields = {each.name for each in dataclasses.fields(wayword.Plan)}
+    assert fields == {"agent", "on", "model", *RunOptions.__annotations__}
+
+
+def test_a_result_gives_episodes_tables_and_a_data_frame() -> None:
+    result = wayword.run("random", HOUSES, limit=4)
+    other = wayword.run("oracle", HOUSES, limit=4)
+    record = result.episodes[0]
+    task = next(task for task in HOUSES.tasks if task.episode.id == record.episode_id)
+    assert (record.instruction, record.scene) == (task.episode.instruction, task.episode.scene)
+    assert record.gold_length == len(task.reference.path)  # type: ignore[attr-defined]
+    frame = result.to_dataframe()
+    assert len(frame) == 4
+    columns = {"episode", "instruction", "scene", "gold_length", "success", "cause", "cost", "spl"}
+    assert columns <= set(frame.columns)
+    lost = {each.episode_id for each in result.failures()}
+    assert lost == set(frame[~frame["success"]]["episode"])
+    assert all(frame[~frame["success"]]["cause"])
+    assert other.failures() == []
+    assert "SR %" in result.table()
+    assert "SPL" not in result.table("sr,ne")
+    assert repr(result.table()) == str(result.table()), "a notebook shows it as it prints"
+    assert "4 shared episodes" in result.compare(other) == result.compare(other.path)
+    assert wayword.RunResult.read(result.path).to_dataframe().equals(frame)
+
+
+def test_an_episode_that_ended_with_an_error_is_a_row() -> None:
+    class Broken(Stopper):
+        async def act(self, observation: Any, space: Any) -> Decision:
+            raise WaywordError("lost")
+
+    result = wayword.run(Broken, HOUSES, limit=1)
+    (row,) = result.to_dataframe().to_dict("records")
+    assert (row["success"], row["ended"], row["cause"]) == (False, "failed", "failed")
+    assert [each.episode_id for each in result.failures()] == [row["episode"]]
+
+
+def test_the_package_shows_what_there_is() -> None:
+    assert {"Plan", "RunResult", "run", "run_async"} <= set(dir(wayword))
+    page = pydoc.plain(pydoc.render_doc(wayword))
+    assert "Play episodes with an agent" in page
+    assert "to_dataframe" in page
+    assert (Path(wayword.__file__).parent / "py.typed").is_file()
+
+
+class NoDataset:
+    """Something else."""
+
+
+class Abstract(Agent):
+    pass
+
+
+class Odd(Agent):
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    async def act(self, observation: Any, space: Any) -> Decision:
+        return Decision(STOP)
+
+
+class Plain(Agent):
+    def act(self, observation: Any, space: Any) -> Decision:
+        return Decision(STOP)
+
+
+NAMES = {
+    "Abstract": Abstract,
+    "Odd": Odd,
+    "Plain": Plain,
+    "Houses": Houses,
+    "NoDataset": NoDataset,
+    "Stopper": Stopper,
+    "make": make,
+    "reports": reports,
+    "wayword": wayword,
+}
+WRONG: list[tuple[str, str]] = [
+    ("wayword.run('randm', 'houses')", "did you mean 'random'"),
+    ("wayword.run('random', 'house')", "did you mean 'houses'"),
+    ("wayword.run('random', 'houses:tset')", "did you mean 'test'"),
+    ("wayword.run('', 'houses')", "agent is empty"),
+    ("wayword.run('random', '')", "on is empty"),
+    ("wayword.run(None)", "agent must be a name, a file, or a class"),
+    ("wayword.run(3)", "agent must be a name, a file, or a class"),
+    ("wayword.run('random', None)", "on must be a name, a file, or a class"),
+    ("wayword.run('random', ['houses', 'towns'])", "on must be a name"),
+    ("wayword.run(Houses, 'random')", "agent must be a name, a file, or a class or instance"),
+    ("wayword.run('random', NoDataset)", "on must be a name, a file, or a class or instance"),
+    ("wayword.run('act', 'houses')", "needs a language model"),
+    ("wayword.run('act', 'houses', None)", "model must be a name"),
+    ("wayword.run('act', 'houses', 3)", "model must be a name"),
+    ("wayword.run('act', 'houses', 'gpt-5-mini')", "did you mean 'openai:gpt-5-mini'?"),
+    ("wayword.run('act', 'houses', 'claude-x')", "did you mean 'inspect:anthropic/claude-x'?"),
+    ("wayword.run('act', 'houses', 'anthropic:claude-x')", "write inspect:anthropic/claude-x"),
+    ("wayword.run('act', 'houses', 'smollm2')", "did you mean 'local:smollm2'?"),
+    ("wayword.run('act', 'houses', 'openai')", "add a name, as in openai:NAME"),
+    ("wayword.run('act', 'houses', 'Qwen/Qwen3-4B')", "did you mean 'hf:Qwen/Qwen3-4B'?"),
+    ("wayword.run(Abstract)", "Abstract does not define act"),
+    ("wayword.run(Odd)", "Odd.__init__ must take (self, settings, toolkit)"),
+    ("wayword.run(Plain, limit=1, out='o')", "Plain.act must be declared with `async def`"),
+    ("wayword.run('random', limit='five')", "limit must be a whole number, got 'five'"),
+    ("wayword.run('random', limit=0)", "limit must be at least 1"),
+    ("wayword.run('random', limit=2.5)", "limit must be a whole number, got 2.5"),
+    ("wayword.run('random', steps=2)", "it is a setting of random: settings={'steps': 2}"),
+    ("wayword.run('random', limt=2)", "did you mean 'limit'"),
+    ("wayword.run('random', set={'steps': 2})", "write settings="),
+    ("wayword.run('random', settings='steps=2')", "settings must be a dict"),
+    ("wayword.run('random', settings={'stps': 2})", "did you mean 'steps'"),
+    (
+        "wayword.run('random', settings={'steps': 'many'})",
+        "steps must be a whole number, got 'many'",
+    ),
+    ("wayword.run('random', episodes='one')", "episodes must be a list of ids"),
+    ("wayword.run('random', episodes=['nowhere'])", "no episode 'nowhere'"),
+    ("wayword.run('random', actors='follower')", "actors must be a dict"),
+    ("wayword.run('random', on_progress=3)", "on_progress is a function"),
+    ("wayword.run('random', data='nowhere')", "nowhere: no such folder"),
+    ("wayword.run(Stopper, engine='ray')", "takes names and files"),
+    ("wayword.run(wayword.Plan('random', 'houses'), 'towns')", "a Plan names its dataset"),
+    ("wayword.Plan('random', 5)", "on must be a string, got 5"),
+    ("wayword.RunResult.read('nowhere')", "nowhere: no such folder"),
+    ("wayword.RunResult.read(3)", "read takes the path of a run folder, got 3"),
+    (
+        "wayword.RunResult.read(result.path.parent)",
+        "not a run folder: it has no run.json; name a run",
+    ),
+    ("wayword.run('random', out=3)", "out must be a path, got 3"),
+    ("wayword.run('random', shard=2)", "shard must be a string, got 2"),
+    ("result.table(5)", "metrics must be names"),
+    ("result.table(['speed'])", "speed"),
+    ("result.compare(5)", "compare takes one result or run folder"),
+    ("result.compare('nowhere')", "nowhere: no such folder"),
+    ("result.compare([result, result])", "compare takes one result or run folder, got [RunResult"),
+    ("result.compare(other)", "have no finished episode in common; compare runs on the same split"),
+    ("Houses('tset')", "did you mean 'test'"),
+    ("Houses('test', None, {'houses': 2})", "settings must be an instance"),
+    ("reports.table('nowhere')", "nowhere: no such folder"),
+    ("make(3)", "name must be a string, got 3"),
+    ("make('houses', dataset='houses')", "dataset must be an open one"),
+    ("make('houses', settings='houses=2')", "settings must be"),
+    ("make('houses', episodes='two')", "episodes must be a whole number or a list, got 'two'"),
+    ("make('houses').reset(episode='nope')", "… 180 in all"),
+    ("make('houses', view=3)", "view must be a string, got 3"),
+    ("make('houses', max_steps='five')", "max_steps must be a whole number, got 'five'"),
+    ("make('houses', include='rules')", "write ['rules']"),
+    ("make('houses', reward=3)", "reward must be a name or weights"),
+    ("make('houses', actor=3)", "actor must be a string, got 3"),
+    ("make('houses', data=3)", "data"),
+]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> wayword.RunResult:
+    return wayword.run("random", HOUSES, limit=1, out=tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> wayword.RunResult:
+    """A run on another split."""
+    return wayword.run("random", "houses:train", limit=1, out=tmp_path_factory.mktemp("run"))
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG, ids=[call for call, _ in WRONG])
+def test_a_wrong_call_ends_in_one_line(
+    call: str, message: str, result: wayword.RunResult, other: wayword.RunResult, folder: Path
+) -> None:
+    with pytest.raises(WaywordError) as caught:
+        eval(call, {**NAMES, "result": result, "other": other})
+    assert re.search(re.escape(message), str(caught.value)), str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (folder / "runs").exists()

@@ -1,0 +1,95 @@
+"""Tables by scene and length, wide ones, and comparisons of several runs and seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wayword.core.errors import DataError, UsageError
+from wayword.runs import Plan, RunFolder, run
+from wayword.runs.plan import open_dataset
+from wayword.runs.reports import compare, score, table
+
+TREE = {"dataset": {"houses": 2, "episodes": 8}}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An oracle, a run of few steps, and three seeds of a random walker."""
+    folder = tmp_path_factory.mktemp("reports")
+    run(Plan("oracle", "houses", "", TREE, out=folder / "oracle"))
+    run(Plan("random", "houses", "", {**TREE, "steps": 2}, out=folder / "short"))
+    for seed in range(3):
+        plan = Plan("random", "houses", "", TREE, seed=seed, out=folder / "seeds" / f"{seed}")
+        run(plan)
+    return folder
+
+
+def test_a_row_for_each_scene_or_length(runs: Path) -> None:
+    tasks = {task.episode.id: task for task in open_dataset(Plan("a", "houses", "", TREE)).tasks}
+    for by, of in (
+        ("scene", lambda task: task.episode.scene),
+        ("length", lambda task: f"length {len(task.reference.path) - 1}"),
+    ):
+        rows = json.loads(table([runs / "short"], "json", by=by))["rows"]
+        expected: dict[str, list[float]] = {}
+        for name, scores in RunFolder.read(runs / "short").scores():
+            expected.setdefault(f"short, {of(tasks[name])}", []).append(scores["sr"])
+        assert {row["run"]: row["n"] for row in rows} == {k: len(v) for k, v in expected.items()}
+        assert [row["run"] for row in rows] == sorted(expected)
+        for row in rows:
+            values = expected[row["run"]]
+            assert row["metrics"]["sr"]["mean"] == pytest.approx(sum(values) / len(values))
+            assert row["of"] == row["n"]
+    pooled = json.loads(table([runs / "seeds"], "json", pool=True, by="scene"))["rows"]
+    assert [row["runs"] for row in pooled] == [3] * len(pooled)
+    with pytest.raises(UsageError, match="--by color: choose scene or length"):
+        table([runs / "short"], by="color")
+
+
+def test_wide_tables_hide_nothing_and_columns_are_honored(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Hidden columns" in table([runs / "short"])
+    assert "Hidden columns" not in table([runs / "short"], wide=True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, table([runs / "short"]).splitlines())) <= 60
+    assert max(map(len, compare([runs / "short", runs / "oracle"]).text.splitlines())) <= 60
+
+
+def test_several_runs_and_seed_folders_are_compared_with_the_first(runs: Path) -> None:
+    paths = [runs / "short", runs / "oracle", runs / "seeds"]
+    written = compare(paths, "json", ["sr", "tl"])
+    found = json.loads(written.text)["comparisons"]
+    assert [(one["first"], one["second"]) for one in found] == [
+        (str(runs / "short"), str(runs / "oracle")), (str(runs / "short"), str(runs / "seeds")),
+    ]  # fmt: skip
+    means = [
+        [scores["sr"] for _, scores in RunFolder.read(path).scores()]
+        for path in sorted((runs / "seeds").iterdir())
+    ]
+    (seeds, _) = found[1]["metrics"]
+    assert seeds["second"] == pytest.approx(sum(map(sum, means)) / 24)
+    alone = json.loads(compare(paths[:2], "json", ["sr", "tl"]).text)
+    pairs = list(zip(alone["metrics"], found[0]["metrics"], strict=True))
+    assert all(one["p"] <= both["p"] for one, both in pairs)
+    assert any(one["p"] < both["p"] for one, both in pairs)
+    assert "Holm's correction for 2 runs" in " ".join(compare(paths).text.split())
+    assert compare(paths, "csv").text.startswith("metric,first_run,second_run,")
+    assert any(line.startswith(f"{runs / 'oracle'} differs in: agent") for line in written.notices)
+    with pytest.raises(UsageError, match="at least two runs, got 1"):
+        compare([runs / "seeds"])
+
+
+def test_latex_marks_what_is_significantly_best(runs: Path) -> None:
+    text = table([runs / "short", *sorted((runs / "seeds").iterdir())], "latex", ["tl"])
+    assert r"\mathbf" not in text, "TL has no better direction"
+    assert "Settings" in text
+    assert "seed=1" in text
+
+
+def test_predictions_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.json: no such file; give the file of another"):
+        score(tmp_path / "none.json", Plan("score", "houses"))

@@ -1,0 +1,199 @@
+"""Games in a real browser: won by mouse alone and by keyboard alone, and what goes wrong then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
+from wayword.core.action import Decision
+from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.running import run
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
+)
+WORLDS = (("houses", "oracle"), ("towns", "oracle"), ("grounding", "expert"))
+each_world = pytest.mark.parametrize("world", [world for world, _ in WORLDS])
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("games") / "runs"
+    for world, agent in WORLDS:
+        run(Plan(agent, world, limit=1, out=top / f"won-{world}"))
+    return top
+
+
+@pytest.fixture(scope="module")
+def server(top: Path) -> Iterator[Server]:
+    with Server(Content(Library([top]))) as running, running.beside():
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(server: Server) -> Iterator[Browser]:
+    with chromium() as opened:  # after the runs, which need an event loop of their own
+        yield opened
+
+
+def won(top: Path, world: str) -> EpisodeRecord:
+    (record,) = RunFolder.read(top / f"won-{world}").records()
+    return record
+
+
+def actions(record: EpisodeRecord) -> list[str]:
+    decisions = (step.decision for step in record.trajectory.steps)
+    return [str(each.action) for each in decisions if isinstance(each, Decision)]
+
+
+def begun(browser: Browser, server: Server, plan: Plan, wide: int = 1400) -> tuple[Page, list[str]]:
+    """The page of a game's only seat, at its first turn."""
+    table = server.games.begin(plan)
+    page = browser.new_page(viewport={"width": wide, "height": 900})
+    told = listen(page, server.address.rstrip("/"))
+    page.goto(f"{server.address}play/{table.name}/")
+    page.wait_for_selector("a[href^=seat], #board[data-turn]")
+    page.goto(f"{server.address}play/{table.name}/seat?as=agent")
+    turn(page, 1)
+    return page, told
+
+
+def turn(page: Page, number: int) -> None:
+    page.wait_for_selector(f"#board[data-asking='{number}']")
+
+
+def click(page: Page, selector: str) -> None:
+    """Move the mouse there and press it: nothing else is touched."""
+    found = page.locator(selector).first
+    found.scroll_into_view_if_needed()
+    box = found.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def at_the_end(page: Page, world: str) -> None:
+    """The score, the other run and, on graphs, the gold path are shown."""
+    page.wait_for_selector("#end")
+    end = page.locator("#end").inner_text()
+    assert "100%" in end
+    assert f"✓ won-{world}, " in end
+    assert page.locator("svg.map polyline.gold").count() == (world != "grounding")
+    assert page.locator(".menu button").count() == 0
+    assert wrong(page, axe=False) == []
+
+
+@each_world
+def test_a_game_is_won_by_mouse_alone(
+    world: str, browser: Browser, server: Server, top: Path
+) -> None:
+    record = won(top, world)
+    plan = Plan("human", world, episode=record.episode_id, out=top / f"mouse-{world}")
+    page, told = begun(browser, server, plan)
+    assert wrong(page) == []
+    on_the_map = 0
+    for number, action in enumerate(actions(record), 1):
+        turn(page, number)
+        target = f'.target[data-action="{action}"]'
+        on_the_map += page.locator(target).count() > 0
+        click(page, target if page.locator(target).count() else f'.act[data-action="{action}"]')
+        if action == "stop":
+            page.wait_for_selector("dialog[open]")
+            assert page.locator("#question").inner_text() == "stop ends the game. Stop here?"
+            click(page, "dialog button[value=yes]")
+    at_the_end(page, world)
+    if world == "houses":
+        assert on_the_map == len(actions(record)) - 1, "every place is pressed on the map"
+    assert (on_the_map > 0) == (world != "grounding")
+    assert told == []
+    page.close()
+
+
+@each_world
+def test_a_game_is_won_by_keyboard_alone(
+    world: str, browser: Browser, server: Server, top: Path
+) -> None:
+    record = won(top, world)
+    plan = Plan("human", world, episode=record.episode_id, out=top / f"keys-{world}")
+    page, told = begun(browser, server, plan)
+    pressed = set()
+    for number, action in enumerate(actions(record), 1):
+        turn(page, number)
+        button = page.locator(f'button.act[data-action="{action}"]')
+        key = button.get_attribute("data-key")
+        assert key is not None, "each has a key, and shows it"
+        assert button.locator("kbd").inner_text() == {
+            "ArrowUp": "↑", "ArrowLeft": "←", "ArrowRight": "→", "ArrowDown": "↓",
+        }.get(key, key)  # fmt: skip
+        pressed.add(key)
+        page.keyboard.press(key)
+        if action == "stop":
+            page.wait_for_selector("dialog[open]")
+            page.keyboard.press("Enter")  # the safe choice has the focus
+            page.wait_for_selector("dialog:not([open])", state="attached")
+            assert page.locator("#end").count() == 0
+            page.keyboard.press("/")
+            page.keyboard.type("stop")
+            page.keyboard.press("Enter")
+            page.wait_for_selector("dialog[open]")
+            page.keyboard.press("Shift+Tab")
+            page.keyboard.press("Enter")
+    at_the_end(page, world)
+    assert pressed & {"ArrowUp", "ArrowLeft", "ArrowRight"}
+    assert told == []
+    played = RunFolder.read(top / f"keys-{world}").records()
+    assert [actions(each) for each in played] == [actions(record)]
+    page.close()
+
+
+def test_a_typo_costs_nothing_and_stop_stands_last(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    record = won(top, "houses")
+    plan = Plan("human", "houses", episode=record.episode_id, out=top / "typo")
+    page, told = begun(browser, server, plan)
+    buttons = page.locator(".menu .act")
+    assert buttons.nth(buttons.count() - 1).get_attribute("data-action") == "stop"
+    for words, reason in (
+        ("fly", "no action is called fly; there are: goto, stop"),
+        ("99", "there is no number 99; they go from 1 to"),
+    ):
+        page.fill("#say input", words)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#problem:not([hidden])")
+        page.wait_for_selector(f"#problem:text('{reason}')")
+        assert page.input_value("#say input") == words, "it can be mended"
+        turn(page, 1)
+    page.locator("#leave").click()
+    page.wait_for_selector("#end")
+    assert told == []
+    page.close()
+
+
+def test_a_server_that_has_gone_is_noticed_and_found_again(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    record = won(top, "houses")
+    plan = Plan("human", "houses", episode=record.episode_id, out=top / "gone")
+    page, _ = begun(browser, server, plan)
+    page.context.set_offline(True)
+    page.locator(".act[data-action^=goto]").first.click()
+    page.wait_for_selector("#gone:not([hidden])")
+    assert "The server does not answer" in page.locator("#gone").inner_text()
+    page.locator("#retry").click()
+    page.wait_for_selector("#gone:not([hidden])")
+    page.context.set_offline(False)
+    page.locator("#retry").click()
+    page.wait_for_selector("#gone", state="hidden")
+    page.locator(".act[data-action^=goto]").first.click()
+    turn(page, 2)
+    page.locator("#leave").click()
+    page.wait_for_selector("#end")
+    page.close()

@@ -1,0 +1,233 @@
+"""What went wrong, where, in one sentence; and what else the first screen of an episode says."""
+
+from __future__ import annotations
+
+import http.client
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from helpers.parsed_page import Page
+from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.metric import Metric
+from wayword.core.model import Completion, Sampling, Usage
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.datasets.houses import Houses
+from wayword.metrics.causes import find_causes, label_of
+from wayword.runs.codec import to_json
+from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.running import run
+from wayword.viewer import maps
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.data import Sources
+from wayword.viewer.document import Document
+from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.library import Library
+from wayword.viewer.maps.indoor import floors, room_in
+from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.objectnav.world import ObjectNavReference
+from wayword.worlds.two_phase.world import TwoPhaseReference
+
+FAILED = {"sr": 0.0}
+
+
+def steps(*actions: Action, seen: Any = None, **details: Any) -> list[Step]:
+    return [
+        Step("agent", seen or {}, Decision(each), Feedback("ok", details), {"x": n, "y": 0})
+        for n, each in enumerate(actions)
+    ]
+
+
+def mistake_of(reference: Reference, trajectory: Trajectory, instruction: str = "Go.") -> str:
+    sources = Sources(None, {"1": Task(Episode("1", instruction, "", {}), reference)})
+    document = Document.of(EpisodeRecord("1", FAILED, trajectory), sources)
+    assert document.mistake is not None
+    return document.mistake.text
+
+
+def houses() -> tuple[Houses, Task]:
+    dataset = Houses("test", None, Houses.Settings(houses=1, episodes=4))
+    return dataset, dataset.tasks[0]
+
+
+def walk(dataset: Houses, task: Task, places: list[str]) -> Document:
+    """The document of a walk to some places that ends with a stop."""
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    trajectory = Trajectory(task.episode.id, {"agent": world.pose("agent")}, ended="stopped")
+    for action in (*(Action("goto", (place,)) for place in places), STOP):
+        observation = world.observe("agent")
+        feedback = world.step("agent", action)
+        pose = world.pose("agent")
+        trajectory.steps.append(Step("agent", observation, Decision(action), feedback, pose))
+    sources = Sources(dataset, {task.episode.id: task})
+    return Document.of(EpisodeRecord(task.episode.id, FAILED, trajectory), sources)
+
+
+def test_a_walk_is_wrong_where_it_leaves_the_gold_path_or_stops_before_its_end() -> None:
+    dataset, task = houses()
+    gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
+    neighbors = dataset.graph(task.episode.scene).neighbors
+    off = next(name for name in (each.viewpoint for each in neighbors(gold[1])) if name not in gold)
+    left = walk(dataset, task, [gold[1], off, gold[1]])
+    assert left.mistake is not None
+    assert left.mistake.step == 2
+    change = left.progress.change(2)
+    further = f", {-change:.1f} m further from the goal" if change < 0 else ""
+    assert left.mistake.text == f"Step 2: went to {off}; the path was {gold[2]}{further}."
+    early = walk(dataset, task, gold[1:3])
+    to_go = early.progress.values[-1]
+    assert early.mistake is not None
+    assert early.mistake.text == f"Step 3: stopped at {gold[2]}, {to_go:.1f} m before the goal."
+    passed = walk(dataset, task, [*gold[1:], gold[-2]])
+    assert passed.mistake is not None
+    assert passed.mistake.text == f"Step {len(gold)}: left the goal; ended at {gold[-2]}."
+    beyond = next(each.viewpoint for each in neighbors(gold[-1]) if each.viewpoint not in gold)
+    further = walk(dataset, task, [*gold[1:], beyond]).mistake
+    assert further is not None
+    assert further.text == f"Step {len(gold)}: left the goal; ended at {beyond}."
+
+
+def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
+    reference = ObjectNavReference("1", frozenset({"mug_1"}))
+    far, near = ({"shown": [{"id": "mug_1", "words": "blue mug", "away": away}]}
+                 for away in (4.0, 1.5))  # fmt: skip
+    walked = Trajectory("1", {"agent": {"x": 0, "y": 0}}, ended="stopped")
+    for seen in (far, near, {"shown": []}):
+        walked.steps += steps(Action("move_ahead"), seen=seen)
+    assert mistake_of(reference, walked) == (
+        "Step 2: the blue mug was in view, 1.5 m away, and not taken."
+    )
+    causes = find_causes(to_json(walked), {"sr": 0.0, "ever_seen": 1.0})
+    assert next(iter(causes)) == "seen_not_taken", "what a person would say first"
+    assert label_of("seen_not_taken") == "seen, not taken"
+    assert "seen_not_taken" not in find_causes(to_json(walked), {"sr": 0.0, "ever_seen": 0.0})
+    for step in walked.steps:
+        step.observation = {"shown": [{"id": "mug_2", "words": "red mug", "away": 1.0}]}
+    record = EpisodeRecord("1", {**FAILED, "ever_seen": 0.0}, walked)
+    sources = Sources(None, {"1": Task(Episode("1", "Find the blue mug.", "", {}), reference)})
+    never = Document.of(record, sources).mistake
+    assert never is not None
+    assert (never.step, never.text) == (0, "The blue mug was never in view.")
+
+
+def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
+    answered = Trajectory("1", {"agent": {}}, steps(Action("stop", ("yes",))), ended="stopped")
+    answered.state = {"actors": {"agent": {"answer": "yes"}}}
+    question = AnswerReference("1", answer="no")
+    assert mistake_of(question, answered) == "Step 1: answered 'yes'; the answer is 'no'."
+    answered.state = {"actors": {"agent": {"answer": ""}}}
+    assert mistake_of(question, answered) == "Step 1: gave no answer; it is 'no'."
+    chosen = steps(Action("go", ("tv",)), room="living room")
+    phase = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped")
+    room = TwoPhaseReference("1", "kitchen")
+    assert mistake_of(room, phase) == (
+        "Step 1: chose go[tv], which led to the living room; the target is in the kitchen."
+    )
+
+
+def graph(*heights: float) -> Any:
+    """A line of viewpoints at these heights, 2 m apart."""
+    number = len(heights)
+    pairs = [(a, a + 1) for a in range(number - 1)]
+    return SimpleNamespace(
+        ids=[f"v{n}" for n in range(number)],
+        positions=np.array([(2.0 * n, 0.0, z) for n, z in enumerate(heights)]),
+        edges=np.array([pair for a, b in pairs for pair in ((a, b), (b, a))]),
+    )
+
+
+def test_floors_are_level_parts_and_a_viewpoint_on_stairs_belongs_to_the_nearest() -> None:
+    house = graph(0.0, 0.1, 0.2, 1.0, 2.2, 3.0, 3.1, 3.0)
+    assert list(floors(house).values()) == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert set(floors(graph(0.0, 0.5, 0.6, 0.5)).values()) == {0}, "a sunken room is no storey"
+    assert floors(graph(0.0, 3.0)) == {"v0": 0, "v1": 0}, "too few to say"
+
+
+def test_rooms_have_the_first_name_that_a_description_says() -> None:
+    assert room_in("A view of a Dining Room next to a kitchen.") == "dining room"
+    assert room_in("A hallway with a bed and a staircase") == "hallway"
+    assert room_in("the bedroomy carpet") == ""
+
+
+def test_a_map_of_two_floors_marks_stairs_and_each_place_has_its_floor_and_room() -> None:
+    walk = [maps.Waypoint(n, f"v{n}", (2.0 * n, 0.0), None) for n in range(3)]
+    drawn = maps.Map(
+        {"agent": walk}, places={each.place: each.point for each in walk},
+        edges=[("v0", "v1"), ("v1", "v2")], floors={"v0": 0, "v1": 0, "v2": 1},
+        names={"v2": "attic"}, region=frozenset({"v2"}),
+    )  # fmt: skip
+    page = Page.parse(str(maps.render(drawn)))
+    assert page.all("svg")[0].attributes["data-floors"] == "2"
+    stops = page.all("g", class_="stop")
+    assert sorted(e.attributes["data-floor"] or "" for e in stops) == ["0", "0", "1"]
+    assert len([e for e in page.all("line") if "stairs" in str(e.attributes["class"])]) == 1
+    titles = [each.text for each in page.all("title")]
+    assert "v2, attic; stopping here counts" in titles
+    assert "between floors" in page.all("ul")[0].text
+
+
+def test_tokens_and_cost_stand_under_their_steps() -> None:
+    walked = Trajectory("1", {"agent": {}}, steps(Action("left"), Action("right")), {}, "stopped")
+    answer = Completion(("left",), ("stop",), Usage(90, 10), cost=0.002, seconds=1.5)
+    walked.steps[0].calls.append(ModelCall("main", "where?", answer, Sampling()))
+    metric = Metric("sr", "SR", "rate", "higher", "success")
+    page = Page.parse(
+        episode_page(EpisodeRecord("1", FAILED, walked), [metric], Sources(), "r", Links())
+    )
+    (bar,) = page.all("rect", class_="usage")
+    assert bar.attributes["data-words"] == "100 tokens, $0.0020, 1.5 s"
+    assert bar.attributes["data-step"] == "1"
+
+
+@pytest.mark.parametrize("world", ["houses", "grounding"])
+def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) -> None:
+    top = tmp_path / "runs"
+    run(Plan("random", world, limit=1, max_steps=3, out=top / "one"))
+    recorded = RunFolder.read(top / "one")
+    (record,) = recorded.records()
+    record.trajectory.steps[0] = replace(record.trajectory.steps[0], actor="ghost")
+    with RunFolder.open(top / "two", recorded.config) as folder:
+        folder.append(record)
+    with Server(Content(Library([top]))) as server, server.beside():
+        host = server.address.removeprefix("http://").rstrip("/")
+        connection = http.client.HTTPConnection(host, timeout=60)
+        connection.request("GET", f"/run/two/experts?id={quote(record.episode_id)}")
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+    assert answer.status == 422
+    assert text.startswith("the record cannot be played again, so no expert is asked: ")
+    assert "\n" not in text
+
+
+@pytest.mark.real
+def test_the_stop_region_agrees_with_the_metric(data: Path, tmp_path: Path) -> None:
+    """In 200 failed walks of random no end lies in the region that is drawn, whatever its distance
+    as the crow flies; the ends of the oracle's do."""
+    for agent, wanted in (("random", 0.0), ("oracle", 1.0)):
+        out = tmp_path / agent
+        run(Plan(agent, "r2r:val_seen", limit=280, data=data, out=out))
+        library = Library([out])
+        rows, content = library.rows(library.only), Content(library, data)
+        checked = 0
+        for record in rows.run.records():
+            if record.scores["sr"] != wanted or checked == 200:
+                continue
+            sources = content.tasks(rows, [record.episode_id])
+            drawn = maps.map_of(record.trajectory, sources)
+            assert isinstance(drawn, maps.Map)
+            end = next(iter(drawn.walks.values()))[-1]
+            assert (end.place in drawn.region) == (wanted == 1.0), record.episode_id
+            checked += 1
+        assert checked == 200

@@ -118,14 +118,19 @@ _FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
 def matched(answer: str, options: Sequence[str]) -> str:
-    """The option that a short answer names, letter case and punctuation aside; empty for none.
+    r"""The option that a short answer names, letter case and punctuation aside; empty for none.
 
-    A fence, a number and a label around it do not count.
+    A fence, a number and a label around it do not count; after other text, the last line is
+    read where it alone is an option, so that a list of options names none.
 
     >>> matched('**Turn left.**', ["turn left", "stop"]), matched("left or right", ["left"])
     ('turn left', '')
     >>> matched("**5. stop**", ["left", "stop"]), matched("Next action: left", ["left", "stop"])
     ('stop', 'left')
+    >>> matched("The way ahead is free.\n\nno", ["yes", "no"])
+    'no'
+    >>> matched("left\nstop", ["left", "stop"])
+    ''
     """
     if answer in options:
         return answer
@@ -137,7 +142,9 @@ def matched(answer: str, options: Sequence[str]) -> str:
     lead = _LEAD_IN.match(inner)
     is_option = lead is not None and lead[0].strip(_PUNCTUATION).casefold() in by_text
     rest = inner if lead is None or is_option else inner[lead.end() :]
-    for text in (inner, rest):
+    *before, last = [line.strip(_PUNCTUATION).casefold() for line in inner.strip().split("\n")]
+    last = "" if by_text.keys() & set(before) else last
+    for text in (inner, rest, last):
         matches = by_text.get(text.strip(_PUNCTUATION).casefold(), [])
         if len(matches) == 1:
             return matches[0]

@@ -252,6 +252,6 @@ def together(
         edges=list(dict.fromkeys(edge for each in maps for edge in each.edges)),
         lettered=None if first.lettered is None
         else frozenset().union(*(each.lettered or () for each in maps)),
-        layer=first.layer and replace(first.layer, views={}),
+        views={},
     )  # fmt: skip
     return tag("figure", render(both), class_="both")

@@ -22,7 +22,7 @@ from wayword.viewer import figures, maps
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.maps import drawing, household, indoor, letters_of, street, two_phase
-from wayword.viewer.markup import Letters, tag
+from wayword.viewer.markup import Html, Letters
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
@@ -63,10 +63,10 @@ def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -
 
 def test_ids_become_letters_in_texts_and_nowhere_else() -> None:
     letters = Letters.of_ids(["c8a5e64e", "kitchen", "0bda68ae"])
-    text = tag("p", "c8a5e64e, kitchen, c8a5e64e1", tag("title", "0bda68ae"), title="0bda68ae")
+    text = Html('<p title="0bda68ae">c8a5e64e, kitchen, c8a5e64e1<title>0bda68ae</title></p>')
     shown = '<abbr class="letter" title="c8a5e64e" data-letter="A">c8a5e64e</abbr>'
-    assert letters.over(text) == text.replace("c8a5e64e,", f"{shown},")
-    assert letters.over(tag("p", "<c8a5e64e>")) == f"<p>&lt;{shown}&gt;</p>"
+    assert letters.over(text) == str(text).replace("c8a5e64e,", f"{shown},")
+    assert letters.over(Html("<p>{}</p>").format("<c8a5e64e>")) == f"<p>&lt;{shown}&gt;</p>"
     assert Letters().over(text) == text
 
 

@@ -31,7 +31,7 @@ from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
 from wayword.viewer.maps.drawing import Map
-from wayword.viewer.markup import tag
+from wayword.viewer.markup import Html
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}")
@@ -200,13 +200,11 @@ def framed(shown: object) -> str:
             title = f"episode {shown.episode_id}"
             document = episode_page(shown, (), Sources(), "", Links(up=""))
         else:
-            return tag("pre", repr(shown))
+            return Html("<pre>{}</pre>").format(repr(shown))
     except WaywordError as error:
-        return tag("p", str(error))
-    return tag(
-        "iframe", srcdoc=document, sandbox="allow-scripts", title=title, width="100%", height=640,
-        frameborder=0, loading="lazy",
-    )  # fmt: skip
+        return Html("<p>{}</p>").format(str(error))
+    frame = '<iframe srcdoc="{}" sandbox="allow-scripts" title="{}" width="100%" height="640" '
+    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(str(document), title)
 
 
 displays = {"notebook": framed}

@@ -394,13 +394,11 @@ in worlds without a graph of viewpoints."""
 def arrow_keys(now: Situation) -> dict[str, str]:
     """Arrow key -> the listed action that it presses: to the neighbor nearest in its direction,
     45 degrees aside at most, or a step or turn there."""
-    held, listed = as_mapping(now.observation), {str(action) for action in now.space.listed}
-    facing, keys = finite(held.get("heading")) or 0.0, {}
+    listed, keys = {str(action) for action in now.space.listed}, {}
     turns = [
-        (relative(heading, facing), f"goto[{each.get('viewpoint')}]")
-        for each in _listed(held, "neighbors")
-        if (heading := finite(each.get("heading"))) is not None
-    ]
+        (turn, f"goto[{name}]")
+        for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
+    ]  # fmt: skip
     for key, (angle, names) in _KEYS.items():
         near = sorted((abs(relative(turn, angle)), action) for turn, action in turns)
         actions = [*(action for away, action in near[:1] if away <= 45), *names]
@@ -456,28 +454,29 @@ class Look:
     observation: Any
 
 
+def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
+    """All in an observation that has a direction: its field, its name, degrees to the right of the
+    actor's heading, and how far away it is; NaN where that is not known."""
+    facing = finite(held.get("heading")) or 0.0
+    for key in ("neighbors", *_WITH_BEARING, "things"):
+        for each in _listed(held, key):
+            name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
+            turn, far = finite(each.get("bearing")), finite(each.get("distance"))
+            if key == "neighbors" and (heading := finite(each.get("heading"))) is not None:
+                turn = relative(heading, facing)
+            elif key == "things":
+                ahead, right = (finite(each.get(side)) or 0.0 for side in ("ahead", "right"))
+                turn, far = math.degrees(math.atan2(right, ahead)), math.hypot(ahead, right)
+            if turn is not None:
+                yield key, name, turn, math.nan if far is None else far
+
+
 def arrows(observation: Any) -> dict[str, str]:
     """Name -> where it is from here: ``↗ 2.3 m``, for what has a bearing."""
-    held = as_mapping(observation)
-    facing = finite(held.get("heading")) or 0.0
-    targets: list[tuple[Any, float | None, float | None, str]] = []
-    for neighbor in _listed(held, "neighbors"):
-        heading = finite(neighbor.get("heading"))
-        turn = None if heading is None else relative(heading, facing)
-        targets.append((neighbor.get("viewpoint"), turn, finite(neighbor.get("distance")), "m"))
-    for each in (each for key in _WITH_BEARING for each in _listed(held, key)):
-        turn, far = finite(each.get("bearing")), finite(each.get("distance"))
-        targets.append((each.get("name") or each.get("words"), turn, far, "m"))
-    for each in _listed(held, "things"):
-        ahead, right = finite(each.get("ahead")), finite(each.get("right"))
-        if ahead is not None and right is not None:
-            turn = math.degrees(math.atan2(right, ahead))
-            targets.append((each.get("name"), turn, math.hypot(ahead, right), "squares"))
     return {
-        str(name): f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {unit}"
-        for name, turn, far, unit in targets
-        if turn is not None and far is not None
-    }
+        name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'things' else 'm'}"
+        for key, name, turn, far in sightings(as_mapping(observation)) if far == far
+    }  # fmt: skip
 
 
 def _listed(held: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -572,12 +571,9 @@ class _MapBuilder:
         self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
         self.stubs += [(position, end) for _, end in self.exits]
         self.exact = self.exact and not turns
-        for key in _WITH_BEARING:
-            for each in _listed(held, key):
-                aside, away = finite(each.get("bearing")), finite(each.get("distance"))
-                if aside is not None and away is not None:
-                    name = str(each.get("name") or each.get("words"))
-                    self.objects[name] = toward(position, facing + aside, away), key
+        for key, name, turn, far in sightings({**held, "heading": facing}):
+            if key in _WITH_BEARING and far == far:
+                self.objects[name] = toward(position, facing + turn, far), key
         if "walls" in held:
             self._add_squares(position, facing, held)
         if "depth" in held:

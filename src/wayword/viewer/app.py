@@ -5,7 +5,7 @@
 Plain pages over HTTP, with server-sent events for live changes. Addresses:
 
     /                            every run
-    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
+    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, search, live
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
     /play                        games of a person: see wayword.viewer.play
@@ -77,6 +77,7 @@ def application(
         Route("/run/{run}/causes", site.part("causes")),
         Route("/run/{run}/texts", site.part("texts", kind=JSONResponse)),
         Route("/run/{run}/rows", site.rows),
+        Route("/run/{run}/search", site.part("search", "q", kind=JSONResponse)),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.part("episode", "id")),
         Route("/run/{run}/moves", site.part("moves", "id")),

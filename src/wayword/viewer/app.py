@@ -71,7 +71,8 @@ def application(
         Route("/live", site.live_home),
         Route("/live-run", site.live_run),
         Route("/compare", site.compare),
-        Route("/compare/flips", site.flips),
+        Route("/compare/flips", site.compared("flips")),
+        Route("/compare/lengths", site.compared("lengths")),
         Route("/run/{run}/", site.part("run")),
         Route("/run/{run}/metrics", site.part("metrics")),
         Route("/run/{run}/causes", site.part("causes")),
@@ -146,8 +147,10 @@ class _Site:
             return RedirectResponse("./?all=1")
         return _html(self._content.compare(runs, episode))
 
-    def flips(self, request: Request) -> Response:
-        return _html(self._content.flips(request.query_params.getlist("run")))
+    def compared(self, name: str) -> Endpoint:
+        """A part of the page of compared runs."""
+        make = getattr(self._content, name)
+        return lambda request: _html(make(request.query_params.getlist("run")))
 
     def live(self, request: Request) -> Response:
         run = request.path_params["run"]

@@ -352,6 +352,10 @@ class Content:
         """The episodes that a page of compared runs lists as gained and lost, with their walks."""
         return redacted(self._pairs.flips(names))
 
+    def lengths(self, names: Sequence[str]) -> str:
+        """Success of the runs by the length of the reference, in one chart."""
+        return redacted(self._pairs.lengths(names))
+
 
 def _data_key(config: Mapping[str, Any]) -> str:
     identity = config["identity"]

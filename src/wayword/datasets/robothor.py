@@ -175,7 +175,7 @@ def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
 
 @lru_cache(maxsize=256)
 def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
-    """Type -> object id -> center on the floor (metres), for all objects of a scene."""
+    """Type -> object id -> centre on the floor (metres), for all objects of a scene."""
     targets: dict[str, dict[str, Point]] = {}
     for record in robothor.records_of(folder, scene):
         x, y, _ = record.centre

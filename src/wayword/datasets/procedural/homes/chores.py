@@ -54,8 +54,8 @@ TREATMENTS: dict[str, tuple[tuple[str, ...], Trait, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Chore:
     """A task: its type, its goals, and the types named in its instruction."""
-    """A task: its type, its goals, and the types that its instruction names."""
 
     kind: str
     goals: tuple[GoalCondition, ...]
@@ -153,7 +153,7 @@ def _pairs(
 
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
-    """Furniture types that suit the object, hold none of its type, and have ``count`` free slots."""
+    """Furniture types that suit an object, hold none of its type, and have ``count`` free slots."""
     allowed = {*OBJECTS[target].places, *(r for r, types in BINNED.items() if target in types)}
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
     kinds = {o.type for o in arrangement.objects.values() if o.receptacle and o.type not in OBJECTS}

@@ -115,8 +115,8 @@ EYE_HEIGHT = 1.5  # metres above the floor
 
 
 @dataclass(frozen=True, slots=True)
-    """A viewpoint, in metres. In a doorway, ``door`` is its index and ``rooms`` lists both sides."""
-    """A viewpoint in metres. In a doorway ``door`` is its index and ``rooms`` names both sides."""
+class HousePlace:
+    """A viewpoint in metres. In a doorway, ``door`` is its index; ``rooms`` lists both sides."""
 
     id: str
     x: float
@@ -312,7 +312,7 @@ class GeneratedHouse:
 
     @cached_property
     def nearest_place(self) -> tuple[tuple[str, float], ...]:
-        """For each piece: the nearest viewpoint that sees it, and its lead over the next (metres)."""
+        """For each piece, the nearest viewpoint that sees it and its lead over the next (metres)."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         nearest = []
         for number, piece in enumerate(self.furniture):

@@ -312,7 +312,7 @@ class GeneratedHouse:
 
     @cached_property
     def nearest_place(self) -> tuple[tuple[str, float], ...]:
-        """For each piece, the nearest viewpoint that sees it and its lead over the next (metres)."""
+        """For each piece, the nearest viewpoint that sees it and its lead over the next (m)."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         nearest = []
         for number, piece in enumerate(self.furniture):

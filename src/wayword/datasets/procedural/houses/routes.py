@@ -32,8 +32,7 @@ SHORTEST = 5.0
 """Minimum length of a route in metres."""
 
 BESIDE, BESIDE_MARGIN = 1.9, 0.25
-"""Maximum distance from a viewpoint to an object next to it, and minimum lead over any other
-viewpoint, in metres."""
+"""Maximum distance (metres) to an object "next to" a viewpoint, and its lead over any other one."""
 
 PASSING_RANGE = 1.7
 """Maximum distance (metres) from the path to an object that it passes."""

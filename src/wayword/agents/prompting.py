@@ -128,6 +128,11 @@ def quote_safe(text: str) -> str:
     return " ".join(text.split()).replace('"', "'")
 
 
+def paragraphs(*texts: str, gap: str = "\n\n") -> str:
+    """The texts that are not empty, one after the other."""
+    return gap.join(filter(None, texts))
+
+
 # Several questions at once, so that they take one round trip, and none outlives the others.
 
 A = TypeVar("A")
@@ -172,6 +177,10 @@ class History:
     @property
     def blocks(self) -> list[str]:
         return self._blocks[self.dropped :]
+
+    def gap_text(self, prompts: Prompts) -> str:
+        """The agent's text ``dropped`` for the steps left out, empty where there are none."""
+        return prompts.fill("dropped", count=str(self.dropped)) if self.dropped else ""
 
     def fit(self, characters: int) -> int:
         """Drop the oldest steps until the rest has at most ``characters``; the number dropped."""

@@ -352,8 +352,6 @@ class Strategy(Agent):
     ) -> Reply:
         """The reply to the chat with the next message, within the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        dropped = chat.history.dropped
-        gap_note = self._prompts.fill("dropped", count=str(dropped)) if dropped else ""
-        messages = chat.messages(self._message_text, gap_note)
+        messages = chat.messages(self._message_text, chat.history.gap_text(self._prompts))
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

@@ -28,7 +28,7 @@ from wayword.agents.prompting import (
     Prompts,
     PromptSettings,
     StepCount,
-    paragraphs,
+    joined,
 )
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -178,7 +178,7 @@ class MapGPT(Agent):
         for neighbor in view.neighbors:
             part = sectors[sector(neighbor.heading, len(sectors))]
             objects = ", ".join(dict.fromkeys(sighting.name for sighting in part.sightings))
-            words = "; near ".join(filter(None, (part.caption.strip().rstrip("."), objects)))
+            words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
             seen[neighbor.viewpoint] = shorten(words, DESCRIPTION_LENGTH, placeholder=" …")
         self._map.arrive(view.viewpoint, seen)
         return {self._named(action): action for action in space.listed}
@@ -186,7 +186,7 @@ class MapGPT(Agent):
     def _messages(self, view: IndoorObservation, actions: Mapping[Action, Action]) -> list[Message]:
         fill, settings = self._prompts.fill, self._settings
         goal_kind = "object" if isinstance(view, ObjectsObservation) else "route"
-        fixed = paragraphs(
+        fixed = joined(
             fill("principle", goal=self._prompts[f"goal_{goal_kind}"]),
             self._recipe.request(settings.decoding == "constrained"),
             self._steps.limit_text("step_limit"),
@@ -194,7 +194,7 @@ class MapGPT(Agent):
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
         around = _GOTO.sub(lambda match: f"goto[{self._map.name(match.group(1))}]", around)
-        now = paragraphs(
+        now = joined(
             fill("map", map=self._map.text(), unvisited=unvisited) if settings.map else "",
             fill("plan", plan=self._plan or "none yet") if settings.plan else "",
             fill(
@@ -209,16 +209,14 @@ class MapGPT(Agent):
         begin = fill("begin", instruction=self._instruction)
         self._budget.fit(self._history, len(fixed + begin + now), self._budget.answer)
         past = self._history.gap_text(self._prompts), *self._history.blocks
-        steps = paragraphs(*past, gap="\n") or "none yet"
-        text = paragraphs(begin, fill("steps", steps=steps), now)
-        if not self._shows_pictures:
-            return [system(fixed), Message("user", text)]
-        picture, shown = self._perceiver.picture, view.neighbors
-        place = view.scene, view.viewpoint
+        steps = joined(*past, gap="\n") or "none yet"
+        text = joined(begin, fill("steps", steps=steps), now)
+        shown = view.neighbors if self._shows_pictures else ()
+        names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
+        if listed := "; ".join(f"picture {number}: {name}" for number, name in names):
+            text = joined(text, fill("pictures", listed=listed))
+        picture, place = self._perceiver.picture, (view.scene, view.viewpoint)
         images = tuple(picture(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown)
-        names = (self._map.name(neighbor.viewpoint) for neighbor in shown)
-        listed = "; ".join(f"picture {number}: {name}" for number, name in enumerate(names, 1))
-        text = paragraphs(text, fill("pictures", listed=listed))
         return [system(fixed), Message("user", text, images)]
 
 

@@ -42,7 +42,7 @@ from wayword.agents.prompting import (
     PromptSettings,
     StepCount,
     ask_both,
-    paragraphs,
+    joined,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -185,13 +185,13 @@ class NavGPT(Agent):
             success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
             fixed = self._prompts.fill("principle_numbered", told=rules, success=success)
             self._chat = Conversation(
-                paragraphs(fixed, self._steps.limit_text("step_limit")), self._opening
+                joined(fixed, self._steps.limit_text("step_limit")), self._opening
             )
         self._visited.add(view.viewpoint)
         exits = [exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal]
         listed = indoor.numbered_exits(exits, view.heading, percept, self._detail, self._visited)
         message = self._prompts.fill("now_numbered", event=self._event, exits=listed)
-        self._message_text = paragraphs(message, self._steps.left_text("steps_left"), gap="\n")
+        self._message_text = joined(message, self._steps.left_text("steps_left"), gap="\n")
         return self._chat, [exit_.viewpoint for exit_ in exits]
 
     async def recall(
@@ -236,12 +236,12 @@ class NavGPT(Agent):
         around = self._prompts[f"around_{detail}"]
         rules = fill("principle", around=around, closer=closer, told=told, success=success)
         form = self._prompts[f"format_{decoding}"]
-        principle = paragraphs(rules, form, self._steps.limit_text("step_limit"))
+        principle = joined(rules, form, self._steps.limit_text("step_limit"))
         current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
-        current = paragraphs(current, self._steps.left_text("steps_left"))
+        current = joined(current, self._steps.left_text("steps_left"))
         self._budget.fit(self._history, len(principle) + len(self._opening) + len(current), 0)
         past = self._history.gap_text(self._prompts), *self._history.blocks
-        text = paragraphs(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
+        text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
         return [system(principle), user(text)]
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from wayword.viewer.maps import finite, toward, walked
 from wayword.viewer.maps.drawing import At, Layer, Map, Point
 from wayword.viewer.markup import Html, tag
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.observation import DepthImage, View
+from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
 _LARGE = 0.25  # square metres of floor from which an object is drawn though it is not a target
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
@@ -127,7 +128,11 @@ def _view(step: Step) -> View | None:
         tuple(finite(each) or 0.0 for each in depth[key]) for key in ("bearings", "elevations")
     )
     image = DepthImage(across, up, depth["reach"], depth["levels"])
-    return View("", x, y, heading, eye, 0.0, image)
+    floor = None
+    with suppress(KeyError, TypeError):
+        keys, recorded = ("x", "y", "cell", "columns", "levels"), observation.get("floor")
+        floor = FloorMap(**{key: recorded[key] for key in keys}) if recorded else None
+    return View("", x, y, heading, eye, 0.0, image, floor=floor)
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, make_dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from wayword.core.errors import UsageError, suggest
 
@@ -46,6 +46,10 @@ def check(instance: Any) -> None:
 def _validated(cls: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     from pydantic import ValidationError
 
+    for key, hint in get_type_hints(cls).items():
+        kinds, value = {hint, *get_args(hint)}, given.get(key)
+        if isinstance(value, bool) and bool not in kinds and kinds & {int, float}:
+            raise UsageError(f"{owner}{key} must be a number, got {value}")  # pydantic reads 1 or 0
     try:
         return _adapter(cls).validate_python(dict(given))  # type: ignore[arg-type]
     except ValidationError as error:

@@ -184,6 +184,7 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
 
     ``variant`` is a modified scene of that name: it shares the parts if all furniture is
     unchanged, else they are computed for it.
+    """
     original = _layout(folder, name)
     if variant is None or variant is original.scene:
         return original

@@ -300,7 +300,7 @@ EPISODE = b'"initial_position"'
 LOWEST_EDGE = 1.0
 """Objects with their underside above this height (metres) do not explain gaps in the floor."""
 NEAR, FAR = 0.85, 0.5
-"""A target nearer than the first, whose path is longer than the second (metres), was not in view."""
+"""A target closer than the first with a path longer than the second (metres) was not in view."""
 VERSION = 7
 """Version of the inference; increase it on any change so that cached floors are recomputed."""
 

@@ -3,11 +3,9 @@
 A definition lists components (objects with properties, or other tasks) and relations (what must be
 in or on what). ``#0``, ``#1`` … are its parameters. Goals are stated over dishes, i.e. objects to
 make and serve, each assigned to a different object. A sliced object stays one object and stands for
-all of its slices: several slices of an apple are one sliced apple, whereas a sandwich and a salad
-need one tomato each.
+all of its slices: several slices of an apple are one; a sandwich and a salad need a tomato each.
 
 Source: TEACh (Padmakumar et al. 2022), section 3.1, and its ``task_definitions`` (JSON files).
-"""
 """
 
 from __future__ import annotations

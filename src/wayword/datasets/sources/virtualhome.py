@@ -346,7 +346,7 @@ TRIES = 30  # maximum number of pieces made passable per home
 def clear_doorways(
     objects: list[HouseObject], doorways: list[Doorway]
 ) -> tuple[list[HouseObject], int]:
-    """Make objects that reach into a doorway passable; return all objects and the number changed."""
+    """Make objects that reach into a doorway passable; return all objects and number changed."""
 
     def blocks(item: HouseObject, gap: Doorway) -> bool:
         """True if a piece reaches into the strip in front of a doorway."""

@@ -6,7 +6,7 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +174,7 @@ class FloorMap:
     columns: int
     levels: bytes = field(repr=False)
 
-    def at(self, xs: Floats, ys: Floats) -> NDArray[np.uint8]:
+    def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the levels at places (metres); 255 outside."""
         levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(-1, self.columns)
         xs, ys = np.broadcast_arrays(xs, ys)

@@ -162,12 +162,12 @@ def image_depth(
 def floor_map(message: Message, topic: str) -> FloorMap:
     """Return an ``OccupancyGrid`` as a map of the floor."""
     with naming_field(topic, "data"):
-        info, levels = message["info"], np.array(message["data"], np.int16)
+        info, data = message["info"], np.array(message["data"], np.int16).astype(np.uint8)
         cell, origin = float(info["resolution"]), info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
         if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
             raise ValueError("the grid is turned, or its cells have no size")
-        levels = levels.astype(np.uint8).reshape(int(info["height"]), int(info["width"]))
+        levels = data.reshape(int(info["height"]), int(info["width"]))
         return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
 
 

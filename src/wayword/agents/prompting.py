@@ -178,9 +178,9 @@ class History:
     def blocks(self) -> list[str]:
         return self._blocks[self.dropped :]
 
-    def gap_text(self, prompts: Prompts) -> str:
-        """The agent's text ``dropped`` for the steps left out, empty where there are none."""
-        return prompts.fill("dropped", count=str(self.dropped)) if self.dropped else ""
+    def gap_text(self, prompts: Prompts, name: str) -> str:
+        """The text for the steps left out, empty where there are none."""
+        return prompts.fill(name, count=str(self.dropped)) if self.dropped else ""
 
     def fit(self, characters: int) -> int:
         """Drop the oldest steps until the rest has at most ``characters``; the number dropped."""

@@ -208,7 +208,7 @@ class MapGPT(Agent):
         )
         begin = fill("begin", instruction=self._instruction)
         self._budget.fit(self._history, len(fixed + begin + now), self._budget.answer)
-        past = self._history.gap_text(self._prompts), *self._history.blocks
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
         steps = joined(*past, gap="\n") or "none yet"
         text = joined(begin, fill("steps", steps=steps), now)
         shown = view.neighbors if self._shows_pictures else ()

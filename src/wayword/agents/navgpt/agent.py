@@ -167,7 +167,7 @@ class NavGPT(Agent):
         chat, exits = self._write_message(observation, percept, legal)
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
         numbers = [str(number) for number in range(1, len(exits) + 1)]
-        gap_text = chat.history.gap_text(self._prompts)
+        gap_text = chat.history.gap_text(self._prompts, "dropped")
         reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
         # The chat repeats the answer to the letter: other words would end the cached prefix.
         self._answer = reply.text
@@ -240,7 +240,7 @@ class NavGPT(Agent):
         current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
         current = joined(current, self._steps.left_text("steps_left"))
         self._budget.fit(self._history, len(principle) + len(self._opening) + len(current), 0)
-        past = self._history.gap_text(self._prompts), *self._history.blocks
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
         text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
         return [system(principle), user(text)]
 

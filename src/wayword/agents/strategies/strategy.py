@@ -350,6 +350,8 @@ class Strategy(Agent):
     ) -> Reply:
         """The reply to the chat with the next message, within the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        messages = chat.messages(self._message_text, chat.history.gap_text(self._prompts))
+        messages = chat.messages(
+            self._message_text, chat.history.gap_text(self._prompts, "dropped")
+        )
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

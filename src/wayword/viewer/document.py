@@ -505,7 +505,7 @@ def _short_of_target(document: Document) -> Mistake | None:
             middle = tuple(round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True))
             titles.setdefault(middle, set()).add(shape.title)
     away = [
-        (sum(abs(round(a) - b) for a, b in zip(end.point, middle, strict=True)), middle)
+        (round(sum(abs(a - b) for a, b in zip(end.point, middle, strict=True))), middle)
         for middle, names in titles.items() if MEANT in names
     ]  # fmt: skip
     called = {name for _, middle in away for name in titles[middle] - {MEANT}} or {"target"}

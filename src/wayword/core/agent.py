@@ -144,7 +144,7 @@ class Agent(ABC):
     sees_answer: ClassVar[bool] = False
     """:meth:`reveal` is called: an upper bound. Run folders and tables say so."""
     ends_itself: ClassVar[bool] = False
-    """Its own program ends the episode, so cost estimates play it to that end; for other agents they
+    """Its own program ends the episode: cost estimates play it to that end. For other agents they
     assume about as many steps as the expert takes."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,

@@ -207,9 +207,9 @@ def test_homes_that_lack_a_bathtub_get_the_next_task() -> None:
     dataset = pairs(rooms=1, homes=2, episodes=1, task="")
     small = MaHousehold(settings=MaHousehold.Settings(rooms=1, homes=1, task="Candles"))
     assert planned(dataset.tasks[0].reference).kind in TASKS
-    with pytest.raises(UsageError, match="no home of 1 rooms has what 'Candles' takes"):
+    with pytest.raises(UsageError, match="no home of 1 rooms has the objects for 'Candles'"):
         small.tasks[0]
-    assert small.omissions == {"no home of 1 rooms has what Candles takes": 1}
+    assert small.omissions == {"no home of 1 rooms has the objects for Candles": 1}
 
 
 def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from wayword.core.action import Action, Decision
@@ -89,16 +89,11 @@ _MOST_ACTIONS = 20
 def _actions(trajectory: Trajectory) -> list[tuple[int, Step | None, int]]:
     """Every action in a line: its first step, how often it was repeated; the middle of many is
     left out, with their number in place of a step."""
-    runs: list[list[int]] = []
-    for number, step in enumerate(trajectory.steps, 1):
-        last = trajectory.steps[runs[-1][0] - 1] if runs else None
-        if last is not None and (last.actor, label(last)) == (step.actor, label(step)):
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    items: list[tuple[int, Step | None, int]] = [
-        (numbers[0], trajectory.steps[numbers[0] - 1], len(numbers)) for numbers in runs
-    ]
+    items: list[tuple[int, Step | None, int]] = []
+    numbered = enumerate(trajectory.steps, 1)
+    for _, same in groupby(numbered, lambda item: (item[1].actor, label(item[1]))):
+        (number, step), *again = same
+        items.append((number, step, 1 + len(again)))
     if (more := len(items) - _MOST_ACTIONS) > 0:
         half = _MOST_ACTIONS // 2
         items[half:-half] = [(0, None, more)]

@@ -156,7 +156,10 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
         ('{"panorama": "x", "heading": "north", "scores": {}}', "field 'heading'"),
         ('{"panorama": "x", "heading": NaN, "scores": {}}', "NaN is not valid in JSON"),
         ('{"panorama": "x", "heading": 0, "scores": {"a": "b"}}', "field 'scores.a'"),
-        ('{"panorama": "x", "heading": 0, "scores": {"a": Infinity}}', "Infinity is not valid in JSON"),
+        (
+            '{"panorama": "x", "heading": 0, "scores": {"a": Infinity}}',
+            "Infinity is not valid in JSON",
+        ),
         ('{"landmark": "a", "training": []}', "field 'training': is empty"),
         ('{"landmark": "a", "training": [true]}', "field 'training': is not a number"),
         ('{"landmark": "a", "mean": 1}', "field 'deviation': is missing"),

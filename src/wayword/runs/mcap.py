@@ -58,8 +58,8 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
     seconds = 0.0
     for step in trajectory.steps:
         seconds += step.seconds
-        now, nanoseconds = round(seconds * 1e9), 10**9
-        stamp = {"sec": now // nanoseconds, "nsec": now % nanoseconds}
+        now = round(seconds * 1e9)
+        stamp = {"sec": now // 10**9, "nsec": now % 10**9}
         for topic, kind, message in messages(step, stamp):
             if topic not in channels:
                 schema = json.dumps(schema_of(message)).encode()
@@ -72,13 +72,14 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
 
 def messages(step: Step, stamp: Mapping[str, int]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Topic, schema name and content of a step's messages."""
-    place, row = [step.pose.get(key) for key in ("x", "y", "heading")], row_of(step)
+    row = row_of(step)
     image = step.observation.get("image") if isinstance(step.observation, Mapping) else None
     if isinstance(image, bytes) and image:
         form = "png" if image.startswith(b"\x89PNG") else "jpeg"
         content = {"timestamp": stamp, "frame_id": "camera", "data": image, "format": form}
         yield "/camera", "foxglove.CompressedImage", content
-    if all(isinstance(value, int | float) for value in place):
+    if {"x", "y", "heading"} <= step.pose.keys():
+        place = (float(step.pose[key]) for key in ("x", "y", "heading"))
         pose = {"timestamp": stamp, "frame_id": "map", "pose": ros_pose(*place)}
         yield "/pose", "foxglove.PoseInFrame", pose
     words = [row["thought"], row["action"] or row["rejection"], row["status"], row["feedback"]]

@@ -124,8 +124,15 @@ def wrap(
 
     From the outside in: the cache (a cached answer costs no budget, no waiting and no request), the
     budget, which also prices the answer, retries, and the rate limit, for each attempt.
-    ``limiter`` replaces the model's own, where several processes share a rate.
+    ``limiter`` replaces the model's own, where several processes share a rate. Of a cascade, each
+    of its models is wrapped.
     """
+    from wayword.models.cascade import Cascade
+
+    if isinstance(model, Cascade):
+        parts = (wrap(each, options, account, limiter) for each in (model.small, model.large))
+        model.small, model.large = parts
+        return model
     given = options or Options()
     price = load_prices(given.prices).of(model.name)
     wrapped = model

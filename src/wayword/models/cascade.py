@@ -18,9 +18,9 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le
 
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, TokenLogprob
+from wayword.core.model import Answer, Choice, Completion, Prompt, Sampling, TokenLogprob
 from wayword.models.middleware.budget import EPISODE
-from wayword.models.parts.opening import open_model
+from wayword.models.parts.opening import ModelPair, open_model
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]
 TEMPERATURE = 0.7  # of compared samples, where the agent asks for less
@@ -47,7 +47,7 @@ class CascadeSettings:
     large: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Cascade(Model):
+class Cascade(ModelPair):
     """``cascade:SMALL,LARGE``: two models behind one name, each named as for ``--model``.
 
     An answer's ``answered_by`` says which of them it is from; tables show the large one's share.

@@ -114,6 +114,13 @@ class Options:
     prices: Path | None = None
 
 
+class ModelPair(Model):
+    """A small and a large model behind one name; :func:`wrap` puts wrappers around each."""
+
+    small: Model
+    large: Model
+
+
 def wrap(
     model: Model,
     options: Options | None = None,
@@ -124,12 +131,9 @@ def wrap(
 
     From the outside in: the cache (a cached answer costs no budget, no waiting and no request), the
     budget, which also prices the answer, retries, and the rate limit, for each attempt.
-    ``limiter`` replaces the model's own, where several processes share a rate. Of a cascade, each
-    of its models is wrapped.
+    ``limiter`` replaces the model's own, where several processes share a rate.
     """
-    from wayword.models.cascade import Cascade
-
-    if isinstance(model, Cascade):
+    if isinstance(model, ModelPair):
         parts = (wrap(each, options, account, limiter) for each in (model.small, model.large))
         model.small, model.large = parts
         return model

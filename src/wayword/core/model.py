@@ -132,7 +132,7 @@ class Completion:
     before each sample, if the backend returns it; ``texts`` never include it. ``unsent`` names the
     fields of ``Sampling`` that were left out of the request because the server or the user's
     settings rule them out (``"temperature"``), or were stated only in the prompt
-    (``"json_schema"``).
+    (``"json_schema"``). ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
     """
 
     texts: tuple[str, ...]
@@ -144,6 +144,7 @@ class Completion:
     cached: bool = False
     reasoning: tuple[str, ...] = ()
     unsent: tuple[str, ...] = ()
+    answered_by: str = ""
 
     @property
     def text(self) -> str:
@@ -157,7 +158,8 @@ class Choice:
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
     the winner is known but not the order of the others. ``reasoning`` holds the reasoning text of
     each call, if the backend returns it. ``other_text`` is the model's text if it matches none of
-    the options; then there is no winner.
+    the options; then there is no winner. ``answered_by`` is ``small`` or ``large`` for a cascade's
+    answer.
     """
 
     options: tuple[str, ...]
@@ -169,6 +171,7 @@ class Choice:
     picked: bool = False
     reasoning: tuple[str, ...] = ()
     other_text: str = ""
+    answered_by: str = ""
 
     @property
     def best(self) -> str:

@@ -62,11 +62,11 @@ class StandardisedScorer(Perceiver, ABC):
     def raw_scores(
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
-        """Raw similarities (phrases, views); NaN for unknown."""
+        """Return raw similarities (phrases, views); NaN if unknown."""
 
     @abstractmethod
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        """Mean and deviation of each landmark over the training area; unknown ones left out."""
+        """Return each landmark's mean and deviation over the training area, if known."""
 
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
@@ -127,7 +127,7 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 #     The landmark's scores over the training area: their mean and deviation, or the scores.
 #
 # The phrases ``the front view of a vehicle`` and ``the rear view of a vehicle``, scored at an
-# episode's first view, tell the flow of traffic; they need no second record.
+# episode's first view, give the flow of traffic; they need no record of training scores.
 
 
 class RecordedScores(StandardisedScorer):
@@ -140,7 +140,7 @@ class RecordedScores(StandardisedScorer):
     def __init__(self, path: Path) -> None:
         super().__init__()
         try:
-            path.stat()  # not is_file: a pipe can be read, too
+            path.stat()  # not is_file, because pipes are allowed
         except OSError as error:
             raise DataError(path, "", f"cannot be read ({error.strerror})") from None
         self._path, self.name = path, f"recorded:{path.name}"
@@ -208,9 +208,9 @@ class RecordedScores(StandardisedScorer):
 #     wayword run velma --on map2seq:unseen_dev --model … --set scores=recorded \
 #         --set scores_file=features/openai/clip-vit-large-patch14
 #
-# Features have length one; a score is their product times ``exp(2.6592)``, as in the means and
-# deviations. Unpickling is restricted to arrays and tensors: nothing in the files is run. Tensors
-# need torch (extra ``[vision]``). Source: released code of VELMA (Schumann et al. 2024).
+# Features are unit vectors; a score is their dot product times ``exp(2.6592)``, the scale of the
+# means and deviations. Unpickling is restricted to arrays and tensors: no code in the files runs.
+# Tensors need torch (extra ``[vision]``). Source: released code of VELMA (Schumann et al. 2024).
 
 TEXTS, STANDARDS = "landmarks.pickle", "landmarks_mean_std.pickle"
 VIEWS = 5  # features of a panorama and heading, from left to right
@@ -224,7 +224,7 @@ _ARRAYS = {
     *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
     ("torch._utils", "_rebuild_tensor_v2"),
 }
-"""Everything that a file of arrays and tensors needs; anything else is refused."""
+"""The only names that unpickling may load: those of arrays and tensors."""
 
 
 class FeatureArchive(StandardisedScorer):

@@ -42,7 +42,7 @@ class SolvableLevels(Dataset):
 
     def make_plan(self, task: Task, world: World, actor: str, how: str = "expert") -> ActionPlan:
         if not isinstance(world, BabyAIWorld):
-            raise UsageError(f"episode {task.episode.id} is no level of BabyAI")
+            raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         if set(ON_OBJECT) <= set(world.verbs):
             return LevelPlanner(world).plan()
         able({actor: world.verbs}, LOW_LEVEL, "low")
@@ -102,7 +102,7 @@ def plan(level: Level) -> Iterator[int]:
         except (AssertionError, DisappearedBoxError) as error:
             raise PlanningFailed(f"{level.name}: the package's bot gave up: {error}") from error
         if last_action == DONE:
-            raise PlanningFailed(f"{level.name}: the package's bot takes the task for done")
+            raise PlanningFailed(f"{level.name}: the package's bot considers the task done")
         yield int(last_action)
 
 

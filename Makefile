@@ -38,8 +38,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
-	$(BIN)/ruff check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff format --check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tools/names.ini benchmarks tools recipes examples/training tests_envs tests_ray tests_stores tests_train tests_vision
 	$(BIN)/lint-imports

@@ -185,7 +185,7 @@ class Agent(ABC):
             raise UsageError(
                 f"{type(self).__name__} cannot go on from steps that another agent, or other "
                 "settings, took; continue with the same agent, or one that can: act, react, "
-                "react_emmem, navgpt, velma, human, or one without a model"
+                "react_emmem, navgpt, mapgpt, velma, human, or one without a model"
             )
         await self.act(observation, space)
 

@@ -305,16 +305,15 @@ class Index:
 
     def find(
         self,
-        words: Iterable[str] = (),
         ended: str = "",
         ranges: Iterable[tuple[str, float, float, bool]] = (),
         among: Iterable[str] | None = None,
         sort: str = "",
         down: bool = False,
     ) -> list[int]:
-        """The numbers of the episodes whose ids hold all the words, that ended so, and whose
-        metrics are in these ranges (key, least, most, whether the most is in it), sorted by ``id``
-        or a metric. ``among``: of these episodes alone."""
+        """The numbers of the episodes that ended so, and whose metrics are in these ranges (key,
+        least, most, whether the most is in it), sorted by ``id`` or a metric. ``among``: of these
+        episodes alone."""
         with self._lock:
             matches = np.ones(len(self), bool)
             if ended:
@@ -325,8 +324,6 @@ class Index:
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
-            for word in words:
-                matches &= np.array([word in name.lower() for name in self._ids], bool)
             numbers: list[int] = (np.flatnonzero(matches) + 1).tolist()
             if sort == "id":
                 numbers.sort(key=lambda number: self._ids[number - 1], reverse=down)
@@ -339,12 +336,12 @@ class Index:
     # Texts.
 
     def search(self, words: str, instruction: Callable[[str], str] | None = None) -> list[str]:
-        """The episodes in which all the words stand: in thoughts, prompts, answers or the
-        instruction, as far as ``instruction`` knows it. The first search of a run reads all of its
-        records. Raises ``RecordingError``."""
-        query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
-        if not query.replace('"', ""):
-            return []
+        """The episodes in which all the words stand, or their continuations: in thoughts, prompts,
+        answers or the instruction, as far as ``instruction`` knows it. The first search of a run
+        reads all of its records; one for no words does no more. Raises ``RecordingError``."""
+        query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
+        if not query.replace('"', "").replace("*", ""):
+            query = ""
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
             return self._search(path, query, instruction)
@@ -384,7 +381,8 @@ class Index:
                     )
                     read = entry.number, self._foot_of(entry)
                     db.execute("INSERT INTO read VALUES (?, ?)", read)
-            rows = db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (query,)).fetchall()
+            match = "SELECT rowid FROM texts WHERE texts MATCH ?"
+            rows = db.execute(match, (query,)).fetchall() if query else []
         return [entries[number - 1].episode_id for (number,) in sorted(rows)]
 
     def _foot_of(self, entry: Entry) -> bytes:

@@ -63,9 +63,14 @@ def feedback(result: Feedback) -> str:
     action, metres = result.details.get("action"), result.details.get("metres", 0.0)
     if action == "stop":
         return "You stopped."
+    causes = {"refused": "The robot refused", "lost": "The robot could not be reached"}
     if not result.ok:
-        return f"Something is in the way: you went {metres:.2f} m."
-    return "You turned." if action == "rotate" else f"You went {metres:.2f} m."
+        cause = causes.get(result.status, "Something is in the way")
+        text = f"{cause}: you went {metres:.2f} m."
+    else:
+        text = "You turned." if action == "rotate" else f"You went {metres:.2f} m."
+    reason = result.details.get("reason")
+    return f"{text} ({reason})" if reason else text
 
 
 def _state(view: View) -> tuple[SelfState, str]:

@@ -73,6 +73,7 @@ class Content:
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
         self._pairs = Pairs(library, self.tasks, self._soon)
         self._pages: Cache[str] = Cache(4)
+        self._readers: Cache[threading.Thread] = Cache(6)
         self._sketches: Cache[maps.Sketch] = Cache(4 * _SKETCHED)
         self._asking = threading.Lock()
 
@@ -166,11 +167,12 @@ class Content:
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """A run's page in data, without what takes time."""
-        heads, progress = rows.heads(), progress_of(rows.run.path)
+        progress, remote = progress_of(rows.run.path), len(rows) > REMOTE
+        heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
             causes=self._causes.peek((rows.run.path, rows.version)) or {},
-            served=True, later=True, remote=len(heads) > REMOTE,
+            served=True, later=True, remote=remote,
             live="live" if progress and progress.alive else "",
         )  # fmt: skip
 
@@ -199,22 +201,56 @@ class Content:
     def texts(self, name: str) -> Json:
         """Parts of each row that are loaded later: instruction, causes, scene."""
         rows = self.library.rows(name)
-        heads = rows.heads()
-        sources = self.tasks(rows, [] if len(heads) > REMOTE else rows.names())
-        causes = self._causes_of(rows)
-        shown = replace(self.overview(name, rows), sources=sources, causes=causes, heads=heads)
-        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in heads]
+        shown = self.overview(name, rows)
+        sources = self.tasks(rows, [] if shown.remote else rows.names())
+        shown = replace(shown, sources=sources, causes=self._causes_of(rows))
+        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in shown.heads]
         return {"rows": few, "notice": sources.notice}
 
     def rows(self, name: str, wish: Wish) -> Json:
         """Some rows of a run: filtered, sorted, from ``wish.start`` on."""
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
-        chosen = select(rows, wish, causes)
-        heads = chosen[wish.start : wish.start + PAGE]
+        texts, ready = self._search(rows, " ".join(wish.words))
+        chosen = select(rows, wish, causes, texts)
+        heads = rows.heads(chosen[wish.start : wish.start + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads])
         shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
-        return {"total": len(chosen), "rows": [index.row_of(shown, head) for head in heads]}
+        lines = [index.row_of(shown, head) for head in heads]
+        return {"total": len(chosen), "rows": lines, "ready": ready}
+
+    def search(self, name: str, words: str) -> Json:
+        """The episodes in whose texts the words stand; ``ready`` is False while the run's texts are
+        read for the first time."""
+        found, ready = self._search(self.library.rows(name), words)
+        return {"found": [visible(each) for each in found], "ready": ready}
+
+    def _search(self, rows: Rows, words: str) -> tuple[list[str], bool]:
+        """Find words in instructions, thoughts, prompts and answers. The first search reads all of
+        them, beside the server's other work; it is asked again until they are read."""
+        if not words.strip():
+            return [], True
+        ids, sources = rows.ids, Sources()
+
+        def instruction(episode: str) -> str:
+            nonlocal sources
+            if episode not in sources.tasks:  # they are read in order, so the next ones are near
+                at = ids.index(episode)
+                sources = self.tasks(rows, ids[at : at + PAGE])
+            return sources.instruction(episode)
+
+        def read() -> None:
+            with suppress(WaywordError):  # the search itself says what is wrong
+                rows.index.search("", instruction)
+
+        def begin() -> threading.Thread:
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            return reader
+
+        reader = self._readers.get((rows.run.path, rows.version), begin)
+        reader.join(_MOMENT)
+        return ([], False) if reader.is_alive() else (rows.index.search(words, instruction), True)
 
     def live_state(self, name: str) -> Json:
         """Progress of a run: the running episodes, and the version of its rows."""
@@ -315,6 +351,10 @@ class Content:
     def flips(self, names: Sequence[str]) -> str:
         """The episodes that a page of compared runs lists as gained and lost, with their walks."""
         return redacted(self._pairs.flips(names))
+
+    def lengths(self, names: Sequence[str]) -> str:
+        """Success of the runs by the length of the reference, in one chart."""
+        return redacted(self._pairs.lengths(names))
 
 
 def _data_key(config: Mapping[str, Any]) -> str:

@@ -46,6 +46,7 @@ from wayword.agents.prompting import (
     StepCount,
     Temperature,
     ask_both,
+    joined,
 )
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -255,7 +256,7 @@ class DiscussNav(Agent):
         ).replace("\n\n\n\n", "\n\n")
         limit_text = self._count.limit_text(f"step_limit_{self._surroundings.goal}")
         form = self._prompts[f"format_{self._settings.decoding}"]
-        fixed = "\n\n".join(filter(None, (fixed, form, limit_text)))
+        fixed = joined(fixed, form, limit_text)
         current = fill(
             "now",
             event=self._event,

@@ -28,7 +28,6 @@ from wayword.agents.prompting import (
     PromptSettings,
     StepCount,
     Turn,
-    has_context_limit,
 )
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -298,7 +297,6 @@ class Strategy(Agent):
         seed = settings.examples
         if settings.draw == "episode" and self._episode is not None:
             seed = examples.episode_seed(seed, self._episode)
-        is_limited = has_context_limit(settings.context, self._toolkit)
 
         def turns_of(example: Demonstration) -> list[Turn]:
             return examples.example_turns(
@@ -314,7 +312,7 @@ class Strategy(Agent):
         def every_turn() -> list[Turn]:
             if file:
                 return [turn for example in examples.read_examples(Path(file)) for turn in example]
-            room = budget.context / 2 * budget.characters_per_token if is_limited else None
+            room = budget.context / 2 * budget.characters_per_token if budget.is_limited else None
             draw = self._toolkit.demonstrations
             try:
                 drawn = examples.draw_fitting(draw, turns_of, settings.shots, seed, room)
@@ -325,7 +323,7 @@ class Strategy(Agent):
 
         key = type(self).__name__, settings, self._actor, seed
         turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
-        if not is_limited:
+        if not budget.is_limited:
             budget.context += int(examples.count_characters(turns) / budget.characters_per_token)
         return turns
 
@@ -352,8 +350,8 @@ class Strategy(Agent):
     ) -> Reply:
         """The reply to the chat with the next message, within the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        dropped = chat.history.dropped
-        gap_note = self._prompts.fill("dropped", count=str(dropped)) if dropped else ""
-        messages = chat.messages(self._message_text, gap_note)
+        messages = chat.messages(
+            self._message_text, chat.history.gap_text(self._prompts, "dropped")
+        )
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

@@ -47,7 +47,7 @@ from wayword.agents.clauses import (
     plain_words,
     turn_of,
 )
-from wayword.agents.prompting import NotNegative, Prompts
+from wayword.agents.prompting import NotNegative, Prompts, joined
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
@@ -174,8 +174,8 @@ class Walker(Agent):
         place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
         steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
         signs = [steps, "through" * goes_through(clause), place, *shared]
-        place_text = _join("; ", [words, *objects])
-        slots = {"clause": clause, "here": place_text, "signs": _join(", ", signs)}
+        place_text = joined(words, *objects, gap="; ")
+        slots = {"clause": clause, "here": place_text, "signs": joined(*signs, gap=", ")}
         self.prompt += self._prompts.fill("place", **slots)
         self.answers = done_answers(self.followed, len(self.clauses), STOP)
         done = await self._yes_margin() > 0
@@ -212,8 +212,8 @@ class Walker(Agent):
         signs = [direction_text(neighbor, observation.heading), "turn" * is_target, *shared]
         signs += [self._overlap_sign("sees", [caption]), visit_sign]
         words = self._shorten(content_words(caption, self._skipped), self._settings.words)
-        view = _join("; ", [*objects, words])
-        return self._prompts.fill("way", view=view, signs=_join(", ", signs))
+        view = joined(*objects, words, gap="; ")
+        return self._prompts.fill("way", view=view, signs=joined(*signs, gap=", "))
 
     def _objects_nearby(self, objects: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
         """The objects (metres, name) at a place and by it, and what they share with the clause."""
@@ -241,10 +241,6 @@ class Walker(Agent):
     @property
     def _goal_words(self) -> frozenset[str]:
         return _goal_words_of(self.clauses[self.followed - 1].text, self._unspecific_words)
-
-
-def _join(joint: str, parts: Iterable[str]) -> str:
-    return joint.join(filter(None, parts))
 
 
 def _objects_near(percept: Percept, neighbor: Neighbor) -> list[tuple[float, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from wayword.viewer.figures import as_mapping, free_rays
 from wayword.viewer.maps import finite, toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.observation import DepthImage, View
+from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
 _LARGE = 0.25  # square metres of floor from which an object is drawn though it is not a target
 _SMALL = 0.15  # metres up to which a target is a dot: its outline would be too small to see
@@ -122,7 +123,11 @@ def _view(step: Step) -> View | None:
         tuple(finite(each) or 0.0 for each in depth[key]) for key in ("bearings", "elevations")
     )
     image = DepthImage(across, up, depth["reach"], depth["levels"])
-    return View("", x, y, heading, eye, 0.0, image)
+    floor = None
+    with suppress(KeyError, TypeError):
+        keys, recorded = ("x", "y", "cell", "columns", "levels"), observation.get("floor")
+        floor = FloorMap(**{key: recorded[key] for key in keys}) if recorded else None
+    return View("", x, y, heading, eye, 0.0, image, floor=floor)
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:

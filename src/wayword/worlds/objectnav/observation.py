@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +159,34 @@ def sighting(
 
 
 @dataclass(frozen=True, slots=True)
+class FloorMap:
+    """A robot's own map of the floor, in square cells of ``cell`` metres.
+
+    ``x`` and ``y`` (metres) are the centre of the first cell; rows of ``columns`` cells follow from
+    south to north. ``levels`` has one byte per cell, compressed by zlib: 0 free, 1 to 98 free but
+    near an obstacle, 99 too near for the robot's centre, 100 an obstacle, 255 unknown. These are
+    the costs of ROS's ``nav_msgs/OccupancyGrid``.
+    """
+
+    x: float
+    y: float
+    cell: float
+    columns: int
+    levels: bytes = field(repr=False)
+
+    def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the levels at points (metres); 255 outside the map."""
+        levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(-1, self.columns)
+        xs, ys = np.broadcast_arrays(xs, ys)
+        i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
+        j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)
+        inside = (i >= 0) & (j >= 0) & (i < levels.shape[1]) & (j < levels.shape[0])
+        found = np.full(xs.shape, 255, np.uint8)
+        found[inside] = levels[j[inside], i[inside]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class View(Observation):
     """A capture of a base: its position by its own odometry, and its camera's output.
 
@@ -166,6 +195,7 @@ class View(Observation):
     ``image`` is an encoded picture (PNG or JPEG) from a real camera; ``shown`` lists the objects
     truly in view in a simulation, None if unknown. Both are for detectors
     (:mod:`wayword.perception.detectors`); agents use only the output of their detector.
+    ``floor`` is the robot's own map, None if it has none.
     """
 
     family: ClassVar[Family | None] = objectnav.family
@@ -179,6 +209,7 @@ class View(Observation):
     depth: DepthImage
     shown: tuple[Shown, ...] | None = None
     image: bytes = field(default=b"", repr=False)
+    floor: FloorMap | None = None
 
 
 # Depth images from the measurements of cameras and lasers.

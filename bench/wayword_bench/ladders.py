@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import reading
 from wayword.metrics.intervals import (
@@ -34,6 +35,7 @@ from wayword.metrics.table import latex, markdown
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
+from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword_bench.horizon import Attempt, Horizon, horizon, interval, resample
 
 CARD = "card.json"
@@ -187,10 +189,37 @@ class Entry:
 
 
 def level_checksum(plan: Plan) -> str:
-    """The first and the last episode of a level, as 12 hexadecimal digits."""
-    tasks = open_dataset(plan).tasks
-    text = repr([(task.episode, task.reference) for task in (tasks[0], tasks[len(tasks) - 1])])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    """The first and the last episode of a level, as 12 hexadecimal digits: scene, start, goal and
+    instruction. Rules and other prose of prompts do not count."""
+    dataset = open_dataset(plan)
+    tasks = dataset.tasks
+    content = [_content(dataset, task) for task in (tasks[0], tasks[len(tasks) - 1])]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+
+
+def _content(dataset: Dataset, task: Task) -> Any:
+    """What makes an episode, as JSON."""
+    episode, world = task.episode, dataset.world(task.episode)
+    world.reset(episode)
+    graph = getattr(world, "graph", None)
+    scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
+    asked = episode.instruction, episode.extra.get("instructions")
+    return _plain((episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON that is the same on every machine: sets sorted, numbers rounded."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=str)
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return round(value, 3)
+    return value if value is None or isinstance(value, int) else str(value)
 
 
 def check_level(track: Track, length: int, plan: Plan) -> None:

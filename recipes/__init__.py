@@ -3,5 +3,5 @@
     python -m recipes.language run houses runs/houses     # walker, velma and act: small networks
     python -m recipes.imitation.trainer --data DATA --out OUT
 
-``wayword train`` fine-tunes models of other sizes on the same examples by TRL.
+``recipes.sft`` fine-tunes models of other sizes on the same examples by TRL.
 """

@@ -287,7 +287,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="alfred_train_floors"):
         MaHousehold("train", tmp_path).tasks[0]
     odd = Definition(1, "Odd", 0, "", "", {"x": Component("a", {"isWet": 1})}, ())
-    with pytest.raises(UsageError, match="'isWet' = 1 is unknown"):
+    with pytest.raises(UsageError, match="'isWet' = 1 is not supported"):
         compile_task(odd, (), TASKS, CLASSES, kitchen())
     with pytest.raises(UsageError, match="takes 1 parameters, got 0"):
         compile_task(TASKS["Boil X"], (), TASKS, CLASSES, kitchen())

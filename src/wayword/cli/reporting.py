@@ -178,8 +178,8 @@ def export(
         str,
         Option(
             "--as",
-            help="Strategy whose prompts to write (act, react …), or calls: recorded prompts and "
-            "answers of any agent.",
+            help="Strategy whose prompts to write (act, react …); calls: recorded prompts and "
+            "answers of any agent; mcap: a log of each episode for Foxglove.",
             autocompletion=completing.agents,
         ),
     ] = "act",
@@ -203,7 +203,7 @@ def export(
     Each line holds a strategy's prompts and the answers that lead to the recorded actions.
     With --thoughts, it keeps the model's thoughts or the expert's reasons. `OUT.card.json`
     describes the file. With --as calls, OUT is a folder of recorded prompts and answers for SFT,
-    DPO and KTO.
+    DPO and KTO; with --as mcap, a folder of MCAP files.
 
     \b
     Examples:
@@ -218,10 +218,12 @@ def export(
     from wayword.runs.calls import export_calls
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
+    from wayword.runs.mcap import export_mcap
     from wayword.settings import parse
 
-    if strategy == "calls" and (form != "chat" or parquet):
-        raise UsageError("--as calls writes a folder of its own; leave --format and --parquet out")
+    if strategy in ("calls", "mcap") and (form != "chat" or parquet):
+        remedy = "leave --format and --parquet out"
+        raise UsageError(f"--as {strategy} writes a folder of its own; {remedy}")
     kind = "chat" if form == "hub" else form
     what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
     with show.progress("export") as bar:
@@ -229,6 +231,9 @@ def export(
         def report(done: int, total: int) -> None:
             bar(done, total, {})
 
+        if strategy == "mcap":
+            typer.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
+            return
         if strategy == "calls":
             given = {**what.settings, "actors": what.actors}
             card = export_calls(

@@ -132,7 +132,7 @@ class Completion:
     model wrote to itself before each sample, where the backend shows it; it is never part of the
     text. ``unsent`` names the fields of the ``Sampling`` left out of the request, since the server
     or the user's settings rule them out (``"temperature"``), or stated in the prompt only
-    (``"json_schema"``).
+    (``"json_schema"``). ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
     """
 
     texts: tuple[str, ...]
@@ -144,6 +144,7 @@ class Completion:
     cached: bool = False
     reasoning: tuple[str, ...] = ()
     unsent: tuple[str, ...] = ()
+    answered_by: str = ""
 
     @property
     def text(self) -> str:
@@ -158,7 +159,7 @@ class Choice:
     the winner is known and the order of the others is not. ``reasoning`` holds what a reasoning
     model wrote to itself before it did, once for each time it was asked, where the backend shows
     it. ``other_text`` is what the model wrote instead where that is none of the options: there is
-    no winner then.
+    no winner then. ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
     """
 
     options: tuple[str, ...]
@@ -170,6 +171,7 @@ class Choice:
     picked: bool = False
     reasoning: tuple[str, ...] = ()
     other_text: str = ""
+    answered_by: str = ""
 
     @property
     def best(self) -> str:

@@ -36,11 +36,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("examples_forgotten", "No ex.", "count", "lower",
            "solved examples dropped from prompts that had no room for them; "
            "absent where none were"),
+    Metric("escalated", "Large %", "rate", None,
+           "calls that the large model of a cascade answered; absent without a cascade"),
     Metric("cost", "Cost", "dollars", "lower",
            "US dollars; absent where a call has no known price"),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )  # fmt: skip
-RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten"})
+RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten",
+                  "escalated"})  # fmt: skip
 """Metrics of some episodes alone: of reasoning models, of servers that count no tokens, and of
 prompts that were cut."""
 
@@ -91,6 +94,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
         "examples_forgotten": dropped[EXAMPLES_DROPPED],
     }
     scores |= {key: count for key, count in rare.items() if count}
+    answered_by = [call.answer.answered_by for call in calls if call.answer is not None]
+    if any(answered_by):
+        scores["escalated"] = answered_by.count("large") / len(answered_by)
     if taken and calls:
         scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / len(taken)
     # A call that failed or came from the response cache was not paid for.

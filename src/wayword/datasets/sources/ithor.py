@@ -256,7 +256,7 @@ def _scene_entry(folder: Path, file: str, name: str) -> Any:
     path = find(folder, file)
     table = _cached_json(path)
     if not isinstance(table, dict) or name not in table:
-        raise DataError(path, f"scene {name!r}", "is not there", "fetch it again")
+        raise DataError(path, f"scene {name!r}", "is missing", "fetch it again")
     return table[name]
 
 

@@ -644,7 +644,7 @@ def _solve(task: TaskFile) -> int:
     world.reset(task.case.task.episode)
     assert isinstance(reference, goals.HouseholdReference)
     if reference.met(world.state()) == reference.parts():
-        raise DataError(path, "field 'goal'", "holds already at the start", "ask for a change")
+        raise DataError(path, "field 'goal'", "already holds at the start", "ask for a change")
     try:
         steps = len(played.solve(task.case.task))
     except PlanningFailed as reason:

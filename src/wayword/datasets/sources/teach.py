@@ -438,7 +438,7 @@ class Compiler:
             else:
                 state, allowed = PROPERTIES.get(name, ("", -1))
                 if not state or str(value) not in ("0", "1") or allowed not in (-1, int(value)):
-                    raise UsageError(f"condition {name!r} = {value!r} is unknown here")
+                    raise UsageError(f"condition {name!r} = {value!r} is not supported")
                 traits.append((state, bool(int(value))))
         able = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
         objects = tuple(

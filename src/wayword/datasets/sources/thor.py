@@ -103,7 +103,7 @@ def read_records(path: Path, scene: str) -> Records:
     """
     scenes = read_scenes(path)
     if scene not in scenes:
-        raise DataError(path, f"scene {scene!r}", "is not there", suggest(scene, list(scenes)))
+        raise DataError(path, f"scene {scene!r}", "is missing", suggest(scene, list(scenes)))
     listed = read_field(path, "", scenes, scene, list)
     return tuple(read_record(path, f"{scene}, object {n}", raw) for n, raw in enumerate(listed))
 

@@ -171,7 +171,7 @@ def build_home(name: str) -> Home:
     """Build the home of that name. Raises ``UsageError`` for an invalid name."""
     match = re.fullmatch(r"home-[a-z]+-s-?\d+-r(\d+)-\d+", name)
     if match is None:
-        raise UsageError(f"{name!r} names no generated home, such as {home_name('test', 0, 5, 0)}")
+        raise UsageError(f"{name!r} is not a generated home such as {home_name('test', 0, 5, 0)}")
     for attempt in range(TRIES):
         rng = random.Random(f"{name}/{attempt}")
         plan = draw_home_plan(rng, int(match[1]))

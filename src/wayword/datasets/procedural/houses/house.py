@@ -347,7 +347,7 @@ def build_house(scene: str) -> GeneratedHouse:
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-r(\d+)-\d+", scene)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
-        raise UsageError(f"{scene!r} names no generated house; one reads 'test-s0-r9-0003'")
+        raise UsageError(f"{scene!r} is not a generated house such as 'test-s0-r9-0003'")
     rng = random.Random(f"house/{scene}")
     plan = draw_plan(rng, int(match[1]))
     while plan.cut_off:  # rare: a shared wall is too short for its door

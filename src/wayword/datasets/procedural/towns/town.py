@@ -260,7 +260,7 @@ def build_town(scene: str) -> Town:
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-n(\d+)-\d+", scene)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
-        raise UsageError(f"{scene!r} names no generated town; one reads 'test-s0-n6-0003'")
+        raise UsageError(f"{scene!r} is not a generated town such as 'test-s0-n6-0003'")
     rng = random.Random(f"town/{scene}")
     streets = draw_streets(rng, int(match[1]))
     points, chains = list(streets.corners), list[tuple[int, ...]]()

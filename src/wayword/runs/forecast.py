@@ -116,7 +116,7 @@ class _Stage:
         self.agent = open_agent(plan, self.dataset)
         self.choices = model_choices(plan, self.agent)
         try:  # for their windows and names
-            self.opened = open_models(replace(plan, cache=None), self.choices)
+            self.opened = open_models(replace(plan, cache=None, rpm=None), self.choices)
         except UsageError as error:
             if "set $" not in str(error):
                 raise

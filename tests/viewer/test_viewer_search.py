@@ -58,6 +58,7 @@ def asked(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
         answer: Any = content.rows(name, Wish(query))
         if answer["ready"]:
             return answer["total"], [row[0] for row in answer["rows"]]
+        time.sleep(0.2)
     raise AssertionError("the texts are not read")
 
 

@@ -50,6 +50,10 @@ Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run sto
 Cache = Annotated[Path | None, Option(help="File to cache answers in and reuse them from.")]
 Rpm = Annotated[float | None, Option("--rpm", help="Maximum number of requests per minute.")]
 Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
+Perturb = Annotated[
+    list[str] | None,
+    Option(help="Perturb episodes by seed, KIND=RATE: typos=0.1; may be repeated. See the docs."),
+]
 Continue = Annotated[
     str,
     Option(
@@ -130,6 +134,7 @@ def run(
         int, Option(help="Play each episode with run seeds 0 … N-1, pooled in one row.")
     ] = 1,
     episodes: Annotated[str, Option("--episodes", help="Play only these episodes: ID,ID,…")] = "",
+    perturb: Perturb = None,
     continues: Continue = "",
     engine: Annotated[
         str, Option(help="ray: play on a Ray cluster; default: in this process.")
@@ -159,6 +164,7 @@ def run(
       wayword run act --model local:smollm2 --continue runs/first:5593_0:4
       wayword run navgpt --on houses --model local:smollm2 --limit 20 --watch
       wayword run recipe.yaml --limit 5
+      wayword run navgpt --on houses --model local:smollm2 --perturb typos=0.1
       wayword run ./mine.py --on houses
     """
     # before the imports, which take half of the time until a run begins
@@ -171,7 +177,10 @@ def run(
 
     values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
     values |= {
-        "settings": merge(read_config(config), parse(settings or [])),
+        "settings": merge(
+            read_config(config),
+            parse([*(settings or []), *(f"perturb.{p}" for p in perturb or [])]),
+        ),
         "actors": pairs(actors or [], "--actor"),
         "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
         "sweep": (*(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1), *(sweep or ())),
@@ -205,7 +214,7 @@ def run(
         raise typer.Exit(1)
 
 
-_NO_OPTIONS = ("config", "dry_run", "watch")
+_NO_OPTIONS = ("config", "perturb", "dry_run", "watch")
 """Parameters of the command that are not fields of a recipe."""
 
 

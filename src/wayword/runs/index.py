@@ -46,6 +46,7 @@ from wayword.runs.codec import (
     restore,
 )
 
+_AT_ONCE = 500  # records whose texts are added in one transaction
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
 _FORM = 5  # raised whenever the file, or what is put into it, changes
 
@@ -364,26 +365,35 @@ class Index:
                 "CREATE VIRTUAL TABLE IF NOT EXISTS texts USING "
                 "fts5(instruction, thoughts, prompts, answers, content='');"
             )
-            with db:
-                db.execute("BEGIN IMMEDIATE")
-                number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-                entries = list(self.entries())
-                if number and (number > len(entries) or self._foot_of(entries[number - 1]) != foot):
-                    raise sqlite3.DatabaseError("of other records")
-                for entry in entries[number or 0 :]:
-                    record = read_member(self._files[EPISODES], entry.number, entry.at)
-                    text = instruction(entry.episode_id) if instruction else ""
-                    columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
-                    db.execute(
-                        "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
-                        "VALUES (?, ?, ?, ?, ?)",
-                        (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
-                    )
-                    read = entry.number, self._foot_of(entry)
-                    db.execute("INSERT INTO read VALUES (?, ?)", read)
+            while self._read_texts(db, instruction):
+                pass
             match = "SELECT rowid FROM texts WHERE texts MATCH ?"
             rows = db.execute(match, (query,)).fetchall() if query else []
-        return [entries[number - 1].episode_id for (number,) in sorted(rows)]
+        return [self._ids[number - 1] for (number,) in sorted(rows)]
+
+    def _read_texts(self, db: sqlite3.Connection, instruction: Callable[[str], str] | None) -> bool:
+        """Add the texts of the next records, some at once, so that a reader who is stopped has not
+        read in vain; False where all are there."""
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
+            last = list(self.entries([number])) if number and number <= len(self) else []
+            if number and [self._foot_of(entry) for entry in last] != [foot]:
+                raise sqlite3.DatabaseError("of other records")
+            first = (number or 0) + 1
+            entries = list(self.entries(range(first, min(len(self), first + _AT_ONCE - 1) + 1)))
+            for entry in entries:
+                record = read_member(self._files[EPISODES], entry.number, entry.at)
+                text = instruction(entry.episode_id) if instruction else ""
+                columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
+                db.execute(
+                    "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
+                )
+                read = entry.number, self._foot_of(entry)
+                db.execute("INSERT INTO read VALUES (?, ?)", read)
+        return bool(entries)
 
     def _foot_of(self, entry: Entry) -> bytes:
         return self._foot(EPISODES, entry.at + entry.size)

@@ -56,7 +56,9 @@ REMOTE = 10_000
 PAGE = 200
 _TASKS = 20_000  # tasks of a dataset that are kept, more or less
 _PATIENCE = 20.0  # seconds after which the causes that are known by then are shown
-_MOMENT = 0.3  # seconds that a page waits for instructions
+_MOMENT = 0.3  # seconds that a page waits for instructions, and a search for the first one's texts
+_AT_ONCE = 2_000  # instructions that are looked up at once for a search
+_TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
 _SKETCHED = 16  # episodes under way that have a small map
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
@@ -230,16 +232,24 @@ class Content:
         them, beside the server's other work; it is asked again until they are read."""
         if not words.strip():
             return [], True
-        ids, sources = rows.ids, Sources()
-
-        def instruction(episode: str) -> str:
-            nonlocal sources
-            if episode not in sources.tasks:  # they are read in order, so the next ones are near
-                at = ids.index(episode)
-                sources = self.tasks(rows, ids[at : at + PAGE])
-            return sources.instruction(episode)
+        ids, config = rows.ids, rows.run.config
+        instructions: dict[str, str] = {}
 
         def read() -> None:
+            sources = open_sources(config, (), self.data, self._trusted)  # pages wait for no task
+            places = {name: at for at, name in enumerate(ids)}
+
+            def instruction(episode: str) -> str:
+                time.sleep(_TURN)
+                if episode not in instructions and sources.dataset is not None:
+                    at = places.get(episode, len(ids))  # a run goes on; read in this order
+                    part = ids[at : at + _AT_ONCE] or [episode]
+                    tasks = of_ids(sources.dataset.tasks, set(part))
+                    instructions.clear()
+                    instructions.update((name, "") for name in part)
+                    instructions.update((n, task.episode.instruction) for n, task in tasks.items())
+                return instructions.get(episode, "")
+
             with suppress(WaywordError):  # the search itself says what is wrong
                 rows.index.search("", instruction)
 
@@ -249,8 +259,8 @@ class Content:
             return reader
 
         reader = self._readers.get((rows.run.path, rows.version), begin)
-        reader.join(_MOMENT)
-        return ([], False) if reader.is_alive() else (rows.index.search(words, instruction), True)
+        reader.join(0 if len(rows) > REMOTE else _MOMENT)
+        return ([], False) if reader.is_alive() else (rows.index.search(words), True)
 
     def live_state(self, name: str) -> Json:
         """Progress of a run: the running episodes, and the version of its rows."""
@@ -360,7 +370,8 @@ class Content:
 def _data_key(config: Mapping[str, Any]) -> str:
     identity = config["identity"]
     parts = ("dataset", "dataset_settings", "data_checksum", "perceiver", "dataset_checksum")
-    return json.dumps([identity.get(part) for part in parts], sort_keys=True, default=str)
+    values = [identity.get(part) for part in (*parts, "perturb")]
+    return json.dumps(values, sort_keys=True, default=str)
 
 
 def _means(rows: Rows) -> Mapping[str, Any]:

@@ -86,8 +86,8 @@ _TEMPLATES = Environment(
 
 
 def template_function(function: F) -> F:
-    """Make a function callable in every template by its name."""
-    _TEMPLATES.globals[function.__name__.strip("_")] = function
+    """Make a function callable in every template by its name, and a filter."""
+    _TEMPLATES.globals[function.__name__] = _TEMPLATES.filters[function.__name__] = function
     return function
 
 

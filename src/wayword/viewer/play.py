@@ -165,12 +165,9 @@ class PlayTable(Person):
         self.result: RunResult | None = None
         self.lines: list[PlayEvent] = []
         self.question = ""
-        self.questions = 0
-        """Questions of agents that were put to who watches."""
-        self._answer: list[str] = []
+        """An agent's question to who watches, who answers from the seat of no actor."""
         self._seats: dict[str, Seat] = {}
         self._world: World | None = None
-        self._left = False
 
     @property
     def ended(self) -> bool:
@@ -224,31 +221,24 @@ class PlayTable(Person):
 
     def ask(self, question: str) -> str:
         """Put an agent's question to the observer, and wait. Empty is no answer."""
-        with self.changed:
-            self.questions += 1
-            self._answer = []
-            self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
-            self.touch()
-            self.changed.wait_for(lambda: bool(self._answer) or self._left)
-            self.question = ""
-            self.touch()
-            for words in self._answer:
-                return words
-            raise EOFError
+        self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
+        try:
+            return self.seat("").ask(question)
+        finally:
+            with self.changing():
+                self.question = ""
 
     def answer(self, number: int, words: str) -> str:
         """Answer question ``number`` of an agent; what is wrong with that, else empty."""
+        if self.seat("").put(number, words):
+            return "that question is answered"
         with self.changing():
-            if not self.question or number != self.questions or self._answer:
-                return "that question is answered"
-            self._answer = [words]
             self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_HISTORY:]
         return ""
 
     def leave(self) -> None:
         """End every wait: the game ends in order, and does not count."""
-        with self.changing():
-            self._left = True
+        self.seat("")  # a question that is yet to come ends as well
         for seat in list(self._seats.values()):
             seat.leave()
 

@@ -1,9 +1,9 @@
 """The network of the agent ``imitation``: words in, one score for each option out.
 
-    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx
+    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx 0.5
 
 writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
-its vocabulary beside it as ``.json``. Large weights are stored in half precision.
+its vocabulary next to it as ``.json``; 0.5 is the penalty of moving to a visited viewpoint. Large weights are stored in half precision.
 
 Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,
 E the width of a word.
@@ -291,11 +291,14 @@ SMALLEST = 1024
 
 
 class PolicyStep(nn.Module):
-    """One decision of one walk: all of the agent's input in, scores and memories out."""
+    """One decision of one walk: all of the agent's input in, scores and memories out.
 
-    def __init__(self, policy: Policy) -> None:
+    ``revisit`` is subtracted from the score of a move to a viewpoint that was visited.
+    """
+
+    def __init__(self, policy: Policy, revisit: float = 0.0) -> None:
         super().__init__()
-        self.policy = policy
+        self.policy, self.revisit = policy, revisit
 
     def forward(
         self,
@@ -312,7 +315,9 @@ class PolicyStep(nn.Module):
         seen, beside = self.policy.look(captions, objects, summary)
         wanted = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
         encoded = self.policy.encode(seen.gather(1, wanted), beside.unsqueeze(1), geometry)
-        return one_step(self.policy, told, encoded, history), encoded
+        scores = one_step(self.policy, told, encoded, history)
+        again = geometry[..., 6] * (geometry[..., 5] > 0)  # visited, and not the option to stop
+        return scores - self.revisit * again, encoded
 
 
 LENGTHS = {
@@ -327,8 +332,8 @@ LENGTHS = {
 """The inputs, and which of their axes differ from step to step."""
 
 
-def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
-    """Write the ONNX file and, beside it, the vocabulary."""
+def export(policy: Policy, vocabulary: dict[str, int], path: Path, revisit: float = 0.0) -> None:
+    """Write the ONNX file and, next to it, the vocabulary; see :class:`PolicyStep`."""
     width = policy.shape.width
     given = {
         "words": torch.tensor([[2, 3, 4]]),
@@ -341,7 +346,7 @@ def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        PolicyStep(policy).eval(),
+        PolicyStep(policy, revisit).eval(),
         tuple(given.values()),
         str(path),
         input_names=list(given),
@@ -385,9 +390,9 @@ def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
 
 
 def main() -> None:
-    """Export the checkpoint named first to the file named second."""
+    """Export the checkpoint named first to the file named second, with the penalty named third."""
     policy, vocabulary, _ = load(Path(sys.argv[1]))
-    export(policy, vocabulary, Path(sys.argv[2]))
+    export(policy, vocabulary, Path(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else 0.0)
 
 
 if __name__ == "__main__":

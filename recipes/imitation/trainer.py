@@ -333,9 +333,7 @@ class Trainer:
                 break
         return walks, plan
 
-    def _look(
-        self, policy: Policy, places: Ints, *, train: bool, mirrored: bool = False
-    ) -> Views:
+    def _look(self, policy: Policy, places: Ints, *, train: bool, mirrored: bool = False) -> Views:
         """The texts of these viewpoints as :meth:`Policy.look` reads them."""
         rows = torch.from_numpy(places)
         given = {kind: table[rows] for kind, table in self.material.texts.items()}
@@ -422,7 +420,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--no-mirror", action="store_true")
     parser.add_argument("--no-text", action="store_true")
     parser.add_argument("--no-memory", action="store_true")
-    changeable = ("epochs", "batch", "rate", "seed", "houses", "homes_share", "vectors", "walk", "refresh")
+    changeable = (
+        "epochs",
+        "batch",
+        "rate",
+        "seed",
+        "houses",
+        "homes_share",
+        "vectors",
+        "walk",
+        "refresh",
+    )
     for name in changeable:
         default = getattr(PolicyRecipe, name)
         parser.add_argument(f"--{name}", type=type(default), default=default)

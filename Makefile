@@ -38,8 +38,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
-	$(BIN)/ruff check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff format --check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff check src bench recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tools/names.ini benchmarks tools recipes examples/training tests_envs tests_ray tests_stores tests_train tests_vision
 	$(BIN)/lint-imports
@@ -70,7 +70,9 @@ test-train:
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
-	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]'
+	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]' \
+	  -e examples/environments/hub omegaconf
+	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
 	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests_envs/test_trl.py tests_envs
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'

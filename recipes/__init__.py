@@ -1,8 +1,7 @@
-"""Training of the weights in the package, and the bench: run from a clone, not in the wheel.
+"""Training of the weights in the package: run from a clone, not in the wheel.
 
     python -m recipes.language run houses runs/houses     # walker, velma and act: small networks
     python -m recipes.imitation.trainer --data DATA --out OUT
-    python -m recipes.bench --model openai:NAME           # how far a player gets
 
-``wayword train`` fine-tunes models of other sizes on the same examples by TRL.
+``recipes.sft`` fine-tunes models of other sizes on the same examples by TRL.
 """

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 import verifiers as vf
+from tests_envs.policies import served_policy
 
 from wayword.envs.verifiers import load_environment
 
@@ -61,30 +60,8 @@ class Learner:
 @pytest.fixture
 def served() -> Iterator[tuple[Learner, str]]:
     learner = Learner()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            said = learner.answer(body["messages"])
-            choice = {"index": 0, "message": {"role": "assistant", "content": said},
-                      "finish_reason": "stop"}  # fmt: skip
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            answer = {"id": "x", "object": "chat.completion", "created": 0, "model": "table",
-                      "choices": [choice], "usage": usage}  # fmt: skip
-            data = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *given: Any) -> None:
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield learner, f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
+    with served_policy(learner.answer) as url:
+        yield learner, url
 
 
 def test_its_runner_pays_and_a_policy_learns_from_it(

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import transformers as hub
+from recipes.sft.finetuning import FineTuning, finetune
 from test_student import base
 
 from wayword.core.errors import UsageError
-from wayword.training.sft import FineTuning, finetune
 
 
 @pytest.fixture(scope="module")

@@ -20,15 +20,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from recipes.bench import ladders
-from recipes.bench.horizon import Attempt, horizon
-from recipes.bench.ladders import Track
 
 from wayword.core.action import Decision
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
 from wayword.runs.plan import open_agent, open_dataset
+from wayword_bench import ladders
+from wayword_bench.horizon import Attempt, horizon
+from wayword_bench.ladders import Track
 
 CHANCES = (0.02, 0.05, 0.1, 0.2)
 FAILING = (0.0, 0.25)

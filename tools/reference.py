@@ -42,10 +42,18 @@ def _page(title: str, *blocks: str) -> str:
 
 
 def _cli() -> str:
+    import tomllib
+    from importlib.metadata import entry_points
+
     import typer
 
     from wayword.cli.app import app
 
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    group = "wayword.commands"
+    missing = set(project["entry-points"][group]) - entry_points(group=group).names
+    if missing:
+        sys.exit(f"wayword {', '.join(missing)} is not installed here; run make install again")
     return _page("The command line", *_commands(typer.main.get_command(app), "wayword", None))
 
 
@@ -56,8 +64,8 @@ def _commands(command: Any, name: str, above: Any) -> Iterator[str]:
     )
     help_text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     yield f"## {context.command_path}\n\n```text\n{help_text.strip()}\n```"
-    for inner in getattr(command, "commands", {}):
-        yield from _commands(command.commands[inner], inner, context)
+    for inner in command.list_commands(context) if hasattr(command, "commands") else ():
+        yield from _commands(command.get_command(context, inner), inner, context)
 
 
 def _parts(kind: Any) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from recipes.language.student import Batch
+from recipes.sft.finetuning import Encoded, encode
 from wayword.agents.clauses import YES
 from wayword.training.examples import Example, TextChoice
-from wayword.training.sft import Encoded, encode
 
 READ_AT_ONCE = 512
 """Texts that are cut into tokens together, on all cores."""
@@ -20,7 +20,7 @@ READ_AT_ONCE = 512
 def encode_all(examples: Sequence[Example], words: Any) -> list[Encoded]:
     """Tokens and labels of many examples; ``words`` is a ``tokenizers.Tokenizer``.
 
-    See :func:`wayword.training.sft.encode`.
+    See :func:`recipes.sft.finetuning.encode`.
     """
     found = []
     for first in range(0, len(examples), READ_AT_ONCE):

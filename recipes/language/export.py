@@ -51,7 +51,7 @@ def write(student: Student, path: Path, kind: str = "Q8_0", name: str = "", note
     network = student.merged()
     if network.config.model_type != "llama":
         raise UsageError(
-            f"{network.config.model_type} networks: merge with `wayword train`, then convert "
+            f"{network.config.model_type} networks: merge with `recipes.sft`, then convert "
             "best/ with llama.cpp's convert_hf_to_gguf.py"
         )
     if kind not in KINDS:

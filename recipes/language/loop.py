@@ -37,6 +37,7 @@ from recipes.language.export import drawn
 from recipes.language.shape import libraries
 from recipes.language.student import Student, StudentModel
 from recipes.language.together import BatchedStudent, gathered
+from recipes.sft.alignment import align
 from wayword.core import dataset as core
 from wayword.core import registry
 from wayword.core.dataset import Dataset
@@ -178,7 +179,7 @@ class Run:
 
     def _player(self, task: Task, source: Source, dataset: Dataset) -> ExampleMaker:
         near = self.recipe.near
-        return ExampleMaker(task.agent, task.settings, source.data, dataset, near=near)
+        return ExampleMaker(task.agent, task.settings, source.data, dataset, near=near, align=align)
 
     def _own_walks(self) -> list[Example]:
         model, found = self._answering(), []

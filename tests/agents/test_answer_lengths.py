@@ -14,7 +14,7 @@ from wayword.agents.answers import StrategyRecipe, pattern
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.experts import COMPLETION, DECOMPOSITION, Meeting
 from wayword.agents.legal import Legal
-from wayword.agents.prompting import Prompts, answer_tokens
+from wayword.agents.prompting import PromptBudget, Prompts
 from wayword.agents.strategies.agents import ReActEmMem
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit
@@ -62,8 +62,8 @@ def test_an_answer_is_as_long_as_the_models_window_suggests(
     model: ScriptedModel | None, tokens: int
 ) -> None:
     kit = Toolkit(models={"main": model} if model else {})
-    assert answer_tokens(0, kit, 400) == tokens
-    assert answer_tokens(90, kit, 400) == 90
+    assert PromptBudget(kit, 0, 0).answer == tokens
+    assert PromptBudget(kit, 0, 90).answer == 90
 
 
 def test_experts_are_not_cut_in_the_middle_of_an_action() -> None:

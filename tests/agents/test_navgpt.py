@@ -445,9 +445,3 @@ def test_numbers_are_the_default_of_small_local_models_alone(tmp_path: Path) -> 
     os.truncate(own, 4)
     own.with_suffix(".json").write_text('{"agent": "navgpt", "settings": {"captions": true}}')
     assert decoding(f"local:{own}") == "constrained", "trained with what was the default"
-
-
-@pytest.mark.parametrize("name", ["pictures", "map"])
-def test_numbers_are_refused_where_prompts_name_viewpoints(name: str) -> None:
-    with pytest.raises(UsageError, match="add decoding=constrained"):
-        NavGPTSettings(decoding="numbered", **{name: True})  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "reflexion": {},
     "navgpt": {},
     "navgpt numbered": {"decoding": "numbered"},
+    "mapgpt": {},
     "discussnav": {"scene": "recorded", "analysis": False, "samples": 1},
 }
 

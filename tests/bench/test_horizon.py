@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from recipes.bench.horizon import Attempt, Horizon, fit, horizon, isotonic_crossing, resample
+
+from wayword_bench.horizon import Attempt, Horizon, fit, horizon, isotonic_crossing, resample
 
 LENGTHS = (2, 4, 8, 16, 32, 64)
 

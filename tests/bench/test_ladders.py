@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipes.bench import ladders as bench
-from recipes.bench.__main__ import app
 from typer.testing import CliRunner
 
+from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs.plan import open_dataset
+from wayword_bench import ladders as bench
 
 VERSION = bench.open_bench()
 FOLLOW, STREET = VERSION.tracks[:2]
 
 
 def wayword(*arguments: str) -> str:
-    result = CliRunner().invoke(app, [*arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["bench", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 

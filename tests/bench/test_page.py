@@ -11,18 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipes.bench import ladders, page
-from recipes.bench.__main__ import app
 from typer.testing import CliRunner
 
+from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword_bench import ladders, page
 
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cards")
     for name in ("gold", "random"):
-        options = ["--agent", name, "--quick", "--tracks", "follow", "--out", str(folder / name)]
+        options = [
+            "bench",
+            "--agent",
+            name,
+            "--quick",
+            "--tracks",
+            "follow",
+            "--out",
+            str(folder / name),
+        ]
         assert CliRunner().invoke(app, options, catch_exceptions=False).exit_code == 0
     return folder
 
@@ -69,7 +78,7 @@ def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
     alone.mkdir()
     shutil.copy(cards / "gold" / ladders.CARD, alone)
     site = tmp_path / "site"
-    options = ["board", str(tmp_path / "cards"), "--out", str(site)]
+    options = ["bench", "board", str(tmp_path / "cards"), "--out", str(site)]
     result = CliRunner().invoke(app, options, catch_exceptions=False)
     assert result.output.strip() == str(site / "index.html")
     text = (site / "index.html").read_text()

@@ -33,7 +33,7 @@ def test_a_name_gives_the_same_home_again_and_another_name_another() -> None:
 
 
 def test_a_name_that_is_none_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match="names no generated home"):
+    with pytest.raises(UsageError, match="is not a generated home"):
         build_home("FloorPlan1")
 
 

@@ -138,7 +138,7 @@ def test_unknown_names_end_in_one_clear_line() -> None:
     with pytest.raises(UsageError, match="did you mean 'test'"):
         Houses("tset", None, SMALL)
     houses = Houses("test", None, SMALL)
-    with pytest.raises(UsageError, match="no generated house"):
+    with pytest.raises(UsageError, match="is not a generated house"):
         houses.graph("17DRP5sb8fy")
     with pytest.raises(DataError, match="has no percept"):
         houses.perceiver().perceive(houses.scene(0), "nowhere")

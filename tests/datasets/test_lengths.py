@@ -84,7 +84,7 @@ def test_a_length_that_no_task_can_have_is_refused(monkeypatch: pytest.MonkeyPat
     for kind, length in ((houses.dataset, 1), (towns.dataset, 3), (apartments.dataset, 64)):
         with pytest.raises(UsageError, match=f"length={length}"):
             kind.Settings(length=length)
-    with pytest.raises(UsageError, match="tasks of its own lengths; set length=0"):
+    with pytest.raises(UsageError, match="tasks of fixed length; set length=0"):
         ma_household.dataset(settings=ma_household.dataset.Settings(length=32))
     questions = iqa.dataset(settings=iqa.dataset.Settings(kind="counts", rooms=1, length=512))
     monkeypatch.setattr(homes, "LENGTH_TRIES", 2)

@@ -165,7 +165,7 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                  "goal 1 (inside), field 'count': asks for 2, and there are 1"),
     "no state": ({"goal": [{"has": {"thing": "mug"}}]}, "goal 1 (has): names no state"),
     "met at once": ({"goal": [{"inside": {"thing": "mug", "place": "counter_top"}}]},
-                    "field 'goal': holds already at the start"),
+                    "field 'goal': already holds at the start"),
     "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': no free place to stand at 0, 0"),
     "start nowhere": ({"start": {"room": "attic"}}, "there is no room 'attic'"),
     "beyond the expert": ({"goal": [{"has": {"thing": "mug", "sliced": True}}]},

@@ -169,7 +169,7 @@ def test_pictures_are_read_in_all_three_forms(data: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("agent", "settings"), [("navgpt", {"pictures": True}), ("discussnav", {"scene": "asked"})]
+    ("agent", "settings"), [("mapgpt", {}), ("discussnav", {"scene": "asked"})]
 )
 def test_agents_are_shown_r2rs_pictures(
     agent: str, settings: dict[str, Any], data: Path, tmp_path: Path

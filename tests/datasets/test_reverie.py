@@ -122,7 +122,13 @@ def test_only_objects_in_view_can_be_named_and_are_told(data: Path) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "model", "settings"),
-    [("gold", "", {}), ("oracle", "", {}), ("navgpt", "scripted", {}), ("react", "scripted", {})],
+    [
+        ("gold", "", {}),
+        ("oracle", "", {}),
+        ("navgpt", "scripted", {}),
+        ("mapgpt", "scripted", {}),
+        ("react", "scripted", {}),
+    ],
 )
 def test_agents_find_and_name_it(
     agent: str, model: str, settings: dict[str, Any], data: Path, tmp_path: Path
@@ -133,8 +139,10 @@ def test_agents_find_and_name_it(
     said: dict[str, list[Any]] = {
         "navgpt": [{"thought": "on", "arrived": False, "action": p} for p in "abc"],
         "react": [{"thought": "on", "action": f"goto[{p}]"} for p in "abc"],
+        "mapgpt": [{"plan": "on", "action": f"goto[place {n}]"} for n in (1, 2, 3)],
     }
     ends = {"navgpt": [there, "5"], "react": [{"thought": "there", "action": "stop[5]"}]}
+    ends["mapgpt"] = ends["react"]
     spoken = [*said.get(agent, ()), *ends.get(agent, ())]
     texts = [line if isinstance(line, str) else json.dumps(line) for line in spoken]
     answers.write_text("\n".join(map(json.dumps, texts)))

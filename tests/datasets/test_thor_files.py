@@ -141,7 +141,7 @@ def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
     (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
     with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is not numeric"):
         ithor.cells(folder, NAME)
-    with pytest.raises(DataError, match="scene 'FloorPlan2': is not there"):
+    with pytest.raises(DataError, match="scene 'FloorPlan2': is missing"):
         ithor.records(folder, "FloorPlan2")
 
 

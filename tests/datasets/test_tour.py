@@ -228,12 +228,8 @@ class SeeingServer:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 asked.append(body)
-                step = len(asked)
-                said = {
-                    "thought": "east",
-                    "arrived": step == 3,
-                    "action": "lobby" if step == 1 else "lab",
-                }
+                action = ("goto[place 1]", "goto[place 2]", "stop")[len(asked) - 1]
+                said = {"thought": "east", "plan": "east", "action": action}
                 message = {"role": "assistant", "content": json.dumps(said)}
                 answer = {
                     "id": "1",
@@ -270,14 +266,10 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
     seen(folder, ColourModel(), monkeypatch)
     with SeeingServer() as server:
         settings = {
-            "pictures": True,
-            "map": True,
-            "summaries": "online",
             "dataset": {"folder": str(folder)},
             "model": {"base_url": f"http://127.0.0.1:{server.http.server_port}/v1"},
-            "models": {"summary": "scripted:echo"},
         }
-        plan = Plan("navgpt", "tour", "openai:seeing", settings, out=tmp_path / "run")
+        plan = Plan("mapgpt", "tour", "openai:seeing", settings, out=tmp_path / "run")
         result = run(plan)
     (record,) = RunFolder.read(result.path).records()
     assert record.scores["sr"] == 1.0
@@ -291,15 +283,17 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
     first = base64.b64decode(shown[0]["image_url"]["url"].partition(",")[2])
     assert "red" in _colour(first)  # from the hall eastwards
     told = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
-    assert "picture 1: lab; picture 2: hall" in told[1]
-    assert "Seen but not visited: lobby" in told[0]
-    assert "hall (visited) leads to: lobby" in told[1]
-    assert "lobby (visited) leads to: lab, hall" in told[2]
+    assert "picture 1: place 2; picture 2: place 0" in told[1]
+    assert "place 1, from place 0: " in told[0]
+    assert "place 0 (visited) leads to: 1\n" in told[1]
+    assert "place 1 (visited) leads to: 2, 0\n" in told[2]
     # The pictures are in the recording too, so that the run can be replayed and looked at.
     calls = [call for call in record.trajectory.calls() if call.role == "main"]
     assert [len(call.prompt[-1].images) for call in calls] == [1, 2, 1]  # type: ignore[union-attr]
 
 
-def test_pictures_need_a_dataset_with_pictures() -> None:
-    with pytest.raises(UsageError, match="pictures=true needs a perceiver that can show pictures"):
-        run(Plan("navgpt", "houses", "scripted:first", {"pictures": True}, limit=1))
+def test_without_pictures_a_model_reads_words(tmp_path: Path) -> None:
+    plan = Plan("mapgpt", "houses", "scripted:first", limit=1, max_steps=1, out=tmp_path / "run")
+    (record,) = RunFolder.read(run(plan).path).records()
+    (call,) = record.trajectory.calls()
+    assert not any(message.images for message in call.prompt)  # type: ignore[union-attr]

@@ -150,7 +150,7 @@ def test_impossible_settings_end_in_one_line(settings: dict[str, int], told: str
 def test_unknown_splits_and_scenes_end_in_one_line() -> None:
     with pytest.raises(UsageError, match="no split 'tset'; did you mean 'test'"):
         Towns("tset")
-    with pytest.raises(UsageError, match="names no generated town"):
+    with pytest.raises(UsageError, match="is not a generated town"):
         build_town("Manhattan")
 
 

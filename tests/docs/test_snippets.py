@@ -72,14 +72,16 @@ def test_commands_options_and_names_exist(path: Path) -> None:
 def test_commands_named_in_the_text_exist(path: Path) -> None:
     for text in spoken(path):
         first = text.split()[0]
-        assert first.startswith("--") or first in COMMAND.commands, f"{name(path)}: wayword {text}"
+        assert first.startswith("--") or first in COMMAND.list_commands(None), (
+            f"{name(path)}: wayword {text}"
+        )
 
 
 def _check(where: str, arguments: list[str]) -> None:
     command, rest = COMMAND, list(arguments)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
-        assert rest[0] in command.commands, f"{where}: no command wayword {rest[0]}"
-        command = command.commands[rest.pop(0)]
+        assert rest[0] in command.list_commands(None), f"{where}: no command wayword {rest[0]}"
+        command = command.get_command(None, rest.pop(0))
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
     for word in rest:
         if word.startswith("--"):

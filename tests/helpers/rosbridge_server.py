@@ -31,7 +31,10 @@ Message = dict[str, Any]
 
 
 class Robot:
-    """What stands behind the bridge. ``log`` keeps every message that clients sent."""
+    """What stands behind the bridge. ``log`` keeps every message that clients sent, ``published``
+    those on topics instead, with the time they came. ``latched`` holds topics that are sent once to
+    each new subscriber, ``extra`` others that are sent all the time, and
+    ``complaints`` the errors that a subscription gets."""
 
     def __init__(self, base: SimulatedBase, faults: Mapping[int, str] | None = None) -> None:
         self.base, self.faults = base, dict(faults or {})
@@ -39,6 +42,12 @@ class Robot:
         self.connections = 0
         self.headers: list[Mapping[str, str]] = []
         self.log: list[Message] = []
+        self.published: list[tuple[float, str, Message]] = []
+        self.advertised: dict[str, str] = {}
+        self.subscribed: dict[str, str] = {}
+        self.latched: dict[str, Message] = {}
+        self.extra: dict[str, Message] = {}
+        self.complaints: dict[str, str] = {}
         self.silent: set[str] = set()
         self.url = ""
         self._lock = threading.Lock()
@@ -63,9 +72,23 @@ class Robot:
             publisher.join()
 
     def _handle(self, connection: ServerConnection, said: Message, topics: set[str]) -> None:
+        if said["op"] == "publish":
+            assert said["topic"] in self.advertised, "rosbridge knows no type for it"
+            self.published.append((time.monotonic(), said["topic"], said["msg"]))
+            return
+        if said["op"] == "advertise":
+            self.advertised[said["topic"]] = said["type"]
+            return
         self.log.append(said)
         if said["op"] == "subscribe":
-            topics.add(said["topic"])
+            topic = said["topic"]
+            topics.add(topic)
+            self.subscribed[topic] = said["type"]
+            if topic in self.complaints:
+                told = {"op": "status", "level": "error", "msg": self.complaints[topic]}
+                send(connection, told)
+            if topic in self.latched:
+                send(connection, {"op": "publish", "topic": topic, "msg": self.latched[topic]})
         elif said["op"] == "call_service":
             answer = {"op": "service_response", "id": said["id"], "service": said["service"]}
             if said["service"] not in self.silent:
@@ -128,9 +151,10 @@ class Robot:
                         "/odom": odometry(*place),
                         "/scan": self._scan(*place),
                         "/camera/image_raw/compressed": self._image(),
+                        "/tf": transforms(*place),
                     },
                 )
-            return self._shown[1]
+            return {**self._shown[1], **self.extra}
 
     def _scan(self, x: float, y: float, heading: float) -> Message:
         step = 2.0
@@ -164,6 +188,29 @@ def odometry(x: float, y: float, heading: float) -> Message:
         "orientation": {"x": 0.0, "y": 0.0, "z": math.sin(yaw / 2), "w": math.cos(yaw / 2)},
     }
     return {"header": {"frame_id": "odom"}, "pose": {"pose": pose}}
+
+
+MAP_SHIFT = (5.0, -2.0, 90.0)
+"""The origin of odometry in the map: x, y, and degrees counter-clockwise."""
+
+
+def transforms(x: float, y: float, heading: float) -> Message:
+    """``tf2_msgs/TFMessage``: map -> odom, odom -> base_footprint."""
+    return {
+        "transforms": [
+            transform("map", "odom", *MAP_SHIFT),
+            transform("odom", "base_footprint", x, y, 90.0 - heading),
+        ]
+    }
+
+
+def transform(parent: str, child: str, x: float, y: float, yaw: float) -> Message:
+    turn = math.radians(yaw) / 2
+    shift = {"x": x, "y": y, "z": 0.1}
+    rotation = {"x": 0.0, "y": 0.0, "z": math.sin(turn), "w": math.cos(turn)}
+    header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": parent}
+    body = {"translation": shift, "rotation": rotation}
+    return {"header": header, "child_frame_id": child, "transform": body}
 
 
 def send(connection: ServerConnection, message: Message) -> None:

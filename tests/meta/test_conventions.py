@@ -11,19 +11,20 @@ from helpers.looping import for_each
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+DOCUMENTED = [*SOURCES, *sorted((ROOT / "bench").rglob("*.py"))]
 
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@for_each("path", SOURCES, ids=name)
+@for_each("path", DOCUMENTED, ids=name)
 def test_a_source_file_says_what_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{name(path)} has no module docstring"
 
 
-@for_each("path", SOURCES, ids=name)
+@for_each("path", DOCUMENTED, ids=name)
 def test_public_classes_and_functions_are_documented(path: Path) -> None:
     bare = [
         node.name
@@ -128,8 +129,9 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     build = project["tool"]["hatch"]["build"]
-    assert build == {"targets": {"wheel": {"packages": ["src/wayword"]}}}
-    data = [path for path in (ROOT / "src/wayword").rglob("*") if path.is_file()]
+    assert build == {"targets": {"wheel": {"packages": ["src/wayword", "bench/wayword_bench"]}}}
+    data = [path for part in ("src", "bench") for path in (ROOT / part).rglob("*")]
+    data = [path for path in data if path.is_file()]
     data = [path for path in data if path.suffix not in (".py", ".pyc")]
     assert {".toml", ".yaml", ".txt", ".json", ".gguf", ".js"} <= {path.suffix for path in data}
     asked = "\n".join(map(name, data))

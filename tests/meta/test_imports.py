@@ -19,7 +19,9 @@ def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["wayword", "wayword.cli.app", "wayword.core.registry"])
+@pytest.mark.parametrize(
+    "module", ["wayword", "wayword.cli.app", "wayword.core.registry", "wayword_bench.command"]
+)
 def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}") == set()
 

@@ -83,7 +83,7 @@ def test_rooms_are_named_by_their_number(data: Path) -> None:
     assert rooms == ["kitchen", "living room", "bedroom", "bathroom"]
     with pytest.raises(UsageError, match="is not an iTHOR scene"):
         ithor.room_of("FloorPlan500")
-    with pytest.raises(DataError, match=r"scene 'FloorPlan31': is not there; did you mean"):
+    with pytest.raises(DataError, match=r"scene 'FloorPlan31': is missing; did you mean"):
         ithor.scene(data, "FloorPlan31")
 
 

@@ -86,6 +86,13 @@ def test_another_agent_or_other_settings_recall_what_was_done(
         assert action.removeprefix("goto[").removesuffix("]") in prompt
 
 
+def test_steps_taken_again_are_on_a_map(walked: Path, tmp_path: Path) -> None:
+    go_on(walked, tmp_path / "on", "mapgpt", "scripted:first")
+    prompt = told(tmp_path / "on").steps[2].calls[0].prompt[-1].content  # type: ignore[union-attr]
+    assert "1. goto[place " in prompt
+    assert "place 0 (visited) leads to: " in prompt
+
+
 def test_an_oracle_plans_from_there_and_a_person_sees_what_was_seen(
     walked: Path, tmp_path: Path
 ) -> None:
@@ -118,5 +125,5 @@ def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:
         run(Plan("random", "", continues=f"{walked}:none:1"))
     with pytest.raises(UsageError, match="there is no step 99"):
         go_on(walked, tmp_path / "far", "random", step=99)
-    with pytest.raises(UsageError, match="cannot go on from steps that another agent"):
+    with pytest.raises(UsageError, match="cannot continue from steps taken by another agent"):
         go_on(walked, tmp_path / "other", "discussnav", "scripted:first")

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.expert_server import THOUGHT, expert
 from helpers.loopback import chat, serving
-from wayword.agents.prompting import context_tokens
+from wayword.agents.prompting import PromptBudget
 from wayword.core.agent import Toolkit
 from wayword.core.model import estimated_tokens, user
 from wayword.datasets.houses import Houses
@@ -259,7 +259,7 @@ def test_the_context_follows_the_model() -> None:
         window = 80_000
 
     def told(given: int, model: ScriptedModel | None) -> int:
-        return context_tokens(given, Toolkit(models={"main": model} if model else {}))
+        return PromptBudget(Toolkit(models={"main": model} if model else {}), given, 0).context
 
     assert told(0, Large("first")) == 70_000
     assert told(500, Large("first")) == 500

@@ -96,8 +96,6 @@ OTHERS: Mapping[str, Any] = {
     "captions": False,
     "objects": False,
     "distances": False,
-    "pictures": True,
-    "map": True,
     "context": 3000,
     "thought_length": 90,
     "max_tokens": 99,

@@ -25,6 +25,7 @@ from wayword.settings import make
 
 NAMED = (
     *("navgpt/table-1", "navgpt/table-2", "navgpt/table-3"),
+    "mapgpt/r2r",
     *("discussnav/table-1", "discussnav/table-2", "discussnav/table-3"),
     *("velma/table-2", "velma/table-3", "velma/figure-5"),
     *("lgx/table-1", "lgx/table-3", "lgx/table-4", "lgx/figure-5", "lgx/two-phase"),

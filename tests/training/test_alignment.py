@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from recipes.sft.alignment import GoldStep, align, align_by_features
+
+from helpers.small_house import SmallHouse
 from wayword.agents.clauses import Clause, clauses
 from wayword.agents.velma.legs import legs
 from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.examples import (
-    ClauseEnds,
-    GoldStep,
-    align_by_features,
-    align_by_turns,
-    align_clauses,
-    turns_of,
-)
+from wayword.training.examples import ClauseEnds, align_by_turns, align_clauses, turns_of
 
 
 def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> GoldStep:
@@ -56,7 +52,7 @@ def test_a_generated_house_knows_its_stretches() -> None:
     for task in houses.tasks:
         path = task.reference.path  # type: ignore[attr-defined]
         found = clauses(task.episode.instruction)
-        placed = align_clauses(houses, task, found, len(path))
+        placed = align(houses, task, found, len(path))
         _, number, _ = task.episode.id.rsplit("_", 2)
         stretches = houses.route(task.episode.scene, int(number)).stretches
         assert placed.ends == tuple(stretch.end for stretch in stretches)
@@ -68,7 +64,7 @@ def test_a_generated_town_knows_where_it_turns() -> None:
         assert isinstance(task.reference, PathReference)
         path = task.reference.path
         found = [leg.clause for leg in legs(task.episode.instruction)]
-        placed = align_clauses(towns, task, found, len(path))
+        placed = align(towns, task, found, len(path))
         assert len(placed.ends) == len(found)
         town = towns.town(task.episode.scene)
         corners = [town.graph.index[path[end]] for end in placed.ends[:-1]]
@@ -101,3 +97,13 @@ def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
     assert found.ends[1] == 5
     assert found.ends[2] == 10
     assert found.ends == tuple(sorted(found.ends))
+
+
+def test_views_with_captions_lay_published_clauses_along_the_path() -> None:
+    house = SmallHouse()
+    (task, places) = house.tasks[0], len(house.tasks[0].reference.path)
+    told = [Clause("Wait.", 0), Clause("Walk on past many things and more of them.", 6)]
+    by_words = align_clauses(house, task, told, places)
+    assert align(house, task, told, places) != by_words
+    house.perceiver = lambda: None  # type: ignore[method-assign,assignment,return-value]
+    assert align(house, task, told, places) == by_words

@@ -1,4 +1,4 @@
-"""``wayword train`` where it cannot go on: one clear line each, before any work is done."""
+"""``python -m recipes.sft`` where it cannot go on: one clear line each, before any work is done."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from recipes.language.config import names, recipe
+from recipes.sft.__main__ import app
+from recipes.sft.finetuning import IGNORED, Encoded
 from typer.testing import CliRunner
 
-from wayword.cli.app import app
 from wayword.core.errors import UsageError
-from wayword.training.sft import IGNORED, Encoded
 
 
 def error_of(*arguments: str) -> str:
     """The error that stops the command."""
-    found = CliRunner().invoke(app, ["train", *arguments])
+    found = CliRunner().invoke(app, [*arguments])
     assert isinstance(found.exception, UsageError)
     return str(found.exception)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from recipes.language.config import Source
+from recipes.sft.finetuning import encode
 
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
@@ -22,7 +23,6 @@ from wayword.training.examples import (
     save,
     write_example,
 )
-from wayword.training.sft import encode
 
 EAST = ["forward", "forward", "forward", "forward", "right", "forward", "stop"]
 

@@ -294,3 +294,26 @@ def until(holds: Any, page: Page | None = None) -> None:
     while not holds():
         assert time.monotonic() < end, "nothing came of it"
         page.wait_for_timeout(50) if page else time.sleep(0.02)
+
+
+def test_names_on_a_map_stand_beside_their_marks_and_cover_nothing(
+    browser: Browser, address: str
+) -> None:
+    page, told = look(browser, address, "/run/houses-navgpt/", 1400, "light")
+    page.locator("#episodes a").first.click()
+    page.wait_for_selector("body[data-experts]")
+    boxes = page.evaluate(
+        """() => ["text.placeletter", "text.roomname", ".stop:has(.number)"].map((kind) =>
+             [...document.querySelectorAll("svg.map " + kind)].map((e) => {
+               const { left, top, right, bottom } = e.getBoundingClientRect();
+               return [left, top, right, bottom];
+             }).filter(([left, , right]) => right > left))"""
+    )
+    letters, rooms, stops = boxes
+    assert len(letters) > 3, "places have letters"
+    for number, (left, top, right, bottom) in enumerate(letters):
+        for a, b, c, d in (*letters[number + 1 :], *rooms, *stops):
+            covered = min(right, c) - max(left, a), min(bottom, d) - max(top, b)
+            assert min(covered) < 4, "a label's box is 3 units of its halo wider than its letter"
+    assert not told
+    page.close()

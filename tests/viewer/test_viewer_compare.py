@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps.drawing import Map
 
-NE = next(metric for metric in METRICS if metric.key == "ne")
+NE, SR = (next(each for each in METRICS if each.key == key) for key in ("ne", "sr"))
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +199,34 @@ def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
     assert (cell.attributes["class"] or "").split() == ["n", *kind.split()]
     counted = [page.all("td", data_label=words)[0].text for words in ("better", "worse", "same")]
     assert counted == (["4", "3", "2"] if metric.better else ["–", "–", "2"])
+
+
+def test_success_by_length_of_several_runs_is_one_chart(top: Path) -> None:
+    names, means, found = ["houses-oracle", "houses-random"], [], Content(Library([top]))
+    page = Page.parse(f"<body>{found.lengths(names)}</body>")
+    for name in names:
+        rows = found.library.rows(name)
+        by_length: dict[int, list[float]] = {}
+        for episode, success in rows.outcomes().items():
+            gold = found.tasks(rows, [episode]).gold(episode)
+            by_length.setdefault(len(gold) - 1, []).append(success)
+        means += [(name, *item) for item in sorted(by_length.items())]
+    points = [each.attributes for each in page.all("circle")]
+    assert len(points) == len(means) > 4
+    for point, (name, length, successes) in zip(points, means, strict=True):
+        mean, words = sum(successes) / len(successes), str(point["aria-label"])
+        assert words.startswith(f"{name}, length {length}: {figures.value(SR, mean)} of ")
+        assert f" of {len(successes)} episode" in words
+        assert float(str(point["cy"])) == pytest.approx(210 - 190 * mean, abs=0.2)
+    assert [each.text for each in page.all("li")] == names
+    assert page.all("path", class_="band"), "intervals are bands"
+    assert found.lengths(["two_phase-oracle", "two_phase-random"]) == ""
+
+
+def test_the_chart_and_the_flips_are_made_at_once(top: Path) -> None:
+    """Both read tasks, from two threads of the server."""
+    names, found = ["houses-oracle", "houses-random"], Content(Library([top]))
+    with ThreadPoolExecutor(2) as pool:
+        chart, flips = pool.map(lambda make: make(names), (found.lengths, found.flips))
+    assert "<polyline" in chart
+    assert 'class="sketch"' in flips

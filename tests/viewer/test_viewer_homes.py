@@ -19,7 +19,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import household
-from wayword.viewer.maps.household import home
+from wayword.viewer.maps.drawing import Map, Shape
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")
@@ -45,26 +45,29 @@ def carried(actions: tuple[str, ...] = ANN) -> tuple[Trajectory, Sources, Househ
     return told, Sources(dataset, {task.episode.id: task}), world
 
 
+def of_kind(drawn: Map, kind: str) -> list[Shape]:
+    """The shapes of a class."""
+    return [shape for shape in drawn.shapes if kind in shape.kind.split()]
+
+
 def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
     told, sources, _ = carried()
-    drawn = home(told, sources)
+    drawn = household.map(told, sources)
     assert drawn is not None
-    assert not drawn.still
-    assert [(leaf.open, leaf.first, leaf.last) for leaf in drawn.leaves] == [
-        (False, 1, 3),
-        (True, 4, 5),
-    ]
-    (apple,) = drawn.objects
-    assert (apple.first, apple.last, apple.goal) == (1, 1, True)
-    assert [box.label for box in drawn.boxes] == ["table_1", "box_1"]
-    assert [box.goal for box in drawn.boxes] == [False, True]
-    assert {name for name, _ in drawn.rooms} == {"kitchen", "hall"}
+    assert household.START not in drawn.legend
+    leaves = [(leaf.kind, leaf.first, leaf.last) for leaf in of_kind(drawn, "leaf")]
+    assert leaves == [("leaf", 1, 3), ("leaf open", 4, 5)]
+    (apple,) = of_kind(drawn, "thing")
+    assert (apple.first, apple.last, apple.kind) == (1, 1, "thing goalthing")
+    furniture = [(box.label, box.kind) for box in of_kind(drawn, "furniture")]
+    assert furniture == [("table_1", "furniture"), ("box_1", "furniture goalthing")]
+    assert {room.label for room in of_kind(drawn, "roomname")} == {"kitchen", "hall"}
 
 
 def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
     """A thing in view lies within the outline, and the outline ends at walls and shut doors."""
     told, sources, world = carried(("goto[table_1]", "turn_right", "turn_right"))
-    drawn = home(told, sources)
+    drawn = household.map(told, sources)
     assert drawn is not None
     for step in told.steps:
         number = told.steps.index(step) + 1
@@ -77,7 +80,7 @@ def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
 
 def test_through_an_open_door_the_view_goes_on() -> None:
     told, sources, _ = carried((*ANN[:3], "turn_right"))
-    drawn = home(told, sources)
+    drawn = household.map(told, sources)
     assert drawn is not None
     before, after = drawn.views["ann"][3], drawn.views["ann"][4]
     assert max(x for x, _ in before) <= 4.01
@@ -87,35 +90,34 @@ def test_through_an_open_door_the_view_goes_on() -> None:
 def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> None:
     told, sources, _ = carried()
     told.steps[2] = replace(told.steps[2], feedback=Feedback("too_far"))
-    drawn = home(told, sources)
+    drawn = household.map(told, sources)
     assert drawn is not None
-    assert drawn.still
+    assert household.START in drawn.legend
     assert not drawn.views
-    assert [leaf.open for leaf in drawn.leaves] == [False]
-    where = household.map(told, sources)
-    assert where is not None
-    assert len(where.walks["ann"]) == 6, "the walk itself was recorded"
+    assert [leaf.kind for leaf in of_kind(drawn, "leaf")] == ["leaf"]
+    assert len(drawn.walks["ann"]) == 6, "the walk itself was recorded"
 
 
 @pytest.mark.parametrize("text", ["fly[roof]", "put[apple_1]", "goto[]", "chat"])
 def test_a_foreign_action_breaks_nothing(text: str) -> None:
     told, sources, _ = carried()
     told.steps[0] = replace(told.steps[0], decision=Decision(action(text)))
-    drawn = home(told, sources)
+    drawn = household.map(told, sources)
     assert drawn is not None
-    assert drawn.still
+    assert household.START in drawn.legend
 
 
 def test_without_the_dataset_there_is_no_house() -> None:
     told, sources, _ = carried()
-    assert home(told, Sources()) is None
     episode = replace(sources.tasks[told.episode_id].episode, start={"poses": {}})
     task = replace(
         sources.tasks[told.episode_id], episode=episode, reference=Reference(told.episode_id)
     )
-    sources.tasks[told.episode_id] = task
-    assert home(told, sources) is None
-    assert household.map(told, sources) is not None
+    for data in (Sources(), Sources(sources.dataset, {told.episode_id: task})):
+        drawn = household.map(told, data)
+        assert drawn is not None
+        assert drawn.walks
+        assert not drawn.shapes
 
 
 @pytest.fixture

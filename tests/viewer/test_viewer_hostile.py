@@ -20,7 +20,7 @@ from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.markup import data, tag, visible
+from wayword.viewer.markup import Html, data, visible
 from wayword.viewer.pages import file_name
 
 HOSTILE = [
@@ -94,7 +94,8 @@ def test_a_name_made_up_for_an_id_is_no_other_ids_name(name: str) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
-    page = Page.parse(f"<body>{tag('p', said, title=said)}{data('data', [said])}</body>")
+    shown = Html('<p title="{0}">{0}</p>').format(said)
+    page = Page.parse(f"<body>{shown}{data('data', [said])}</body>")
     assert [e.tag for e in page.elements] == ["body", "p", "script"]
     assert page.elements[1].text == visible(said)
     assert page.elements[1].attributes["title"] == visible(said)

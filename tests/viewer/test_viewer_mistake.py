@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from helpers.parsed_page import Page
+from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
@@ -30,11 +32,11 @@ from wayword.viewer import maps
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
-from wayword.viewer.document import Document
+from wayword.viewer.document import Document, Sought
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.library import Library
 from wayword.viewer.maps.indoor import floors, room_in
-from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -119,6 +121,62 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     never = Document.of(record, sources).mistake
     assert never is not None
     assert (never.step, never.text) == (0, "The blue mug was never in view.")
+
+
+def in_a_flat(*actions: Action) -> tuple[int, str]:
+    """Step and words of the mistake of Ann, who is to put the apple into the box."""
+    dataset = TwoInAFlat()
+    (task, *_) = dataset.tasks
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    walked = Trajectory(task.episode.id, {a: world.pose(a) for a in world.actors}, ended="stopped")
+    for action in (*actions, STOP):
+        seen = world.observe("ann")
+        feedback = world.step("ann", action)
+        walked.steps.append(Step("ann", seen, Decision(action), feedback, world.pose("ann")))
+    walked.state = dict(world.state())
+    sources = Sources(dataset, {task.episode.id: task})
+    mistake = Document.of(EpisodeRecord(task.episode.id, FAILED, walked), sources).mistake
+    assert mistake is not None
+    return mistake.step, mistake.text
+
+
+def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
+    away = (Action("turn_right"), Action("turn_right"))
+    assert in_a_flat(Action("goto", ("table_1",)), *away) == (
+        1, "Step 1: apple_1 came into view, and nothing was done with it."
+    )  # fmt: skip
+    step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away)
+    assert step == 1
+    assert text.startswith("Step 1: go_grab[apple_1] came last, and “apple in or on box")
+
+
+def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None:
+    about = Sought("apple", frozenset({"apple_1"}), "hall")
+    walked = Trajectory("1", {"agent": {}}, steps(STOP), {"objects": {}}, "stopped")
+    reference = HouseholdReference("1", goals=(Inside(("apple_1",), ("box_1",)),))
+    walked.state = {"objects": {"apple_1": {"in": ""}}}
+    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
+    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=(about,))
+    assert document.mistake is not None
+    assert document.mistake.text == "No apple was ever in view; it was in the hall."
+
+
+def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
+    run(Plan("random", "grounding", limit=16, max_steps=4, out=tmp_path / "run"))
+    library = Library([tmp_path / "run"])
+    content, rows, found = Content(library), library.rows("run"), []
+    for record in rows.run.records():
+        document = Document.of(record, content.tasks(rows, [record.episode_id]))
+        meant = re.fullmatch(r"go to (?:the|an?) (\w+ \w+)", document.instruction)
+        if document.mistake is not None and meant:
+            found.append((meant[1], len(record.trajectory.steps), document.mistake.text))
+    assert found
+    for name, last, text in found:
+        assert re.fullmatch(
+            rf"Step {last}: (stopped|ran out of steps) (next to|\d+ squares? from) the {name}, "
+            "and the task was not done.", text,
+        )  # fmt: skip
 
 
 def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:

@@ -1,6 +1,6 @@
 """A folder an agent, with its reader and its prompts. See ``wayword.core.registry``.
 
-navgpt discussnav velma       the recipes of papers (LGX is in search)
+navgpt mapgpt discussnav velma  the recipes of papers (LGX is in search)
 walker                        an indoor agent to fine-tune
 search/                       lgx, and the baselines frontier, prior, wander
 strategies/                   act, react, react_emmem, reflexion, reflexion_emmem

@@ -128,6 +128,11 @@ def quote_safe(text: str) -> str:
     return " ".join(text.split()).replace('"', "'")
 
 
+def joined(*texts: str, gap: str = "\n\n") -> str:
+    """The texts that are not empty, one after the other."""
+    return gap.join(filter(None, texts))
+
+
 # Several questions at once, so that they take one round trip, and none outlives the others.
 
 A = TypeVar("A")
@@ -173,6 +178,10 @@ class History:
     def blocks(self) -> list[str]:
         return self._blocks[self.dropped :]
 
+    def gap_text(self, prompts: Prompts, name: str) -> str:
+        """The text for the steps left out, empty where there are none."""
+        return prompts.fill(name, count=str(self.dropped)) if self.dropped else ""
+
     def fit(self, characters: int) -> int:
         """Drop the oldest steps until the rest has at most ``characters``; the number dropped."""
         dropped_before = self.dropped
@@ -181,36 +190,13 @@ class History:
         return self.dropped - dropped_before
 
 
-def context_tokens(setting: int, toolkit: Toolkit, default: int = DEFAULT_CONTEXT) -> int:
-    """Tokens that a prompt may take: the setting, else by the main model's window.
-
-    An eighth of the window is left free for the answer, and because tokens are only estimated
-    before the model has counted some.
-    """
-    return setting or _window(toolkit) * 7 // 8 or default
-
-
-def answer_tokens(setting: int, toolkit: Toolkit, default: int) -> int:
-    """Tokens that an answer may take: the setting, else a 32nd of the main model's window, but at
-    least ``default`` and at most ``LONGEST_ANSWER``."""
-    return setting or max(default, min(LONGEST_ANSWER, _window(toolkit) // 32))
-
-
-def has_context_limit(setting: int, toolkit: Toolkit) -> bool:
-    """True if a setting or the model itself says how many tokens a prompt may take."""
-    return bool(setting or _window(toolkit))
-
-
-def _window(toolkit: Toolkit) -> int:
-    model = toolkit.models.get("main")
-    return model.window if model is not None else 0
-
-
 class PromptBudget:
     """Tokens that the prompts (``context``) and answers (``answer``) of one episode may take: the
-    settings, or 0 for as many as the main model's window allows.
+    settings, or 0 for as many as the main model's window allows: 7/8 of it, as tokens are only
+    estimated before the model has counted some, and an answer at least ``default_answer``.
 
-    ``characters_per_token`` is learnt from what the model itself counts; 3 until it has.
+    ``is_limited``: a setting or the model says how much a prompt may take. ``characters_per_token``
+    is learnt from what the model itself counts; 3 until it has.
     """
 
     def __init__(
@@ -222,8 +208,11 @@ class PromptBudget:
         default_context: int = DEFAULT_CONTEXT,
     ) -> None:
         self._toolkit = toolkit
-        self.context = context_tokens(context, toolkit, default_context)
-        self.answer = answer_tokens(answer, toolkit, default_answer)
+        model = toolkit.models.get("main")
+        window = 0 if model is None else model.window
+        self.is_limited = bool(context or window)
+        self.context = context or window * 7 // 8 or default_context
+        self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 32))
         self.characters_per_token = 3.0
 
     def learn(self, characters: int, tokens: int) -> None:

@@ -1,9 +1,7 @@
-"""``wayword table``, ``merge``, ``verify``, ``compare``, ``score``, ``export``, ``train``."""
+"""``wayword table``, ``merge``, ``verify``, ``compare``, ``score``, ``export``."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Data, Track
+from wayword.cli.running import Data
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Written
@@ -180,8 +178,8 @@ def export(
         str,
         Option(
             "--as",
-            help="Strategy whose prompts to write (act, react …), or calls: recorded prompts and "
-            "answers of any agent.",
+            help="Strategy whose prompts to write (act, react …); calls: recorded prompts and "
+            "answers of any agent; mcap: a log of each episode for Foxglove.",
             autocompletion=completing.agents,
         ),
     ] = "act",
@@ -205,7 +203,7 @@ def export(
     Each line holds a strategy's prompts and the answers that lead to the recorded actions.
     With --thoughts, it keeps the model's thoughts or the expert's reasons. `OUT.card.json`
     describes the file. With --as calls, OUT is a folder of recorded prompts and answers for SFT,
-    DPO and KTO.
+    DPO and KTO; with --as mcap, a folder of MCAP files.
 
     \b
     Examples:
@@ -220,10 +218,12 @@ def export(
     from wayword.runs.calls import export_calls
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
+    from wayword.runs.mcap import export_mcap
     from wayword.settings import parse
 
-    if strategy == "calls" and (form != "chat" or parquet):
-        raise UsageError("--as calls writes a folder of its own; leave --format and --parquet out")
+    if strategy in ("calls", "mcap") and (form != "chat" or parquet):
+        remedy = "leave --format and --parquet out"
+        raise UsageError(f"--as {strategy} writes a folder of its own; {remedy}")
     kind = "chat" if form == "hub" else form
     what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
     with show.progress("export") as bar:
@@ -231,6 +231,9 @@ def export(
         def report(done: int, total: int) -> None:
             bar(done, total, {})
 
+        if strategy == "mcap":
+            typer.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
+            return
         if strategy == "calls":
             given = {**what.settings, "actors": what.actors}
             card = export_calls(
@@ -249,70 +252,3 @@ def export(
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)
-
-
-# ``wayword train``: fine-tune a language model on an agent's own prompts.
-
-
-def train(
-    agent: Annotated[
-        str,
-        Argument(
-            help="The agent to train for: walker, velma …",
-            autocompletion=completing.agents,
-        ),
-    ],
-    on: Annotated[
-        list[str] | None,
-        Option(
-            "--on", help="A training split; may be repeated.", autocompletion=completing.datasets
-        ),
-    ] = None,
-    method: Annotated[
-        Literal["ft", "rbl", "dagger"],
-        Option(help="ft: gold paths; rbl, dagger: corrected paths of the --walks model."),
-    ] = "ft",
-    walks: Annotated[str, Option(help="Model for rbl and dagger: hf:FOLDER, local:NAME …")] = "",
-    base: Annotated[
-        str, Option(help="Base model: smollm2, a GGUF file, or a Hugging Face name or folder.")
-    ] = "smollm2",
-    out: Annotated[Path, Option(help="Output folder; an interrupted run resumes there.")] = Path(
-        "runs/train"
-    ),
-    limit: Annotated[int, Option(help="Maximum number of episodes per split; 0 for all.")] = 0,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
-    ] = None,
-    data: Data = None,
-    track: Track = "",
-) -> None:
-    """Fine-tune a language model on an agent's prompts, using TRL with adapters.
-
-    The agent plays training episodes; only its decisions count in the loss. The same command
-    resumes an interrupted run. Needs `pip install 'wayword[train]'`.
-
-    \b
-    Examples:
-      wayword train velma --on towns:train --base Qwen/Qwen3-0.6B --out runs/velma
-      wayword run velma --on towns --model hf:runs/velma/model
-      wayword train velma --on towns:train --method rbl --walks hf:runs/velma/model --out runs/rbl
-    """
-    from wayword.runs.plan import data_folder
-    from wayword.runs.tracking import open_tracker
-    from wayword.settings import make, parse
-    from wayword.training.sft import FineTuning, finetune
-
-    options: dict[str, object] = {
-        "agent": agent,
-        "on": tuple(on or ()),
-        "method": method,
-        "walks": walks,
-    }
-    options |= {"base": base, "limit": limit, **parse(set_ or [])}
-    plan = make(FineTuning, options, "train")
-    opened = open_tracker(track, out.name, asdict(plan), show.notice) if track else nullcontext()
-    with opened as tracker:
-        log = tracker.log if tracker else None
-        model = finetune(plan, out, data_folder(data), show.notice, log)
-    typer.echo(f"{model}: trained weights; use them with --model hf:{model}")

@@ -260,7 +260,9 @@ def _sweeps(recipe: RunRecipe) -> list[str]:
 
 def _listed(names: list[str] | None) -> list[str]:
     """``["a,b", "c"]`` -> ``["a", "b", "c"]``."""
-    return [name for each in names or () for part in each.split(",") if (name := part.strip())]
+    from wayword.runs.sweep import split
+
+    return [name for each in names or () for part in split(each) if (name := part.strip())]
 
 
 def demo(

@@ -1,6 +1,6 @@
-"""One dataset a file; the file's name is its registered name. See ``wayword.core.registry``.
+"""Datasets, one per file; the file name is the registered name. See ``wayword.core.registry``.
 
-What a dataset has to offer is in ``wayword.core.dataset``; ``tour`` is a short one to copy.
+``wayword.core.dataset`` defines the interface; ``tour`` is a short dataset to copy.
 
 sources/      readers of published files
 procedural/   generators: houses, towns, homes

@@ -1,4 +1,4 @@
-"""Apartments: find a freely described object in a generated home. No data needed."""
+"""Apartments: find an object from a free-form description in a generated home. No data needed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ APPEARANCES = (
     *("flower-patterned", "dark green", "worn-out", "golden", "star-shaped", "mustard-yellow"),
     *("half-used", "brand-new", "marbled", "engraved", "neon-pink", "dusty", "wooden"),
 )
-"""Looks that distinguish objects of a type. Any may go with any type: an agent cannot know
-the target by its description alone, and has to look."""
+"""Adjectives that distinguish objects of one type. Any type may get any of them: an agent cannot
+guess the target from its description and has to look."""
 
 
 def describe_objects(rng: Random, objects: Iterable[HouseObject]) -> dict[str, str]:
-    """Id -> description, for everything that can be carried: a look and the type, no two alike."""
+    """Map the id of each portable object to a description (look and type), unique in the home."""
     unused_by_type: dict[str, list[str]] = {}
     descriptions: dict[str, str] = {}
     for item in objects:
@@ -55,20 +55,20 @@ def describe_objects(rng: Random, objects: Iterable[HouseObject]) -> dict[str, s
 
 
 GOAL_RADIUS = 1.0
-"""Metres from the target at which one must stop, as in RoboTHOR."""
+"""Stop within this distance of the target (metres), as in RoboTHOR."""
 SHORTEST_PATH = 2.0
-"""The shortest path to the target is at least this long, metres."""
-DRAW_ATTEMPTS = 60  # draws of target and start before an arrangement counts as empty
+"""Minimum length of the shortest path to the target, metres."""
+DRAW_ATTEMPTS = 60  # draws of target and start before an arrangement is rejected
 ARRANGEMENTS = 4
-"""Arrangements of the objects of a home; episodes take them in turn."""
+"""Object arrangements per home; successive episodes in a home cycle through them."""
 
 
 @dataclass(frozen=True)
 class ApartmentsSettings:
-    """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
-
-    ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's. ``length``: the metres of
-    every shortest path, to an eighth, 2 to 32; 0: as drawn. Homes must be large enough for it.
+    """``rooms`` includes the hallway (homes with five or more rooms have one). Episodes cycle
+    through the homes. ``field_of_view`` (degrees) and ``depth`` (metres) describe the camera.
+    ``length``: shortest-path length in metres, 2 to 32, met to within an eighth; 0: any length.
+    Long paths need large homes.
     """
 
     homes: int = 20
@@ -103,11 +103,11 @@ class Apartments(SolvableSearches):
         >>> task.episode.instruction == f"Find the {task.episode.extra['target']}."
         True
 
-    Everything that can be carried has a look of its own, so that a description fits one object
-    alone, and others of its type share its name. All doors are open; the target lies in the open,
-    and its nearest point of view is at least 2 m away. ``shortest`` is this world's own shortest
-    way to a place within 1 m with the target in sight. Test and train homes come from different
-    streams.
+    Each portable object has a distinguishing look, so a description matches exactly one object
+    although other objects share its type. All doors are open and the target is not inside anything
+    closed. The nearest point where the goal is met is at least 2 m from the start. ``shortest`` is
+    the shortest path in this world to a point within 1 m of the visible target. Test and train
+    homes are drawn from separate random streams.
     """
 
     Settings: ClassVar[type[ApartmentsSettings]] = ApartmentsSettings
@@ -125,7 +125,7 @@ class Apartments(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A home with its small objects, computed once."""
+        """A home with its small objects; cached."""
         return _build_scene(scene)
 
     def _task(self, number: int) -> Task:
@@ -139,7 +139,7 @@ class Apartments(SolvableSearches):
 
 @lru_cache(maxsize=64)
 def _build_scene(scene: str) -> SimulatedScene:
-    """The home and arrangement that a scene's name says, every door open."""
+    """Build the home and arrangement encoded in a scene name, with every door open."""
     home = cached_home(scene.rpartition("/")[0])
     rng = Random(f"lost_things/{scene}")
     home_scene = arrange(rng, home).scene()
@@ -150,8 +150,8 @@ def _build_scene(scene: str) -> SimulatedScene:
 
 @lru_cache(maxsize=512)
 def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
-    """The episode of that number in a home: the first of some random ones that is not too easy, or
-    whose shortest path has the ``length``."""
+    """Draw episode ``turn`` of a home: retry until the shortest path is long enough, or matches
+    ``length``."""
     place = _build_scene(scene)
     starts = cached_home(scene.rpartition("/")[0]).starts
     visible = {each.id for each in place.surfaces.objects}
@@ -163,7 +163,7 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
         rng = Random(f"lost_things/{scene}/{turn}/{attempt}{suffix}")
         target, start = rng.choice(candidates), rng.choice(starts)
         if not place.ground.at(*start) or math.dist(start, at[target]) > high + GOAL_RADIUS + 1.0:
-            continue  # a metre for half of the object that it may be measured across
+            continue  # the extra metre: distance may be measured to the object's edge
         path = place.ground.path(start, places_to_see(place, camera, (target,), GOAL_RADIUS))
         if path is not None and low <= path_length(path) <= high:
             name = f"{scene.replace('/', '_')}{suffix.replace('/', '_')}_{turn}"
@@ -172,8 +172,7 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
             words = place.words[target]
             return search_task(place, name, words, [target], heading, path, corners)
     raise UsageError(
-        f"{scene} has no target that is {low:g} m or more away; set another dataset.seed or more "
-        "dataset.rooms"
+        f"{scene} has no target at least {low:g} m away; change dataset.seed or raise dataset.rooms"
     )
 
 
@@ -186,7 +185,7 @@ def search_task(
     path: Sequence[Point],
     corners: Sequence[Point],
 ) -> Task:
-    """A search for any of ``targets``; ``corners`` is the shortest path that the task stores."""
+    """Build a search for any of ``targets``; ``corners`` is the shortest path to store."""
     matches = [o for o in place.surfaces.objects if o.id in targets]
     start_pose = {"x": path[0][0], "y": path[0][1], "heading": heading}
     extra: Extra = {"target": words, "kind": matches[0].type.replace("_", " ")}

@@ -25,25 +25,25 @@ from wayword.worlds.household import goals
 
 # Single instructions grounded in a home: go to, pick up, open, put on, put next to.
 #
-# BabyAI's kinds of instructions (Chevalier-Boisvert et al. 2019, section 3.2) for houses, where
-# objects are distinguished by their type, not by a colour.
+# BabyAI's instruction types (Chevalier-Boisvert et al. 2019, section 3.2), transferred to homes,
+# where objects are distinguished by type instead of color.
 
 KINDS = ("go_to", "pick_up", "open", "put_on", "put_next_to")
 GO_TO, PICK_UP, OPEN, PUT_ON, PUT_NEXT_TO = KINDS
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "grounding")
-"""Kind of instruction -> its wordings."""
+"""Instruction type -> its wordings."""
 BUILT_IN_TYPES = frozenset(("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer"))
-"""Parts of furniture, which are no goals for their own sake."""
+"""Parts of furniture; never a goal on their own."""
 FAR_M = 3.5
-"""Metres from the start to every object of the type that the instruction names."""
+"""Minimum distance from the start to every object of the named type, metres."""
 
 
 def draw_goal(
     rng: Random, draft: Arrangement, kind: str
 ) -> tuple[goals.GoalCondition, str, str] | None:
-    """The goal of an instruction of that kind, and the types it names (the second may be empty).
+    """Draw a goal of that kind: condition, target type and second type ("" if unused).
 
-    None if the home has nothing for it in this draw.
+    None if the arrangement has no suitable objects.
     """
     if kind == GO_TO:
         target = rng.choice(sorted({o.type for o in draft.objects.values()} - BUILT_IN_TYPES))
@@ -71,7 +71,7 @@ def draw_goal(
 
 
 def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
-    """True if such an object may be put wherever one of the others does, and none does yet."""
+    """True if a ``target`` fits wherever an ``other`` is, and none is there yet."""
     holders = [draft.objects[o.parent] for o in draft.of(other)]
     taken = {o.parent for o in draft.of(target)}
     return all(
@@ -84,7 +84,7 @@ def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
 
 
 def _noun_phrase(draft: Arrangement, kind: str) -> str:
-    """``the fridge`` where there is one, ``a mug`` where there are several."""
+    """``the fridge`` if the home has exactly one, else ``a mug``."""
     return (
         f"the {spoken_name(kind)}" if len(draft.of(kind)) == 1 else with_article(spoken_name(kind))
     )
@@ -92,7 +92,7 @@ def _noun_phrase(draft: Arrangement, kind: str) -> str:
 
 @dataclass(frozen=True)
 class GroundingHomesSettings(homes.HomesSettings):
-    """``kind`` limits the instructions to one: go_to, pick_up, open, put_on, put_next_to."""
+    """``kind`` limits the instructions to one type: go_to, pick_up, open, put_on, put_next_to."""
 
     kind: str = ""
 
@@ -102,15 +102,15 @@ class GroundingHomesSettings(homes.HomesSettings):
 
 
 class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
-    """BabyAI's kinds of instructions in generated homes: "put a mug next to the laptop".
+    """BabyAI's instruction types in generated homes: "put a mug next to the laptop".
 
         >>> homes = GroundingHomes(settings=GroundingHomes.Settings(homes=1, episodes=5))
         >>> [task.reference.kind for task in homes.tasks]
         ['go_to', 'pick_up', 'open', 'put_on', 'put_next_to']
 
-    Success by the final state: to have gone to a thing is to see it within reach; what is next to
-    a thing is in or on the same piece of furniture. The kinds take turns, and no instruction is
-    fulfilled at the start.
+    Success depends on the final state: "go to" requires the object in sight and within reach;
+    "next to" requires both objects in or on the same piece of furniture. Episodes cycle through
+    the kinds, and no instruction is satisfied at the start.
     """
 
     name: ClassVar[str] = "grounding_homes"
@@ -123,7 +123,7 @@ class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
 
 
 def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
-    """A task of the arrangement's kind, started away from the objects that it names."""
+    """Draw a task of the kind named in ``code``, starting far from the objects it mentions."""
     kind, scene = code.partition("/")[0], draft.home.name
     drawn_goal = draw_goal(rng, draft, kind)
     if drawn_goal is None:

@@ -1,4 +1,4 @@
-"""Household tasks: ALFRED's seven types, in generated homes and in ALFRED's own rooms."""
+"""Household tasks: ALFRED's seven task types, in generated homes and in ALFRED's rooms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wayword.worlds.household.goals import HouseholdReference
 class HouseholdSettings(homes.HomesSettings):
     """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
 
-    ``instructions=steps`` adds the published step-by-step instructions to the goal; generated tasks
-    have none. Published splits take ``kind``, ``instructions`` and ``actions`` alone.
+    ``instructions=steps`` appends the published step-by-step instructions to the goal; generated
+    tasks have none. Published splits accept only ``kind``, ``instructions`` and ``actions``.
     """
 
     unused_verbs: ClassVar[tuple[str, ...]] = ()
@@ -45,16 +45,16 @@ class Household(homes.SourcedTasks[HouseholdSettings]):
         ['pick_and_place_simple', 'look_at_obj_in_light']
 
     Splits ``generated_test`` and ``generated_train``: each episode has a furnished home with
-    objects at their usual places, a body at a free place with one of twelve headings, and a request
-    in words. The first episodes lie in different homes, and the types take turns. Test and train
-    homes come from different streams.
+    objects in their usual places, a free start position with one of twelve headings, and a request
+    in words. The first episodes are in different homes, and episodes cycle through the types. Test
+    and train homes are drawn from separate random streams.
 
-    Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's own trajectories (Shridhar et al.
-    2020), an episode for each annotation, in iTHOR's rooms as their metadata describes them. See
-    ``sources/alfred.py`` for what is inferred. ``omissions`` counts those left out, by cause.
+    Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's trajectories (Shridhar et al.
+    2020), one episode per annotation, in iTHOR's rooms as described by its metadata. See
+    ``sources/alfred.py`` for what is inferred. ``omissions`` counts the excluded ones by reason.
 
-    Success is judged from the final state alone: see ``worlds/household/goals.py``, and
-    ``sources/alfred.py`` for what each type asks for.
+    Success depends only on the final state: see ``worlds/household/goals.py``, and
+    ``sources/alfred.py`` for the goal conditions of each type.
     """
 
     name: ClassVar[str] = "household"
@@ -78,7 +78,7 @@ class Household(homes.SourcedTasks[HouseholdSettings]):
 
 
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
-    """A task of the type that the arrangement names."""
+    """Draw a task of the type named in ``arrangement``."""
     chore, scene = draw_chore(rng, draft, arrangement.partition("/")[0]), draft.home.name
     if chore is None:
         return None

@@ -1,4 +1,4 @@
-"""Generated indoor scenes with instructions: the embedded default, no data and no key needed."""
+"""Generated indoor scenes with instructions: the default dataset; needs no data and no API key."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
 
-WORDINGS = 3  # instructions of a path, as R2R has
+WORDINGS = 3  # instructions per path, as in R2R
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The style of a wording: chances of optional parts, and how clauses are joined.
+    """Style of an instruction: probabilities of optional parts, and how clauses are joined.
 
-    A ``terse`` one names no room that one is in, and drops an adjective that nothing hangs on.
+    A ``terse`` style omits the name of the current room and adjectives that are not needed.
     """
 
     past: float
@@ -59,8 +59,8 @@ STYLES = (
 
 
 def write_instruction(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, list[int]]:
-    """The instruction of a route in one of ``WORDINGS`` manners, and the character at which the
-    words of each stretch begin."""
+    """The instruction of a route in one of ``WORDINGS`` styles, and the character offset of each
+    stretch's clause."""
     rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
     style, last_number = STYLES[wording], len(route.stretches) - 1
     text, clause_starts = "", []
@@ -104,7 +104,7 @@ def _write_clause(
 
 
 def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
-    """The full name, or the kind alone where the house has one of the kind and manners allow."""
+    """The full name, or only the kind if ``style`` is terse and the house has one of its kind."""
     piece = house.furniture[number]
     is_only_one = sum(other.kind == piece.kind for other in house.furniture) == 1
     return piece.kind if is_only_one and style.terse else piece.name
@@ -114,23 +114,23 @@ def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
 
 MOST_PATHS = 12
 CACHED = 64
-"""Houses held in memory at a time; an evicted one is rebuilt, identical, on demand."""
+"""Houses cached at a time; an evicted one is rebuilt identically on demand."""
 
 
 SECTORS = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
-"""Views around a viewpoint -> directions that are distinguished, and degrees across each."""
+"""Number of views -> number of directions described, and the width of each in degrees."""
 
 
 @dataclass(frozen=True)
 class HousesSettings:
-    """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses.
+    """``rooms`` includes the hallway. ``episodes`` are spread evenly over the houses.
 
     ``views`` around a viewpoint, as in NavGPT's Table 2: 24 are described in eight directions of 45
-    degrees and 36 in twelve of 30, three elevations together; 12 in twelve that overlap, 60 degrees
-    each at one elevation. The houses, paths and instructions stay the same.
+    degrees and 36 in twelve of 30, merging three elevations; 12 in twelve overlapping directions
+    of 60 degrees at one elevation. Houses, paths and instructions do not depend on it.
 
-    ``length``: the actions of every gold path, its stop included, 2 to 128; the houses stay the
-    same. Paths longer than a house is wide lead through several rooms in turn. 0: as drawn, 4 to 7.
+    ``length``: actions per gold path including stop, 2 to 128; houses stay the same. Long paths
+    lead through several rooms. 0: as generated, 4 to 7.
     """
 
     houses: int = 20
@@ -150,13 +150,13 @@ class HousesSettings:
         most_episodes = self.houses * MOST_PATHS * WORDINGS
         if self.episodes > most_episodes:
             raise UsageError(
-                f"houses: {self.houses} houses have at most {most_episodes} episodes; "
-                f"ask for fewer than {self.episodes}, or for more houses"
+                f"houses: {self.houses} houses have at most {most_episodes} episodes, "
+                f"got episodes={self.episodes}; lower episodes or raise houses"
             )
 
 
 class _CachedHouse:
-    """A house with its paths so far."""
+    """A house and the paths generated so far."""
 
     def __init__(self, scene: str, length: int) -> None:
         self.house = build_house(scene)
@@ -171,7 +171,7 @@ class _CachedHouse:
 
 
 class _Percepts(dict[str, Percept]):
-    """The percepts of a house, each worded when first looked at."""
+    """Percepts of a house by viewpoint, generated on first access."""
 
     def __init__(self, house: GeneratedHouse, views: int) -> None:
         self._house, self._sectors = house, SECTORS[views]
@@ -191,14 +191,14 @@ class Houses(SolvableWalks):
         >>> len(houses.perceiver().perceive(task.episode.scene, task.reference.path[0]).sectors)
         8
 
-    An episode starts in a room, facing any of twelve directions, and ends in another room,
-    three to six steps on, next to a named object or in a doorway. A path has three instructions.
-    The first episodes of a split lie in different houses. A scene's name says all there is to
-    it, so an episode's id means the same for any number of houses and episodes. Test and train
-    houses come from different streams.
+    An episode starts in a room, facing one of twelve directions, and ends three to six steps
+    later in another room, next to a named object or in a doorway. Each path has three instructions.
+    The first episodes of a split are in different houses. A scene name encodes the whole house, so
+    an episode id means the same for any number of houses and episodes. Test and train houses are
+    drawn from separate random streams.
 
-    The sentences are written from the floor plan, so perception is perfect and the vocabulary
-    small: scores here say whether an agent can follow and act, not how it fares in real rooms.
+    Instructions are generated from the floor plan, so perception is perfect and the vocabulary
+    small: scores show whether an agent can follow and act, not how it performs in real rooms.
     """
 
     Settings: ClassVar[type[HousesSettings]] = HousesSettings
@@ -227,7 +227,7 @@ class Houses(SolvableWalks):
         return self.scene(number % self.settings.houses)
 
     def _path_and_wording(self, number: int) -> tuple[int, int]:
-        """Each path in every wording, or in one of them where all paths have a given length."""
+        """Path and wording of an episode: each path in all wordings, or in one if length is set."""
         turn = number // self.settings.houses
         return (turn, number % WORDINGS) if self.settings.length else divmod(turn, WORDINGS)
 
@@ -237,7 +237,7 @@ class Houses(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{path}_{wording}"
 
     def task(self, number: int) -> Task:
-        """The task of that number, houses in turn."""
+        """The task at index ``number``; tasks cycle through the houses."""
         scene, (path, wording) = self._scene_of(number), self._path_and_wording(number)
         home = self._cached_house(scene)
         route = home.route(path)
@@ -252,15 +252,15 @@ class Houses(SolvableWalks):
         return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
 
     def house(self, scene: str) -> GeneratedHouse:
-        """The house itself: plan, places, furniture."""
+        """The house: plan, viewpoints, furniture."""
         return self._cached_house(scene).house
 
     def route(self, scene: str, path: int) -> Route:
-        """A path of a house, with what its instructions must say."""
+        """A path of a house, with the facts its instructions must state."""
         return self._cached_house(scene).route(path)
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
-        """For each stretch, the character where its words begin, and the path index of its end."""
+        """For each stretch, the character offset of its clause and the path index of its end."""
         _, path, wording = task.episode.id.rsplit("_", 2)
         home = self._cached_house(task.episode.scene)
         route = home.route(int(path))

@@ -1,7 +1,6 @@
-"""Interactive questions: existence, contents and counts, asked in generated homes and
-in iTHOR's kitchens.
+"""Questions about existence, contents and counts, asked in generated homes and iTHOR's kitchens.
 
-A generated home is changed to fit the answer that was drawn.
+A generated home is changed to fit the drawn answer.
 
 Source: IQA (Gordon et al. 2018), section 4: existence, counting and spatial relationship.
 """
@@ -37,9 +36,9 @@ from wayword.worlds.household.world import HouseholdWorld
 
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
 MOST_COUNTED = 3
-"""The highest count asked for."""
+"""The highest count that is an answer."""
 HIDDEN = 0.5
-"""Share of the objects added for a yes or a count that go into something closed, if any is."""
+"""Share of added objects that are put into a closed receptacle, if there is one."""
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -50,17 +49,16 @@ ENDINGS = {
 
 
 Question = tuple[str, str, Ids, int]
-"""A question, its right answer, and what must be seen to know it: how many of the objects, 0 for
-all of them."""
+"""Question, answer, the objects to see before answering, and how many of them suffice (0: all)."""
 
 
 def draw_question(
     rng: Random, draft: Arrangement, kind: str, luck: float
 ) -> tuple[str, Question] | None:
-    """A room and a question of that type; objects may be added to or taken from the home for it.
+    """Draw a room and a question of that type; objects are added or removed to fit the answer.
 
-    ``luck`` (0 to 1, below 1) decides the answer: drawn by the caller once, so that questions
-    that cannot be had do not make their answers rarer. None where the home offers none.
+    ``luck`` in [0, 1) decides the answer. The caller draws it once, so retrying after an
+    infeasible question does not bias the answers. None if the home offers no such question.
     """
     places = surfaces(draft.home.scene)
     rooms = sorted({draft.room(o) for o in places})
@@ -79,7 +77,7 @@ def draw_question(
 def _draw_count(
     rng: Random, draft: Arrangement, room: str, places: list[HouseObject], kind: str, luck: float
 ) -> Question | None:
-    """Existence or counting: as many of a type in a room as the answer says."""
+    """Existence or counting: the room gets exactly as many objects of a type as the answer says."""
     types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
     if not types:
         return None
@@ -116,7 +114,7 @@ def _draw_count(
 def _draw_contains(
     rng: Random, draft: Arrangement, room: str, places: list[HouseObject], luck: float
 ) -> Question | None:
-    """True or false: the only receptacle of its type in a room has such an object in or on it."""
+    """Contents: is an object of a type in or on the only receptacle of its type in the room?"""
     types = [o.type for o in places]
     unique = [o for o in places if types.count(o.type) == 1]
     pairs = [(o, t) for o in unique for t in OBJECTS if o.type in OBJECTS[t].places]
@@ -153,16 +151,16 @@ def _word_question(rng: Random, kind: str, item: str, room: str, place: str = ""
     return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
 
 
-# iTHOR's kitchens with their small objects laid out again, and the published questions about them.
+# iTHOR's kitchens with their small objects placed again, and the published questions about them.
 #
-# The published answers hold for a placement that only the Unity build of that time could make.
-# Of each line of IQUAD's files the kitchen, the type of question, what is asked for, the answer
-# and the seed are kept.
+# The published answers hold for a placement that only the Unity build of that time could produce.
+# From each row of IQUAD's files we keep the kitchen, the question type, the object asked for, the
+# answer and the seed.
 #
-# Source: IQA (Gordon et al. 2018); ``iqa/questions`` of the data folder.
+# Source: IQA (Gordon et al. 2018); ``iqa/questions`` in the data folder.
 
 UNSEEN = ("FloorPlan1", "FloorPlan2", "FloorPlan3", "FloorPlan4", "FloorPlan5")
-"""The kitchens that are kept out of training; the files ask about 6 to 30."""
+"""The kitchens held out from training; the files ask about kitchens 6 to 30."""
 UNSEEN_SET = "unseen_kitchens"
 FOLDERS = {
     "train": "train",
@@ -170,7 +168,7 @@ FOLDERS = {
     "val_unseen": "val/unseen_scenes",
     UNSEEN_SET: "val/seen_scenes",
 }
-"""Split -> folder of its questions."""
+"""Split -> folder of its question files."""
 SPLITS = tuple(FOLDERS)
 FILE_NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
 
@@ -178,16 +176,16 @@ ITEM_OF = {
     1: "Spoon", 2: "Potato", 3: "Fork", 4: "Plate", 5: "Egg", 6: "Tomato", 7: "Bowl",
     8: "Lettuce", 9: "Apple", 10: "Knife", 11: "Cup", 12: "Bread", 13: "Mug",
 }  # fmt: skip
-"""Number of the file -> object type. What it calls a container (11) is a cup in iTHOR."""
+"""IQUAD's object number -> iTHOR type. Its "container" (11) is a cup in iTHOR."""
 PLACE_OF = {17: "GarbageCan", 18: "Microwave", 19: "Fridge", 20: "Cabinet", 21: ""}
-"""... and of what it may be in; 21 is the room."""
+"""IQUAD's receptacle number -> iTHOR type; 21 is the whole room."""
 COLUMNS = ("scene_number", "seed", "answer", "object_id", "container_id")
 
 
 @dataclass(frozen=True, slots=True)
 class IquadQuestion:
-    """A published question. ``item`` and ``place`` are object types, ``place`` empty where the
-    whole kitchen is meant; ``answer`` is yes, no or a number."""
+    """A published question. ``item`` and ``place`` are object types, ``place`` is empty if the
+    question is about the whole kitchen; ``answer`` is yes, no or a number."""
 
     id: str
     kind: str
@@ -199,12 +197,12 @@ class IquadQuestion:
 
     @property
     def key(self) -> str:
-        """The seed of all that is drawn for it."""
+        """Random seed for everything drawn for this question."""
         return f"{self.scene}/{self.seed}/{self.kind}/{self.item}/{self.place}"
 
 
 def questions_path(folder: Path, split: str, kind: str) -> Path:
-    """The file of a split and type of question. Raises ``DataError`` where it is not there."""
+    """The file of a split and question type. Raises ``DataError`` if it is missing."""
     name = f"iqa/questions/{FOLDERS[split]}/data_{FILE_NAMES[kind]}/combined.csv"
     try:
         return find(folder, name)
@@ -216,8 +214,8 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
 
 
 def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> list[IquadQuestion]:
-    """The questions of a split, the types taking turns, each in its file's order. Raises
-    ``DataError`` naming file, line and field."""
+    """Read the questions of a split, alternating between types, in file order within each.
+    Raises ``DataError`` with file, line and field."""
     tables = [_read_table(questions_path(folder, split, kind), split, kind) for kind in kinds]
     return [question for turn in zip_longest(*tables) for question in turn if question is not None]
 
@@ -250,19 +248,19 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
 
 
 KITCHEN_SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
-"""As many for each type as the published ones have."""
+"""As many per type as the published files have."""
 SINGLE = frozenset(("fridge", "microwave"))
-"""Of these a kitchen has one."""
+"""Receptacles of which a kitchen has only one."""
 EXTRA_PLACES = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
-"""Places of small objects of which the rules of generated homes know nothing."""
+"""Weights of places for small objects that the rules of generated homes do not cover."""
 SIMILAR_TYPES = {"knife": "butter_knife"}
-"""Asking for the one leaves out the other: both are knives."""
+"""A question about the first type removes objects of the second: both count as knives."""
 CACHED_SCENES = 64
-"""Kitchens held in memory at a time."""
+"""Kitchens cached at a time."""
 
 
 class Questions:
-    """The published questions of a split, ``{split}_{kind}_{number}``, in redrawn kitchens."""
+    """The published questions of a split in redrawn kitchens. Ids: ``{split}_{kind}_{number}``."""
 
     def __init__(self, split: str, folder: Path | None, body: Body, kind: str = "") -> None:
         self._folder = folder = require_data(folder, f"iqa:{split}")
@@ -286,7 +284,7 @@ class Questions:
         return HouseholdWorld(scene, self._body, layout=home.layout.with_scene(scene))
 
     def _task(self, number: int) -> Task:
-        """A question; the objects in the kitchen give the answer, the world draws their places."""
+        """Build the task of a question; the objects to place follow from its answer."""
         question = self._questions[number]
         kind, answer = question.kind, question.answer
         name, room = question.id, kitchen(self._folder, question.scene)
@@ -302,7 +300,7 @@ class Questions:
             words["a place"] = f"the {spoken_name(place)}"
         text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
         present, added = _asked_ids(room, question)
-        # What must be seen to know the answer; the minimum is 0 for all of it.
+        # The objects to see before answering; a minimum of 0 requires all of them.
         ids_to_see, minimum = (*present, *added), 0
         if kind == CONTAINS:
             ids_to_see = added or tuple(o.id for o in room.places if o.type == place)
@@ -322,8 +320,8 @@ class Questions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kitchen:
-    """``home``: a scene without its small objects; episodes start on any cell of its floor.
-    ``small_objects``: those objects. ``places``: the furniture that they may be in or on."""
+    """A kitchen. ``home``: the scene without small objects; episodes start on any floor cell.
+    ``small_objects``: those objects. ``places``: the furniture they may be in or on."""
 
     home: Home
     small_objects: tuple[HouseObject, ...]
@@ -332,7 +330,7 @@ class Kitchen:
 
 @lru_cache(maxsize=32)
 def kitchen(folder: Path, name: str) -> Kitchen:
-    """The kitchen of that name."""
+    """Load a kitchen by its scene name."""
     scene = ithor.scene(folder, name)
     small_objects = tuple(o for o in scene.objects if "pickupable" in o.affordances)
     furniture = tuple(o for o in scene.objects if "pickupable" not in o.affordances)
@@ -342,7 +340,7 @@ def kitchen(folder: Path, name: str) -> Kitchen:
 
 
 def lay_out_kitchen(room: Kitchen, question: IquadQuestion) -> Scene:
-    """A kitchen with its small objects at likely places, and as many of those asked for as the
+    """Place a kitchen's small objects at likely places, with as many of the requested type as the
     published answer says."""
     rng = Random(f"{question.key}/things")
     kind, place = type_name(question.item), type_name(question.place)
@@ -366,7 +364,7 @@ def lay_out_kitchen(room: Kitchen, question: IquadQuestion) -> Scene:
 
 
 def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
-    """The objects of the type asked for: those of the kitchen's own, and those that are added."""
+    """Ids of the requested type: objects already in the kitchen, and objects to add."""
     kind = type_name(question.item)
     present_ids = tuple(o.id for o in room.small_objects if o.type == kind)
     if question.kind == CONTAINS:
@@ -383,7 +381,7 @@ def _lay_object(
     item: HouseObject,
     is_hidden: bool = False,
 ) -> None:
-    """Lay an object at one of its likely places, or at a closed one if it is ``is_hidden``."""
+    """Place an object at a likely place; at a closed one if ``is_hidden`` and there is one."""
     rules = OBJECTS.get(item.type)
     weights = rules.places if rules else EXTRA_PLACES
     likely = [
@@ -413,23 +411,23 @@ class IqaSettings(homes.HomesSettings):
 
 
 class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
-    """Questions about one room; the answer is given by stopping with it.
+    """Questions about one room, answered with the stop action.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
         >>> [task.reference.kind for task in iqa.tasks]
         ['exists', 'contains', 'counts']
 
-    ``stop[yes]``, ``stop[no]`` or ``stop[2]``. An episode starts in the room that is asked about;
-    what is asked for may be in something closed. Right answers are even: yes and no half and half,
-    counts from 0 to 3 a quarter each, so that guessing scores a half and a quarter.
+    ``stop[yes]``, ``stop[no]`` or ``stop[2]``. An episode starts in the room in question; the
+    objects may be inside something closed. Answers are balanced: yes and no half each, counts 0 to
+    3 a quarter each, so guessing scores 1/2 and 1/4.
 
     Splits ``generated_test`` and ``generated_train``: rooms of generated homes.
 
-    Splits ``train``, ``val_seen``, ``val_unseen``: what IQUAD (Gordon et al. 2018) asks about
-    iTHOR's kitchens, with its answers, in this project's words. The placement that made an answer
-    right cannot be had again, so small objects are placed again from the same seed, as the answer
-    requires. ``unseen_kitchens`` asks the questions of ``val_seen`` in the five kitchens that
-    ``train`` leaves out. All of ``settings`` but ``kind`` and ``actions`` is for generated homes.
+    Splits ``train``, ``val_seen``, ``val_unseen``: IQUAD's questions and answers (Gordon et al.
+    2018) about iTHOR's kitchens, worded by this project. The original placements cannot be
+    reproduced, so small objects are placed again from the same seed to fit the answer.
+    ``unseen_kitchens`` asks the questions of ``val_seen`` in the five kitchens held out from
+    ``train``. Of the settings, published splits use only ``kind`` and ``actions``.
     """
 
     name: ClassVar[str] = "iqa"
@@ -449,7 +447,7 @@ class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
 
 
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
-    """A question of the type that the arrangement names; its answer is drawn once for all tries."""
+    """Draw a question of the named type; the answer is fixed across retries."""
     kind, home = arrangement.partition("/")[0], draft.home
     luck = Random(f"{home.name}/{arrangement}/answer").random()
     drawn_question = draw_question(rng, draft, kind, luck)

@@ -1,4 +1,4 @@
-"""MA-Household: TEACh's tasks, for a commander who knows and a follower who acts."""
+"""MA-Household: TEACh's tasks for a commander who knows the task and a follower who acts."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
-# Pairs: an episode for a commander and a follower out of a task that was drawn.
+# Pairs: an episode for a commander and a follower, built from a drawn task.
 #
 # The commander knows the task and where objects are, floats, and touches nothing; the follower acts
-# and knows what it sees and hears. Everything has one name for both.
+# and knows only what it sees and hears. Both use the same object names.
 #
 # Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), section 3.2,
 # task V.
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
-"""Their names, which are their roles, in turn order."""
+"""Actor names, also used as roles, in turn order."""
 MOVES = ["move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"]
-"""Verbs of the commander, besides waiting, talking and stopping."""
+"""Verbs of the commander, in addition to wait, chat and stop."""
 SPACING = 1.0
-"""Metres between the two at first, where there is room."""
+"""Minimum distance between the actors at the start, if there is room; metres."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """An episode with all it takes to play it."""
+    """An episode with everything needed to play it."""
 
     task: Task
     drawn: DrawnTask
@@ -64,7 +64,7 @@ class Pair:
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
     def task_for(self, settings: MaHouseholdSettings) -> Task:
-        """The episode with these followers (``follower``, ``follower_2`` …) and this commander."""
+        """The episode for ``settings.followers`` followers, with the commander's body changes."""
         episode, reference = self.task.episode, self.task.reference
         bodies, followers = episode.start["bodies"], settings.followers
         body = {**bodies[COMMANDER], **settings.commander}
@@ -79,7 +79,7 @@ class Pair:
             spots = [p for p in self.stage.starts if all(math.dist(p, q) >= SPACING for q in used)]
             poses[actor] = homes.pose_at(rng, rng.choice(spots or list(self.stage.starts)))
         texts = cast(Mapping[str, Mapping[str, str]], episode.extra)
-        extra = {  # each further follower is given the same as the first
+        extra = {  # further followers get the same texts as the first
             key: {**texts[key], **dict.fromkeys(added_actors, texts[key][FOLLOWER])}
             for key in ("rules", "instructions", "roles")
         }
@@ -104,10 +104,10 @@ def draw_pair(
     stages: Iterable[tuple[Random, Stage]],
     check_task: Callable[[DrawnTask], None] = lambda drawn: None,
 ) -> Pair | str:
-    """The task of that kind and number in that scene, or the reason why it cannot be built.
+    """Draw the task of that kind and number in a scene; return the reason if it cannot be built.
 
-    ``stages`` are states of the scene to try, each with what draws the rest; ``check_task`` raises
-    ``Unbuildable`` for a task that will not do.
+    ``stages`` are scene states to try, each with its own generator; ``check_task`` raises
+    ``Unbuildable`` to reject a task.
     """
     (definitions, classes), cause = tables, ""
     for rng, stage in stages:
@@ -148,13 +148,13 @@ def draw_pair(
 # TEACh's tasks in generated homes.
 
 GENERATED_TRIES = 6
-"""Arrangements of a home that are tried for a task."""
+"""Arrangements of a home to try per task."""
 HOMES = 8
-"""Homes that are tried: the episode's own, then others of its stream."""
+"""Homes to try: the episode's own, then others of its stream."""
 
 
 class HouseholdPairs(ABC):
-    """The episodes of a split; ``kinds`` of tasks take turns."""
+    """The episodes of a split; they cycle through the task ``kinds``."""
 
     def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
         self._split, self._settings, self._kinds = split, settings, settings.kinds()
@@ -169,7 +169,7 @@ class HouseholdPairs(ABC):
 
     @abstractmethod
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
-        """The task of that kind and number in that scene, or the reason why it cannot be built."""
+        """Draw the task of that kind and number; return the reason if it cannot be built."""
 
     @abstractmethod
     def _task(self, number: int) -> Task: ...
@@ -178,17 +178,17 @@ class HouseholdPairs(ABC):
 class GeneratedPairs(HouseholdPairs):
     """Episodes of one stream of homes.
 
-    Where a home has no bathtub, say, another home of the stream takes its place; where none has, as
-    among homes of one room, the next kind of task does. ``omissions`` counts such kinds.
+    If a home lacks, say, a bathtub, another home of the stream replaces it; if all of them lack it
+    (as one-room homes do), the next task kind is used. ``omissions`` counts such kinds.
     """
 
     files: Mapping[str, Path] = {}
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        """Definitions that none of the first homes can have, by cause."""
+        """Task kinds that none of the first homes can host, by reason."""
         kinds = [kind for kind in self._kinds if self._first_pair(kind, 0) is None]
-        cause = f"no home of {self._settings.rooms} rooms has what {{}} takes"
+        cause = f"no home of {self._settings.rooms} rooms has the objects for {{}}"
         return {cause.format(kind): 1 for kind in kinds}
 
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
@@ -201,12 +201,12 @@ class GeneratedPairs(HouseholdPairs):
             if pair is not None:
                 return pair.task_for(self._settings)
         raise UsageError(
-            f"no home of {self._settings.rooms} rooms has what {self._kinds[first]!r} takes; "
+            f"no home of {self._settings.rooms} rooms has the objects for {self._kinds[first]!r}; "
             "set dataset.rooms=5 or more"
         )
 
     def _first_pair(self, kind: str, number: int) -> Pair | None:
-        """The episode in its own home, or in the first other that has what it takes."""
+        """The episode in its own home, or in the first other home that can host it."""
         settings = self._settings
         for offset in range(HOMES):
             home = number % settings.homes + offset * settings.homes
@@ -234,21 +234,21 @@ def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair |
 
 # TEACh's tasks in iTHOR's rooms, by TEACh's lists of floors.
 #
-# Read from TEACh: task definitions, classes of objects, which rooms are in which split. Read from
-# iTHOR's metadata: rooms and the objects in them. Not published with these, and drawn by seed:
-# which task is played where, with which parameters, and the state the room starts in.
+# Read from TEACh: task definitions, object classes, and the rooms of each split. Read from iTHOR's
+# metadata: rooms and the objects in them. Drawn by seed, since TEACh publishes neither in these
+# files: which task is played where, with which parameters, and the initial state of the room.
 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
 TRIES = 4
-"""States of a room that are tried for a task."""
+"""Room states to try per task."""
 REACH_M = 1.3
-"""Metres from the floor to what must be touched, at most."""
+"""Maximum distance from the floor cells to an object that must be handled, metres."""
 
 
 class FloorPairs(HouseholdPairs):
-    """Episodes in the rooms of one of TEACh's lists; the tasks that some room can have take turns,
-    and each goes to the rooms that can have it in turn."""
+    """Episodes in the rooms of one of TEACh's lists. They cycle through the feasible tasks, and
+    each task cycles through the rooms that can host it."""
 
     def __init__(self, split: str, folder: Path, settings: MaHouseholdSettings) -> None:
         super().__init__(split, settings)
@@ -265,12 +265,12 @@ class FloorPairs(HouseholdPairs):
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        """Definitions that no room of the split can have, by cause."""
+        """Task definitions that no room of the split can host, by reason."""
         return {f"{kind}: {why}": 1 for kind, (room, why) in self._room_of_kind.items() if not room}
 
     @cached_property
     def _room_of_kind(self) -> dict[str, tuple[str, str]]:
-        """Task -> the first room that can have it; else an empty name, and why the last cannot."""
+        """Task -> first room that can host it and ""; or "" and why the last room cannot."""
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
         key = f"teach-2-{self._split}-{self._settings.seed}-{kinds}"
         rooms = remembered(key, self.files.values(), lambda: dict(map(self._room_for, self._kinds)))
@@ -293,7 +293,7 @@ class FloorPairs(HouseholdPairs):
         return possible
 
     def _shuffled_rooms(self, kind: str) -> list[str]:
-        """The rooms in an order of the task's own."""
+        """The rooms in an order specific to the task."""
         rng = Random(f"teach/{self._split}/{kind}/{self._settings.seed}")
         return rng.sample(self.floors, len(self.floors))
 
@@ -304,14 +304,14 @@ class FloorPairs(HouseholdPairs):
             pair = self._pair(rooms[(lap + offset) % len(rooms)], kind, lap)
             if isinstance(pair, Pair):
                 return pair.task_for(self._settings)
-        raise UsageError(f"no room of {self._split} has another {kind!r}; ask for fewer episodes")
+        raise UsageError(f"no room of {self._split} has another {kind!r}; lower dataset.episodes")
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
         return _floor_pair(self._folder, room, kind, number, self._settings.seed)
 
 
 def floors_file(folder: Path, split: str) -> Path:
-    """The list of a split's floors. Raises ``DataError``."""
+    """The file that lists a split's floors. Raises ``DataError``."""
     return find(
         folder / teach.FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
     )
@@ -345,7 +345,7 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
             yield rng, Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
 
     def from_floor(x: float, y: float) -> float:
-        """Metres from a point to the nearest place where one can stand."""
+        """Metres from a point to the nearest standing position."""
         return ithor.start(folder, room, x, y)[1]
 
     def room_at(x: float, y: float) -> str:
@@ -356,12 +356,12 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
 
 
 def _check_reach(places: NDArray[np.float64], drawn: DrawnTask) -> None:
-    """Raise ``Unbuildable`` where something that must be touched is too far from the floor."""
+    """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
     objects = {o.id: o for o in drawn.scene.objects}
     for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:
         each = objects[name]
         while each.parent and "openable" in objects[each.parent].affordances:
-            each = objects[each.parent]  # one reaches for its closed container
+            each = objects[each.parent]  # the closed container must be reached instead
         away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
         if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
             raise teach.Unbuildable(f"{each.type} is out of reach")
@@ -369,11 +369,11 @@ def _check_reach(places: NDArray[np.float64], drawn: DrawnTask) -> None:
 
 @dataclass(frozen=True)
 class MaHouseholdSettings(homes.HomesSettings):
-    """``task`` limits the episodes to one of TEACh's, by its name: ``Coffee``, ``Salad`` …
+    """``task`` limits the episodes to one of TEACh's tasks by name: ``Coffee``, ``Salad`` …
 
-    ``followers`` do the work, one as in TEACh, or up to three. ``commander`` changes the
-    commander's body, as ``body`` does everybody's: ``dataset.commander.view_distance=10``.
-    ``homes``, ``rooms`` and ``plenty`` are about generated homes alone.
+    ``followers``: 1 as in TEACh, up to 3. ``commander`` changes the commander's body, as ``body``
+    changes every body: ``dataset.commander.view_distance=10``. ``homes``, ``rooms`` and ``plenty``
+    apply only to generated homes.
     """
 
     unused_verbs: ClassVar[tuple[str, ...]] = ()
@@ -396,7 +396,7 @@ class MaHouseholdSettings(homes.HomesSettings):
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:
-        """The tasks that take turns."""
+        """The task kinds that the episodes cycle through."""
         return (self.task,) if self.task else tuple(teach.definitions())
 
 
@@ -407,12 +407,12 @@ class MaHousehold(homes.SourcedTasks[MaHouseholdSettings]):
         >>> pairs.tasks[0].episode.actors
         ('commander', 'follower')
 
-    The commander alone knows the task and where objects are; it floats, looks and talks. The
-    follower acts on what it sees and hears. Everything has one name for both. The tasks are TEACh's
-    twenty-five definitions, read from its files for iTHOR's rooms (splits ``train``, ``valid_seen``
-    … are TEACh's lists of floors) and restated here for generated homes. TEACh's games are not
-    read: which task with which parameters, and the state a room starts in, is drawn by seed.
-    ``omissions`` counts the definitions that no room of a split can have, by cause.
+    Only the commander knows the task and where objects are; it floats, looks and talks. The
+    follower acts on what it sees and hears. Both use the same object names. The tasks are TEACh's
+    25 definitions, read from its files for iTHOR's rooms (splits ``train``, ``valid_seen`` … are
+    TEACh's lists of floors) and restated here for generated homes. TEACh's games are not read:
+    task, parameters and initial room state of an episode are drawn by seed. ``omissions`` counts
+    the definitions that no room of a split can host, by reason.
     """
 
     name: ClassVar[str] = "ma_household"

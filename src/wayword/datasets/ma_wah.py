@@ -57,7 +57,7 @@ def draw_job(
 ) -> tuple[HouseObject, dict[str, int], tuple[str, ...]] | None:
     """Draw a job of a kind: a place, type -> number of objects to put there, and types to hold.
 
-    None if too few objects lie away from their target.
+    None if too few objects are away from their target.
     """
     places = [o for each in JOBS[kind]["places"] for o in draft.of(each)[:1]]
     if not places or (kind == BOOK and not draft.of("book")):
@@ -76,7 +76,7 @@ def draw_job(
 
 
 def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
-    """Count the objects of a type that lie elsewhere; 0 if one is already at the place."""
+    """Count the objects of a type that are not at the place; 0 if one already is."""
     for item in draft.of(kind):
         while item.parent:
             if item.parent == place.id:
@@ -213,9 +213,9 @@ class PublishedHomes(ABC):
 
     @cached_property
     def _survey(self) -> Mapping[str, Any]:
-        """``playable``: id, kind and number of each episode; ``omissions``. The first call builds
-        all episodes; later starts on the same files use the stored result."""
-        with suppress(DataError):  # reading the episodes reports it, after any other errors
+        """``playable``: id, kind and number of each episode; ``omissions``: counts by reason. The
+        first call builds all episodes; later runs on the same files reuse the stored result."""
+        with suppress(DataError):  # reading the episodes raises it again, after any other errors
             self.find_files()
 
         def survey() -> dict[str, Any]:
@@ -488,8 +488,8 @@ PAPER_VERBS = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
 
 @dataclass(frozen=True)
 class MaWahSettings(homes.HomesSettings):
-    """``agents`` act together: one (as a baseline) to four. ``kind`` limits the jobs to one of
-    C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
+    """``agents``: number of actors, from one (a baseline) to four. ``kind`` limits the jobs to one
+    of C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
 
     hands: ClassVar[int] = 2
     paper: ClassVar[tuple[str, ...]] = PAPER_VERBS
@@ -514,7 +514,7 @@ class MaWah(homes.SourcedTasks[MaWahSettings]):
         ('agent_1', 'agent_2', 'agent_3')
 
     Each actor sees only its own view and hears the other actors; all use the same object names.
-    The goals are C-WAH's: N objects of a type in or on one piece of furniture, and a book
+    The goals are C-WAH's: a number of objects of a type in or on one piece of furniture, and a book
     in an actor's hands. Only the final state counts, no matter which actor did the work.
     """
 
@@ -539,7 +539,7 @@ class MaWah(homes.SourcedTasks[MaWahSettings]):
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         kind, scene = arrangement.partition("/")[0], draft.home.name
         length, sizes = self.settings.length, (FEWEST_OBJECTS, MOST_OBJECTS)
-        if length:  # an object takes two to five decisions
+        if length:  # handling one object takes two to five decisions
             sizes = max(1, length // 5), max(1, length // 2)
         job = draw_job(rng, draft, kind, sizes)
         if job is None:

@@ -1,13 +1,13 @@
-"""PASTURE: find what a description is of (Gadre et al. 2023): "Find the small, red apple."
+"""PASTURE: find the object that matches a description (Gadre et al. 2023), e.g. "the red apple".
 
     wayword run frontier --on pasture:appearance --data DATA
     wayword run lgx --on pasture:hidden --data DATA --set dataset.simulator=thor \\
       --set dataset.build=pasture_builds/thor_build_remove/remove.x86_64
 
-Reads what ``real-stanford/cow`` publishes, unpacked as its README says: the archive of datasets
+Reads the files published by ``real-stanford/cow``, unpacked as its README says: the dataset archive
 (``datasets/robothor-objectnav-{normal,dup,hidden,longtail}/val/episodes/{scene}.json.gz``, in
 RoboTHOR's format with the target's ``object_id``) and ``class_templates/`` (descriptions by scene
-and type). Where objects were added, only the authors' Unity builds know what is where.
+and type). Added objects and their positions exist only in the authors' Unity builds.
 
 Source: CoWs on PASTURE (Gadre et al. 2023), section 4, and that repository at ac225dc8
 (``pasture_runner.py``, ``robothor_challenge.py``, ``config_cow.yaml``).
@@ -45,43 +45,43 @@ EPISODES = {
     "hidden_distractors": "hidden",
     "uncommon": "longtail",
 }
-"""Split -> the published folder of its episodes."""
+"""Split -> folder of its published episodes."""
 BUILDS = {
     "normal": ("appearance", "spatial", "hidden_distractors"),
     "dup": ("appearance_distractors", "spatial_distractors"),
     "remove": ("hidden",),
     "longtail": ("uncommon",),
 }
-"""The authors' Unity builds, and which splits each of them is for."""
+"""The authors' Unity builds, each with the splits it is for."""
 TEXT_SPLITS = ("appearance", "spatial")
-"""Splits whose targets are RoboTHOR's own objects, at published places."""
+"""Splits whose targets are RoboTHOR's own objects, at published positions."""
 UNCOMMON_NAMES = Table[str]("thor", "uncommon", package=thor.__package__)
 """Names of the twelve uncommon types (``src/simulation/constants.py`` of the release)."""
 SAME_PLACE = 0.5
-"""Metres between the place in a published id and the metadata's: versions of THOR round otherwise,
-and objects of one type stand further apart."""
+"""Tolerance in metres between a published id and the metadata: THOR versions round differently,
+and objects of one type are farther apart than this."""
 SOURCE_URL = "https://github.com/real-stanford/cow, `datasets.tar.gz` and `class_templates/`"
 
 
 @dataclass(frozen=True)
 class PastureSettings(RobothorSettings):
-    """As RoboTHOR's, with PASTURE's camera. ``build`` is the authors' Unity executable for the
-    split, with ``simulator=thor``."""
+    """RoboTHOR's settings with PASTURE's camera. ``build``: the authors' Unity executable for the
+    split, used with ``simulator=thor``."""
 
     field_of_view: float = 90.0
     build: str = ""
 
 
 class Pasture(Robothor):
-    """Language-driven object navigation: one object of its type is the target, by its description.
+    """Language-driven object navigation: the target is the one object that fits a description.
 
-    ``uncommon`` names rare objects, ``appearance`` gives looks, ``spatial`` what is by, ``hidden``
-    what the object is under or in; ``…_distractors`` add objects of the target's type (``hidden``
-    without them removes the visible ones). ``appearance`` and ``spatial`` can be played on the
-    published metadata (``simulator=words``): there a described object goes by its description, and
-    where PASTURE's own episodes are missing, RoboTHOR's validation episodes give the starts. The
-    others need AI2-THOR with the authors' builds. Raises ``DataError`` and ``UsageError`` that name
-    what is missing.
+    ``uncommon`` names rare objects, ``appearance`` describes looks, ``spatial`` nearby objects,
+    ``hidden`` what the object is under or in; ``…_distractors`` add objects of the target's type
+    (plain ``hidden`` removes the visible ones). ``appearance`` and ``spatial`` can run on the
+    published metadata (``simulator=words``): described objects are named by their description, and
+    if PASTURE's episodes are missing, starts come from RoboTHOR's validation episodes. The other
+    splits need AI2-THOR with the authors' builds. Raises ``DataError`` or ``UsageError`` naming
+    the missing file.
     """
 
     Settings: ClassVar[type[PastureSettings]] = PastureSettings
@@ -99,7 +99,7 @@ class Pasture(Robothor):
         if settings.simulator == "words" and split not in TEXT_SPLITS:
             build_name = next(name for name, splits in BUILDS.items() if split in splits)
             raise UsageError(
-                f"pasture:{split} has objects that only the authors' Unity build knows: set "
+                f"pasture:{split} has objects that exist only in the authors' Unity build: set "
                 "dataset.simulator=thor and "
                 f"dataset.build=pasture_builds/thor_build_{build_name}/{build_name}.x86_64"
             )
@@ -113,7 +113,7 @@ class Pasture(Robothor):
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
-        """The inferred parts, and the source of the episodes."""
+        """Notes on inferred parts and on borrowed episodes."""
         if self.settings.simulator == "thor":
             return ()
         inferred = ("PASTURE: floors inferred from RoboTHOR's episodes, distractors absent",)
@@ -133,7 +133,7 @@ class Pasture(Robothor):
         return ObjectNavWorld(ThorBase(camera, start, self._descriptions(episode.scene)))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A scene whose described objects go by their descriptions."""
+        """A scene in which described objects are named by their descriptions."""
         return self._cached_place(scene)
 
     def _make_place(self, scene: str) -> SimulatedScene:
@@ -142,7 +142,7 @@ class Pasture(Robothor):
 
     @cached_property
     def _published(self) -> Path | None:
-        """The folder of PASTURE's own episodes, where it is."""
+        """The folder of PASTURE's own episodes, or None."""
         inner_path = Path(f"robothor-objectnav-{EPISODES[self.split]}", "val", "episodes")
         roots = [self._root / "pasture", self._root]
         folders = [root / inner / inner_path for root in roots for inner in ("datasets", "")]
@@ -150,7 +150,7 @@ class Pasture(Robothor):
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:
-        """Scene -> file of its episodes; RoboTHOR's own where PASTURE's are not here."""
+        """Scene -> episode file; RoboTHOR's own if PASTURE's are missing."""
         folder = self._published
         if folder is None and self.split in TEXT_SPLITS:
             folder = self.folder / "episodes" / "val"
@@ -163,7 +163,7 @@ class Pasture(Robothor):
 
     @cached_property
     def _template(self) -> Path | None:
-        """The published file of descriptions; None for ``uncommon``, whose twelve are known."""
+        """The published file of descriptions; None for ``uncommon``, whose names are built in."""
         if self.split == "uncommon":
             return None
         name = "hidden_map.json" if "hidden" in self.split else "spatial_appearence_map.json"
@@ -177,7 +177,7 @@ class Pasture(Robothor):
 
     @cached_property
     def _templates(self) -> Mapping[str, Any]:
-        """Scene -> type -> its description, in the published form."""
+        """Scene -> type -> description, in the published form."""
         return dict(read_json(self._template)) if self._template else {}
 
     def _description(self, scene: str, label: str) -> str:
@@ -193,8 +193,7 @@ class Pasture(Robothor):
         return str(pair[0 if self.split.startswith("spatial") else 1])
 
     def _describe_targets(self, scene: str) -> dict[str, str]:
-        """The scene's targets by their ids, and what each is called; by their type where a build
-        alone knows the id."""
+        """Target id -> description; keyed by type if only the build knows the ids."""
         records = enumerate(map(json.loads, self._records(scene)))
         return {
             self._target(scene, n, record): self._description(scene, str(record.get("object_type")))
@@ -208,7 +207,7 @@ class Pasture(Robothor):
         if self.settings.simulator == "thor":
             return object_id or label
         records = [r for r in records_of(self.folder, scene) if r.label == label]
-        if object_id:  # Mug|+01.40|+00.72|-03.94 stands at (1.4, -3.94)
+        if object_id:  # Mug|+01.40|+00.72|-03.94 is at (1.4, -3.94)
             try:
                 _, x, _, y, *_ = object_id.split("|")
                 point = float(x), float(y)
@@ -230,7 +229,7 @@ class Pasture(Robothor):
         phrase, reference = self._description(scene, label), plain.reference
         assert isinstance(reference, ObjectNavReference)
         extra: Extra = {"target": phrase, "kind": UNCOMMON_NAMES.get(label, spoken_type(label))}
-        start = {**plain.episode.start, "horizon": 0.0}  # the runner looks straight ahead
+        start = {**plain.episode.start, "horizon": 0.0}  # the authors' runner looks straight ahead
         episode = Episode(plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra)
         middles: tuple[Point, ...] = tuple(
             r.centre[:2] for r in records_of(self.folder, scene) if r.id == target

@@ -1,4 +1,4 @@
-"""ProcTHOR: find an object in one of its published houses, for those who have the file."""
+"""ProcTHOR: find an object in one of its published houses. Needs the published file."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches, pla
 
 @dataclass(frozen=True)
 class ProcthorSettings:
-    """``houses`` is how many of the file's houses are used, 0 for all; episodes take them in turn.
-    ``episodes`` and ``seed`` say what is drawn: no episodes are published with the houses.
+    """``houses``: number of houses to use from the file, 0 for all; episodes cycle through them.
+    ``episodes`` and ``seed`` control the draw: no episodes are published with the houses.
     """
 
     houses: int = 100
@@ -48,11 +48,11 @@ class ProcthorSettings:
 class Procthor(SolvableSearches):
     """Object-goal navigation in ProcTHOR's houses (Deitke et al. 2022): "Find the alarm clock."
 
-    Reads ``procthor/train.jsonl``, ``val.jsonl`` or ``test.jsonl`` (``.gz`` is fine) as published.
-    Walls, doors and floors are the file's own; sizes of objects are typical ones of their types, as
-    the assets are not in the file. Targets are types that can be carried, any instance counts, and
-    the nearest place that has one in sight within 1 m lies at least 2 m away. Raises ``DataError``
-    for a file that is missing or malformed.
+    Reads ``procthor/train.jsonl``, ``val.jsonl`` or ``test.jsonl`` (optionally ``.gz``) as
+    published. Walls, doors and floors come from the file; object sizes are typical for their type,
+    since the file lacks the assets. Targets are portable types and any instance counts. The nearest
+    point with one in sight within 1 m is at least 2 m from the start. Raises ``DataError`` for a
+    missing or malformed file.
     """
 
     Settings: ClassVar[type[ProcthorSettings]] = ProcthorSettings
@@ -115,30 +115,30 @@ class Procthor(SolvableSearches):
 dataset = Procthor
 
 
-# ProcTHOR's published houses: JSON lines, a house each, with floor polygons, walls and doors.
+# ProcTHOR's published houses: JSON lines, one house per line, with floor polygons, walls and doors.
 #
-# A house (``procthor-10k``, schema 1.0.0) holds ``rooms`` (``id``, ``roomType``, ``floorPolygon``
-# of ``x`` and ``z`` in metres), ``walls`` (``id``, ``polygon`` of four points, ``empty`` where
-# rooms run into each other), ``doors`` (``wall0`` and a ``holePolygon`` of two points measured
-# along that wall) and ``objects`` (``id`` such as ``Bed|2|0``, ``position`` of the middle,
-# ``rotation`` about ``y``, ``children``). THOR's x is x here, its z is y.
+# A house (``procthor-10k``, schema 1.0.0) has ``rooms`` (``id``, ``roomType``, ``floorPolygon``
+# of ``x`` and ``z`` in metres), ``walls`` (``id``, ``polygon`` of four points, ``empty`` if the
+# rooms are not separated), ``doors`` (``wall0`` and a ``holePolygon`` of two points measured
+# along that wall) and ``objects`` (``id`` such as ``Bed|2|0``, ``position`` of the centre,
+# ``rotation`` about ``y``, ``children``). THOR's x is our x, its z is our y.
 #
-# The size of an object is that of its asset, which the file only names: sizes are typical ones of
-# their types, and so are what stops looks and the floor that furniture covers. Walls,
-# doors and floors are as published.
+# The size of an object depends on its asset, which the file only names. We use typical sizes by
+# type, also for occlusion and for the floor area under furniture. Walls, doors and floors are as
+# published.
 #
 # Source: ProcTHOR (Deitke et al. 2022), "Large-Scale Embodied AI Using Procedural Generation".
 
 SIZES = Table[tuple[float, float, float]]("thor", "sizes", package=thor.__package__)
-"""Width, depth and height (metres) of types that generated homes do not know, or know otherwise."""
+"""Width, depth and height (metres) of types absent from generated homes, or different there."""
 DEFAULT_SIZE = (0.2, 0.2, 0.2)
-"""Of all other types."""
+"""Size of all other types, metres."""
 FLOOR_LEVEL = 0.05
-"""Furniture whose underside is lower than this (metres) is taken to stand on the floor."""
+"""Furniture with its underside below this height (metres) counts as standing on the floor."""
 
 
 def read_houses(folder: Path, split: str) -> tuple[Path, list[Mapping[str, Any]]]:
-    """The file of a split and its houses. Raises ``DataError``."""
+    """Read a split; return its file and houses. Raises ``DataError``."""
     path = find(folder, f"{split}.jsonl")
     houses: list[Mapping[str, Any]] = []
     for number, record in read_json_lines(path):
@@ -149,7 +149,7 @@ def read_houses(folder: Path, split: str) -> tuple[Path, list[Mapping[str, Any]]
 
 
 def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
-    """A house as a scene, all doors open. Raises ``DataError`` for a field that is missing."""
+    """Build a house's scene with all doors open. Raises ``DataError`` for a missing field."""
     builder = SceneBuilder(name)
     wall_ends: dict[str, tuple[Point, Point]] = {}
     for wall in read_field(path, name, house, "walls", list):
@@ -192,7 +192,7 @@ def _flatten_objects(items: Sequence[Any], parent: str = "") -> Iterator[dict[st
 
 
 def _add_object(builder: SceneBuilder, path: Path, name: str, item: Mapping[str, Any]) -> None:
-    """Add an object by its middle and a typical size, turned to the nearer axis."""
+    """Add an object by its centre and typical size, rotated to the nearest axis."""
     key = read_field(path, name, item, "id", str)
     position = read_field(path, f"{name}, object {key}", item, "position", dict)
     kind = type_name(key.partition("|")[0])
@@ -210,7 +210,7 @@ def _add_object(builder: SceneBuilder, path: Path, name: str, item: Mapping[str,
 
 
 def typical_size(kind: str) -> tuple[float, float, float]:
-    """Width, depth and height in metres that are typical of a type."""
+    """Typical width, depth and height of a type, in metres."""
     if kind in SIZES:
         return SIZES[kind]
     if kind in OBJECTS:

@@ -4,7 +4,7 @@
     >>> R2R.splits[:3]
     ('val_seen', 'val_unseen', 'train')
 
-All read their annotations as published, each file as it is or with ``.gz``, and share what is in
+All read their annotations as published, optionally compressed (``.gz``), and share the data in
 ``r2r/``: ``connectivity/`` and NavGPT's text pack.
 """
 
@@ -57,21 +57,21 @@ PER_SCAN = {
     "observations_summarized": "{scan}_summarized.json",
     "objects_list": "{scan}.json",
 }
-"""Files that a run on a scan may read, for checksums."""
+"""Files that a run on a scan may read; used for checksums."""
 VIEW_STEP = 30.0
-"""Degrees of heading between the views that REVERIE's ``visible_pos`` numbers, twelve a row."""
+"""Heading step (degrees) between views in REVERIE's ``visible_pos``: twelve views per row."""
 
 
 @dataclass(frozen=True, slots=True)
 class R2RSettings:
     """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
 
-    ``sub_instructions`` puts FGR2R's split of the instruction into ``episode.extra``.
+    ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``.
     ``sample_seed`` draws the ``sample72`` subset.
 
-    ``annotations`` is a file in either format that takes the place of the split's: MapGPT's 216,
-    say. ``observations`` is a folder in the layout of NavGPT's pack, captioned again. ``pictures``
-    is a folder of pictures by scan and viewpoint: see ``wayword.perception.recorded``.
+    ``annotations``: file in either format that replaces the split's own, e.g. MapGPT's 216
+    episodes. ``observations``: folder of new captions in the layout of NavGPT's pack. ``pictures``:
+    folder of pictures by scan and viewpoint; see ``wayword.perception.recorded``.
     """
 
     objects: Literal["pack", "reverie"] = "pack"
@@ -85,11 +85,11 @@ class R2RSettings:
 class R2R(SolvableWalks):
     """Room-to-Room: written routes through Matterport3D houses (Anderson et al. 2018).
 
-    Reads the plain R2R annotation files (three instructions a record, flattened to one an episode,
-    ``{path_id}_{0,1,2}``) and the flattened ones of NavGPT's folder layout (``…_instr.json``).
-    ``sample72`` is the kind of sample NavGPT's ablations use (section 4.3): one trajectory from
+    Reads R2R's own annotation files (three instructions per record, split into one per episode,
+    ``{path_id}_{0,1,2}``) and the flat files of NavGPT's folder layout (``…_instr.json``).
+    ``sample72`` follows the sample in NavGPT's ablations (section 4.3): one trajectory from
     each of the 61 train and 11 val-unseen scenes, drawn by ``sample_seed``, with its three
-    instructions. Raises ``DataError`` for files that are missing or malformed.
+    instructions. Raises ``DataError`` for missing or malformed files.
     """
 
     name: ClassVar[str] = "r2r"
@@ -98,7 +98,7 @@ class R2R(SolvableWalks):
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
     max_steps: ClassVar[int] = 15
     annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
-    """Names of a split's file, looked for in ``annotations/`` and, except for R2R, next to it."""
+    """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
         super().__init__(split, folder, settings)
@@ -117,7 +117,7 @@ class R2R(SolvableWalks):
         rng = Random(self.settings.sample_seed)
         sample: list[Task] = []
         for part in SAMPLE_PARTS:
-            paths: dict[str, dict[str, list[Task]]] = {}  # scene -> path id -> its instructions
+            paths: dict[str, dict[str, list[Task]]] = {}  # scene -> path id -> its tasks
             for task in self._read(part):
                 path_id = task.episode.id.rsplit("_", 1)[0]
                 paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(task)
@@ -133,7 +133,7 @@ class R2R(SolvableWalks):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The user's file that takes the place of the split, or a sample that is not NavGPT's."""
+        """Notes on a user's annotation file, or that the sample is not NavGPT's."""
         if name := self.replaced_by:
             return (f"the {len(self.tasks):,} episodes of {name}, not those of {self.split}",)
         sampled = self.split == "sample72"
@@ -141,7 +141,7 @@ class R2R(SolvableWalks):
 
     @cached_property
     def scans(self) -> list[str]:
-        """The scans of the split's episodes."""
+        """Scans used by the split's episodes."""
         return sorted({task.episode.scene for task in self.tasks})
 
     @cached_property
@@ -165,7 +165,7 @@ class R2R(SolvableWalks):
         return files
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """The scan's viewpoint graph, loaded once."""
+        """The scan's viewpoint graph; cached."""
         if scene not in self._graphs:
             path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
             self._graphs[scene] = viewpoints.load(path, cache_folder() / "graphs")
@@ -178,7 +178,7 @@ class R2R(SolvableWalks):
         return self._perceiver
 
     def training(self) -> Training:
-        """The train split. Raises ``UsageError`` for splits that are made of it."""
+        """The train split. Raises ``UsageError`` if this split is drawn from it."""
         if self.split in ("train", "sample72"):
             raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
         return Training(self._train, self._train.tasks, salt="")
@@ -210,7 +210,7 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _pack_folder(self) -> Path:
-        """The folder of observations."""
+        """The folder with observations."""
         if not self.settings.observations:
             return Path(self.folder)
         folder = Path(self.settings.observations)
@@ -220,7 +220,7 @@ class R2R(SolvableWalks):
         return folder
 
     def _annotations(self, part: str) -> Path:
-        """The file of a split. Raises ``DataError``."""
+        """The annotation file of a split. Raises ``DataError``."""
         if self.settings.annotations:
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
@@ -244,12 +244,12 @@ class R2R(SolvableWalks):
                 path_id = read_field(path, where, record, "path_id", (int, str))
                 texts = {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
             for name, text in texts.items():
-                # FGR2R covers three instructions a path
+                # FGR2R covers three instructions per path
                 extra = {"sub_instructions": fgr2r[name]} if fgr2r.get(name) else {}
                 yield _task(path, where, record, name, text, extra, names)
 
     def _sub_instructions(self, part: str) -> dict[str, list[str]]:
-        """FGR2R: episode id -> sub-instructions. Its field is a string that holds a literal."""
+        """FGR2R: episode id -> sub-instructions. The file stores them as a Python literal."""
         path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
         parts = {}
         for number, record in enumerate(read_json(path)):
@@ -268,8 +268,8 @@ def _task(
     extra: Any,
     names: dict[str, str],
 ) -> Task:
-    """A record as an episode. ``Reference`` stays empty where only the start is published;
-    ``names`` are the ids so far and their records."""
+    """Build a task from a record; its ``Reference`` is empty if only the start is published.
+    ``names`` maps the ids read so far to their records, to detect duplicates."""
     if (first := names.setdefault(name, where)) != where:
         raise DataError(path, where, f"repeats the episode id {name!r} of {first}")
     if not isinstance(instruction, str) or not instruction.strip():
@@ -283,18 +283,18 @@ def _task(
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
-    has_path = len(route) > 1 or "distance" in record  # the public test split: only the start
+    has_path = len(route) > 1 or "distance" in record  # public test split: only the start
     return Task(episode, PathReference(name, tuple(route)) if has_path else Reference(name))
 
 
 class R4R(R2R):
-    """Room-for-Room: two of R2R's routes joined to one long walk (Jain et al. 2019).
+    """Room-for-Room: pairs of R2R routes joined into long walks (Jain et al. 2019).
 
         wayword run oracle --on r4r:val_seen --data DATA
 
-    Reads ``r4r/R4R_{split}.json`` (or ``r4r/annotations/``), as the authors' generator writes it
-    from R2R's files, in R2R's own format. The reference is the joined path, not a shortest one, so
-    compare nDTW, sDTW and CLS, for which the set was made. Raises what R2R raises.
+    Reads ``r4r/R4R_{split}.json`` (or ``r4r/annotations/``) as written by the authors' generator
+    from R2R's files, in R2R's format. The reference is the joined path, which is not a shortest
+    path, so use nDTW, sDTW and CLS. Raises the same errors as R2R.
     """
 
     name: ClassVar[str] = "r4r"
@@ -305,7 +305,7 @@ class R4R(R2R):
 
 @dataclass(frozen=True, slots=True)
 class RxRSettings(R2RSettings):
-    """As R2R's; ``language``: English (of India and the USA), Hindi or Telugu, all where empty."""
+    """R2R's settings, and ``language``: English (India and US), Hindi or Telugu; empty for all."""
 
     language: Literal["en", "hi", "te", ""] = "en"
 
@@ -316,8 +316,8 @@ class RxR(R2R):
         wayword run navgpt --on rxr:val_seen --model openai:NAME --data DATA \\
           --set dataset.language=hi
 
-    Reads the guides' annotations, one JSON object a line: ``rxr/rxr_{split}_guide.jsonl``. An
-    episode's id is its ``instruction_id``. Pose traces and the timing of words are not read.
+    Reads the guide annotations, one JSON object per line: ``rxr/rxr_{split}_guide.jsonl``. The
+    episode id is the ``instruction_id``. Pose traces and word timings are not read.
     """
 
     name: ClassVar[str] = "rxr"
@@ -343,17 +343,17 @@ class RxR(R2R):
 
 
 class Reverie(R2R):
-    """REVERIE: find an object in another room from one sentence, and name it (Qi et al. 2020).
+    """REVERIE: find and name an object in another room, given one sentence (Qi et al. 2020).
 
         wayword run react --on reverie:val_unseen --model openai:NAME --data DATA
 
-    Reads ``reverie/annotations/REVERIE_{split}.json`` (or next to it): ``id`` or ``path_id`` and
-    ``objId``, ``path``, ``instructions``. Objects in view are those of
-    ``reverie/bbox_by_scan/{scan}.json`` that have a visible box.
+    Reads ``REVERIE_{split}.json`` in ``reverie/annotations/`` or ``reverie/``: ``id`` or
+    ``path_id`` and ``objId``, ``path``, ``instructions``. Objects in view are those with a visible
+    box in ``reverie/bbox_by_scan/{scan}.json``.
 
-    An episode succeeds where the object is in view from the last viewpoint, as in the authors'
-    evaluation; ``rgs`` asks that the object named at the stop is the one meant. Raises what R2R
-    raises.
+    An episode succeeds if the target is in view from the last viewpoint, as in the authors'
+    evaluation; ``rgs`` also requires that the object named at the stop is the target. Raises the
+    same errors as R2R.
     """
 
     name: ClassVar[str] = "reverie"
@@ -369,13 +369,13 @@ class Reverie(R2R):
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        """Every episode; the boxes of its scan are read when one of its tasks is looked at."""
+        """All episodes; the boxes of a scan are read when one of its tasks is accessed."""
         walks = self._walks
         return DrawnTasks(len(walks), self._object_task, lambda number: walks[number][0].episode.id)
 
     @cached_property
     def _walks(self) -> list[tuple[Task, str]]:
-        """Each episode as a walk to a place, and the ID of the object that is meant."""
+        """Each episode as a task without its object, and the ID of that object."""
         path, walks, names = self._annotations(self.split), [], dict[str, str]()
         for number, record in enumerate(read_json(path, list)):
             where, extra = f"record {number}", {"rules": read_rules("reverie")}
@@ -400,11 +400,11 @@ class Reverie(R2R):
         return ObjectsWorld(self.graph(scan), lambda place: self.objects(scan, place))
 
     def objects(self, scan: str, place: str) -> Sequence[VisibleObject]:
-        """The objects in view from a viewpoint, by ID."""
+        """Objects in view from a viewpoint, sorted by ID."""
         return self._visible(scan).get(place, ())
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """As of any walk, but the stop names the object where it is in view."""
+        """The plan of a walk whose stop names the object if it is in view."""
         plan = super().make_plan(task, world, actor, how)
         name = getattr(task.reference, "object_id", "")
         path = getattr(task.reference, "path", ("",))
@@ -413,7 +413,7 @@ class Reverie(R2R):
         return listed(lambda: [stop_action if action == STOP else action for action in plan])
 
     def _object_task(self, number: int) -> Task:
-        """A task with the object and the viewpoints that see it; bare where unpublished."""
+        """The task with its object and the viewpoints that see it; no path if unpublished."""
         walk, target = self._walks[number]
         name, path = walk.episode.id, getattr(walk.reference, "path", ())
         if not path or not target:
@@ -422,7 +422,7 @@ class Reverie(R2R):
         return Task(walk.episode, ObjectReference(name, path, None, target, views))
 
     def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
-        """Viewpoint -> the objects in view from it."""
+        """Viewpoint -> objects in view from it."""
         objects = {}
         for place, boxes in read_json(find(self._boxes, f"{scan}.json")).items():
             by_id = sorted(boxes.get(place, boxes).items(), key=lambda item: int(item[0]))
@@ -434,7 +434,7 @@ class Reverie(R2R):
         return objects
 
     def _find_views(self, scan: str) -> dict[str, frozenset[str]]:
-        """Object ID -> the viewpoints with it in view."""
+        """Object ID -> viewpoints that see it."""
         views: dict[str, set[str]] = {}
         for place, objects in self._visible(scan).items():
             for each in objects:

@@ -1,4 +1,4 @@
-"""A robot of one's own: what to look for is typed on the command line."""
+"""A real robot: the targets to search for are given on the command line."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 
 @dataclass(frozen=True)
 class RobotSettings(RosSettings):
-    """``target`` is what to look for, in any words; several, divided by ``|``, are looked for one
-    after the other. ``instruction`` replaces "Find the …", for agents that follow one.
-    ``base`` is a file of your own that drives another robot, ``base_settings`` its settings.
+    """``target``: object to search for, in any words; separate several with ``|`` to search for
+    them in turn. ``instruction`` replaces "Find the …" for agents that follow instructions.
+    ``base``: your own Python file that drives another robot, ``base_settings`` its settings.
 
-    The rest says how to reach a robot over rosbridge: ``url``, topics, actions, the camera, limits
-    in seconds.
+    The other settings configure the robot's rosbridge connection: ``url``, topics, actions,
+    camera, and time limits in seconds.
     """
 
     target: str = ""
@@ -44,15 +44,15 @@ class RobotSettings(RosSettings):
 
 
 class RobotTasks(SolvableSearches):
-    """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server, or a base of your own.
+    """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server, or a custom base.
 
         wayword run lgx --on robot --concurrency 1 --model openai:gpt-5-mini \\
             --set dataset.target="cat-shaped mug" --set grounding=owlv2:google/owlv2-base-patch16
         wayword run lgx --on robot --concurrency 1 --set dataset.base=./cart.py …
 
-    The robot starts where it stands. Nothing judges whether the object was found, so runs have
-    no success rate; the trajectory says where the agent stopped and why. A token for a proxy is
-    read from ``$WAYWORD_ROBOT_TOKEN`` and written nowhere.
+    The robot starts at its current position. Success is not judged, so runs have no success rate;
+    the trajectory records where the agent stopped and why. A proxy token is read from
+    ``$WAYWORD_ROBOT_TOKEN`` and never written.
     """
 
     Settings: ClassVar[type[RobotSettings]] = RobotSettings
@@ -75,14 +75,14 @@ class RobotTasks(SolvableSearches):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The file of a base of your own; otherwise the world itself is read."""
+        """The file of a custom base; empty without one."""
         if not self.settings.base or not registry.is_path(self.settings.base):
             return {}
         path = Path(self.settings.base)
         return {"base": path / "__init__.py" if path.is_dir() else path}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """The robot. All episodes share it and its connection: the last one started drives."""
+        """The robot. All episodes share its connection; the most recently started one drives."""
         if self.settings.base:
             return ObjectNavWorld(SharedRobotTurn(self._custom_base, self._drivers))
         return ObjectNavWorld(SharedRobotTurn(RosBase(self.settings, self._link), self._drivers))
@@ -94,7 +94,7 @@ class RobotTasks(SolvableSearches):
 
     @cached_property
     def _custom_base(self) -> Base:
-        """The base that ``base`` names. Raises ``UsageError``."""
+        """The base named by ``base``. Raises ``UsageError``."""
         name, base_settings = self.settings.base, self.settings.base_settings
         cls = registry.load("base", name)
         settings = getattr(cls, "Settings", None)

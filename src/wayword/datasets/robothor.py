@@ -1,4 +1,4 @@
-"""RoboTHOR object navigation: find one of twelve kinds of objects in an apartment."""
+"""RoboTHOR object navigation: find an object of one of twelve types in an apartment."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, check_installed
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
 
 SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
-"""Types whose words are not simply their name's."""
+"""Types whose spoken form differs from their name."""
 
 
 def spoken_type(label: str) -> str:
-    """A type in words, the same in instructions and for objects in view."""
+    """A type in words, as used in instructions and for objects in view."""
     return SPOKEN_TYPES.get(label, type_name(label).replace("_", " "))
 
 
 @dataclass(frozen=True)
 class RobothorSettings:
-    """``order``: ``spread`` takes scenes in turn, and within a scene leaps through its episodes, so
-    that the first few hundred touch all scenes and types; ``file`` is the files' own order.
+    """``order``: ``spread`` interleaves the scenes and strides through each scene's episodes, so
+    the first few hundred cover all scenes and types; ``file`` keeps the order of the files.
 
-    ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's: the LoCoBot that RoboTHOR
-    models sees 79 degrees. ``simulator``: ``words`` is the world inferred from the published
-    files, ``thor`` is AI2-THOR itself, where its package is installed (see
-    ``worlds.objectnav.thor``).
+    ``field_of_view`` (degrees) and ``depth`` (metres) describe the camera: RoboTHOR's LoCoBot has
+    79 degrees. ``simulator``: ``words`` is a world inferred from the published files, ``thor`` is
+    AI2-THOR itself, whose package must be installed (see ``worlds.objectnav.thor``).
     """
 
     order: Literal["spread", "file"] = "spread"
@@ -59,9 +58,9 @@ class Robothor(SolvableSearches):
     """RoboTHOR's object navigation (Deitke et al. 2020): "Find the alarm clock."
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
-    Walls, free floor and lines of sight are inferred from them: see ``sources/robothor.py``. Test
-    episodes have no paths, and no objects of their scenes are published, so nothing can be found in
-    them here. Raises ``DataError`` for files that are missing or malformed.
+    Walls, free floor and lines of sight are inferred from them: see ``sources/robothor.py``. For
+    test episodes neither paths nor the objects of their scenes are published, so no target can be
+    found. Raises ``DataError`` for missing or malformed files.
     """
 
     Settings: ClassVar[type[RobothorSettings]] = RobothorSettings
@@ -89,7 +88,7 @@ class Robothor(SolvableSearches):
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
-        """That the world is inferred, and whether from the very episodes that are evaluated."""
+        """A note that the world is inferred, and from which episodes."""
         if self.settings.simulator == "thor":
             return ()
         external = all(robothor.is_independent(self.folder, s, self.split) for s in self._scenes)
@@ -111,12 +110,12 @@ class Robothor(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A scene with its ground and surfaces, built once."""
+        """A scene with its ground and surfaces; cached."""
         return _build_scene(self.folder, scene, self.split)
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:
-        """Scene -> file of its episodes, by number."""
+        """Scene -> episode file, ordered by scene number."""
         folder = self.folder / "episodes" / self.split
         paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
         if not paths:
@@ -126,7 +125,7 @@ class Robothor(SolvableSearches):
 
     @cached_property
     def _order(self) -> list[tuple[str, int]]:
-        """Scene and number within its file of each task."""
+        """Scene and index within its file, for each task."""
 
         def count() -> dict[str, int]:
             return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
@@ -135,7 +134,7 @@ class Robothor(SolvableSearches):
         numbered = [(scene, number) for scene, count in counts.items() for number in range(count)]
         if self.settings.order == "file":
             return numbered
-        numbered.sort(key=lambda entry: entry[1])  # stable: a round of all scenes, then the next
+        numbered.sort(key=lambda entry: entry[1])  # stable: one episode per scene, then the next
         strides = {s: (place, _coprime_stride(n), n) for place, (s, n) in enumerate(counts.items())}
         return [(s, (k + strides[s][0]) * strides[s][1] % strides[s][2]) for s, k in numbered]
 
@@ -152,7 +151,7 @@ class Robothor(SolvableSearches):
         label = read_field(path, where, record, "object_type", str)
         x, y = robothor.point_of(path, where, record, "initial_position")
         turn = read_field(path, where, record, "initial_orientation", (int, float))
-        horizon = float(record.get("initial_horizon", 0.0))  # degrees down; 30 in all published
+        horizon = float(record.get("initial_horizon", 0.0))  # degrees down; published: always 30
         start = {"x": x, "y": y, "heading": absolute(float(turn)), "horizon": horizon}
         words = spoken_type(label)
         extra: Extra = {"target": words, "kind": words}
@@ -176,7 +175,7 @@ def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
 
 @lru_cache(maxsize=256)
 def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
-    """Type -> the ids of the scene's objects of it, and their middles on the floor."""
+    """Type -> object id -> centre on the floor (metres), for all objects of a scene."""
     targets: dict[str, dict[str, Point]] = {}
     for record in robothor.records_of(folder, scene):
         x, y, _ = record.centre
@@ -190,7 +189,7 @@ def _scene_order(scene: str) -> tuple[str, list[int]]:
 
 
 def _coprime_stride(count: int) -> int:
-    """About 0.618 of the count, without a common divisor: its multiples visit 0 … count - 1."""
+    """A stride of about 0.618 * count, coprime with it, so that its multiples visit every index."""
     step = max(1, round(count * 0.618))
     while gcd(step, count) != 1:
         step += 1

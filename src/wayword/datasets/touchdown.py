@@ -4,16 +4,16 @@
     >>> Touchdown.splits[0]
     'unseen_dev'
 
-Both are JSON lines of routes on a street graph. Layouts read, the first that is there (every file
-also as ``.gz``):
+Both are JSON-lines files of routes on a street graph. The first of these layouts that exists is
+read (any file may be ``.gz``):
 
 * ``{name}/graph/`` with ``nodes.txt`` and ``links.txt``; routes in ``{name}/unseen/{part}.json``
   and ``{name}/seen/{part}.json``, or ``{name}/data/{part}.json`` for the unseen scenario;
-* the layout VELMA was released with: ``{name}_{scenario}/data/{part}.json`` and
+* the layout of VELMA's release: ``{name}_{scenario}/data/{part}.json`` and
   ``{name}_{scenario}/graph/``.
 
-A split is ``{scenario}_{part}``. In the *unseen* scenario the routes of dev and test lie in an area
-no training route enters (Schumann and Riezler 2022).
+A split is ``{scenario}_{part}``. In the *unseen* scenario the dev and test routes are in an area
+that no training route enters (Schumann and Riezler 2022).
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
 LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
-"""Name that VELMA's release gives to the landmarks GPT-3 listed."""
+"""File name of GPT-3's landmark lists in VELMA's release."""
 SPLITS = ("unseen_dev", "unseen_test", "unseen_train", "seen_dev", "seen_test", "seen_train")
 
 
 @dataclass(frozen=True, slots=True)
 class StreetSettings:
-    """``transition``: how actions move (``modified``, ``original``, ``paper``).
+    """``transition``: transition function for actions (``modified``, ``original``, ``paper``).
 
     ``dead_ends``: see :class:`~wayword.worlds.street.world.StreetWorld`.
     """
@@ -62,12 +62,12 @@ class StreetSettings:
 
 
 class StreetRoutes(SolvableWalks):
-    """A split. Raises ``DataError`` naming file, line, id and field of what cannot be used:
+    """Street routes of one split. Raises ``DataError`` with file, line, id and field for:
 
-    an empty instruction, a route without panoramas or with an unknown one, two panoramas in a row
-    without a link, a heading that is no finite number, an id given twice. Start headings are
-    snapped to the closest exit. Where GPT-3's landmark lists are recorded
-    (``{name}/landmarks/gpt3_5shot_unfiltered.json``), an episode's is in
+    an empty instruction, an empty route, an unknown panorama, two successive panoramas without a
+    link, a heading that is not finite, a duplicate id. Start headings are snapped to the closest
+    exit. If the file of GPT-3's landmark lists exists
+    (``{name}/landmarks/gpt3_5shot_unfiltered.json``), an episode's landmarks are in
     ``episode.extra["landmarks"]``.
     """
 
@@ -78,7 +78,7 @@ class StreetRoutes(SolvableWalks):
     name: ClassVar[str]
     id_field: ClassVar[str]
     opening: ClassVar[tuple[str, ...]] = ()
-    """Actions that every published run begins with."""
+    """Actions at the start of every published run."""
 
     def __init__(self, split: str, folder: Path | None, settings: StreetSettings) -> None:
         super().__init__(split, folder, settings)
@@ -106,11 +106,11 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def navigator(self) -> Navigator:
-        """The transition function on the graph, shared by all episodes."""
+        """The transition function on the graph; shared by all episodes."""
         return Navigator(self._graph, self.settings.transition)
 
     def graph(self, scene: str) -> StreetGraph:
-        """The street graph; there is one, whatever the scene."""
+        """The street graph, the same for every scene."""
         return self._graph
 
     def world(self, episode: Episode) -> StreetWorld:
@@ -119,10 +119,10 @@ class StreetRoutes(SolvableWalks):
     def training(self) -> Training:
         """Training routes.
 
-        From the scenario's published training file where it is there. Else from Map2seq's *seen*
-        dev and test files: the routes entirely in the seen area, which is the training area
-        of the unseen scenario (1,172 of 1,600), less the file of the split that is evaluated and
-        any route that the split holds under the same id. Raises ``UsageError`` for a training
+        Read from the scenario's published training file if it exists. Otherwise taken from
+        Map2seq's *seen* dev and test files: the routes entirely in the seen area, which is the
+        training area of the unseen scenario (1,172 of 1,600), minus the evaluated split's file and
+        any route whose id is in that split. Raises ``UsageError`` for a training
         split.
         """
         if self._part == "train":
@@ -132,7 +132,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _training(self) -> tuple[StreetRoutes, list[Task]]:
-        """The training routes, and a split that makes their worlds."""
+        """The training routes, and a dataset that creates their worlds."""
         published = type(self)(f"{self._scenario}_train", self.folder, self.settings)
         if published._exists:
             return published, list(published.tasks)
@@ -148,7 +148,7 @@ class StreetRoutes(SolvableWalks):
         return source, pool
 
     def in_area(self, area: str) -> list[Task]:
-        """The tasks whose routes are entirely in an area (``seen``, ``unseen``)."""
+        """Tasks whose routes are entirely in an area (``seen``, ``unseen``)."""
         graph = self._graph
         return [
             task
@@ -159,7 +159,7 @@ class StreetRoutes(SolvableWalks):
 
     @property
     def _places(self) -> list[tuple[Path, str]]:
-        """Folders and names where the split's routes may be."""
+        """Candidate (folder, file name) pairs for the split's routes."""
         top, name = self.folder / self.name, f"{self._part}.json"
         plain = [(top / "data", name)] if self._scenario == "unseen" else []
         released = self.folder / f"{self.name}_{self._scenario}" / "data"
@@ -195,7 +195,7 @@ class StreetRoutes(SolvableWalks):
 
     @cached_property
     def _landmarks(self) -> Mapping[str, list[str]]:
-        """Recorded landmarks by episode id; empty where there is no record."""
+        """Recorded landmarks by episode id; empty without a landmark file."""
         path = self._landmark_file
         if path is None:
             return {}
@@ -240,11 +240,11 @@ class StreetRoutes(SolvableWalks):
 
 
 class Touchdown(StreetRoutes):
-    """Touchdown: routes in Manhattan, described from what is seen there (Chen et al. 2019).
+    """Touchdown: routes in Manhattan, described from street-level views (Chen et al. 2019).
 
-    Only the navigation part of the task is read (``navigation_text``), as in VELMA; where the bear
-    named Touchdown hides is another task. The published start headings lie on no link and often
-    point the wrong way, so "turn so that …" is a part of most instructions.
+    Only the navigation part of the task is read (``navigation_text``), as in VELMA; finding the
+    hidden bear is a separate task. The published start headings match no link and often
+    point the wrong way, so most instructions start with "turn so that …".
 
     Splits and errors are those of :class:`.StreetRoutes`.
     """
@@ -256,8 +256,8 @@ class Touchdown(StreetRoutes):
 class Map2seq(StreetRoutes):
     """Map2seq: routes in Manhattan, described from a map (Schumann and Riezler 2021).
 
-    An actor starts on the route and faces along it. Every published run begins with one forward
-    that no model is asked for; ``episode.extra["opening"]`` holds it, ``["forward"]`` (VELMA,
+    The agent starts on the route, facing along it. Every published run begins with one forward
+    action that the model does not choose: ``episode.extra["opening"]`` is ``["forward"]`` (VELMA,
     Schumann et al. 2023).
 
     Splits and errors are those of :class:`.StreetRoutes`.

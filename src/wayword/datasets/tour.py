@@ -1,17 +1,17 @@
-"""Tours: a few places of your own, with pictures, joined by edges.
+"""Tours: your own places, with pictures, connected by edges.
 
     wayword perceive my_tour/pictures --captioner chat:openai:gpt-5-mini --out my_tour/seen
     wayword run navgpt --on tour --set dataset.folder=my_tour --model openai:gpt-5-mini
 
-``tour.json`` in the folder says what there is::
+``tour.json`` in the folder describes places, edges and episodes::
 
     {"places": {"hall": {"x": 0, "y": 0, "picture": "hall.jpg", "north": 90}, ...},
      "ways": [["hall", "lobby"], ...],
      "episodes": [{"id": "1", "instruction": "...", "path": ["hall", "lobby"], "heading": 0}]}
 
-``x``, ``y`` (and ``z``) are metres, east and north; ``north`` is the heading that the picture's
-middle column faces, degrees. Words come from ``seen/``, as ``wayword perceive`` writes them; agents
-that look at pictures themselves are given views of the panoramas in ``pictures/``.
+``x``, ``y`` (and ``z``) are metres, east and north; ``north`` is the heading (degrees) at the
+centre of the picture. Captions are read from ``seen/``, as written by ``wayword perceive``; agents
+with vision get views of the panoramas in ``pictures/``.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from wayword.worlds.indoor.world import IndoorWorld
 
 SCAN = "tour"
 EYE = 1.5
-"""Height of a place above the floor where ``z`` is not given, metres."""
+"""Default eye height (metres) of a place without ``z``."""
 PIXELS = 480
-"""Rows and columns of the views that agents are shown."""
+"""Height and width of the views given to agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class TourSettings:
-    """``folder`` holds ``tour.json``, ``pictures/`` and, for agents that read, ``seen/``."""
+    """``folder`` contains ``tour.json``, ``pictures/`` and, for text agents, ``seen/``."""
 
     folder: str = ""
 
 
 class Tour(SolvableWalks):
-    """Places of the user's own. Raises ``DataError`` for a ``tour.json`` that is malformed."""
+    """A dataset of your own places. Raises ``DataError`` if ``tour.json`` is malformed."""
 
     Settings: ClassVar[type[TourSettings]] = TourSettings
     family: ClassVar[Family] = indoor.family
@@ -101,7 +101,7 @@ class Tour(SolvableWalks):
 
     @cached_property
     def places(self) -> Mapping[str, Mapping[str, Any]]:
-        """Place -> what ``tour.json`` says of it. Raises ``DataError``."""
+        """Place -> its record in ``tour.json``. Raises ``DataError``."""
         places: Mapping[str, Any] = read_field(self._path, "tour", self._tour, "places", dict)
         for name, place in places.items():
             for axis in ("x", "y"):
@@ -145,7 +145,7 @@ class Tour(SolvableWalks):
 
 
 class TourPerceiver(Perceiver):
-    """Recorded words, and a camera on the panoramas; either may be missing until it is asked."""
+    """Recorded captions and views of panoramas; a missing one raises only when requested."""
 
     name = "tour"
 
@@ -155,7 +155,7 @@ class TourPerceiver(Perceiver):
         self._recorded = RecordedPerceiver(captions, pack_sightings(captions), self.name)
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """The captions of ``wayword perceive``. Raises ``DataError`` where it has not been run."""
+        """Captions from ``wayword perceive``. Raises ``DataError`` if it has not been run."""
         if not (self._folder / "seen").is_dir():
             remedy = f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
             raise DataError(self._folder / "seen", "", "no such folder", remedy)
@@ -164,7 +164,7 @@ class TourPerceiver(Perceiver):
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """The view towards an absolute heading, as JPEG. Raises ``DataError``."""
+        """View in an absolute heading (degrees) as JPEG. Raises ``DataError``."""
         record = self._places[place]
         panorama = pictures.cached_read(self._folder / "pictures" / str(record["picture"]))
         view_heading = heading - float(record.get("north", 0.0))

@@ -1,4 +1,4 @@
-"""Generated towns with instructions: street navigation without data, pictures or a key."""
+"""Generated towns with instructions: street navigation without data, pictures or an API key."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns")
 TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns_turns")
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 NUMBERS = ("no", "one", "two", "three", "four", "five")
-LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = 0.7, 0.6, 0.55  # of what could be mentioned
+LIGHT_SHARE, CORNER_SHARE, PASSED_SHARE = 0.7, 0.6, 0.55  # chances to mention each if possible
 
 
 @dataclass(slots=True)
 class TownInstruction:
-    """An instruction, and the landmarks it names, in order.
+    """An instruction and the landmarks it names, in order.
 
-    ``parts``: the sentence that each leg begins with, then the crossing of junctions after the last
-    turn, if mentioned, then where to stop.
+    ``parts``: index of the first sentence of each leg, then of the sentence on junctions after the
+    last turn (if any), then of the sentence on where to stop.
     """
 
     sentences: list[str] = field(default_factory=list)
@@ -57,18 +57,18 @@ class TownInstruction:
 
     @property
     def begins(self) -> list[int]:
-        """The character at which each of the parts begins."""
+        """Character offset of each part."""
         return [sum(len(sentence) + 1 for sentence in self.sentences[:part]) for part in self.parts]
 
     def name(self, landmark: str) -> str:
-        """Note a landmark, and give its name back."""
+        """Record a landmark as mentioned and return its name."""
         if landmark not in self.landmarks:
             self.landmarks.append(landmark)
         return landmark
 
 
 def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
-    """The instruction of a route, the same on every call."""
+    """The instruction of a route; deterministic."""
     rng = Random(f"words/{scene}/{route.path[0]}/{route.path[-1]}")
     text = TownInstruction()
     for leg in route.legs:
@@ -81,7 +81,7 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
 
 
 def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
-    """The sentence of a turn: ``At …`` and the turn, or ``Go …`` and the turn."""
+    """A turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light) and rng.random() < LIGHT_SHARE
     count, kind = (leg.light, "light") if by_light else (leg.junction, "intersection")
@@ -105,7 +105,7 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
 
 
 def _passed_text(rng: Random, text: TownInstruction, passed: Sequence[Passed]) -> list[str]:
-    """At most two of the landmarks on the way, in order."""
+    """Sentence on up to two of the landmarks passed, in order."""
     chosen = [each for each in passed if rng.random() < PASSED_SHARE][:2]
     if not chosen:
         return []
@@ -141,16 +141,16 @@ def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[st
 
 MOST_ROUTES = 40
 CACHED = 64
-"""Towns held in memory at a time; an evicted one is rebuilt, identical, on demand."""
+"""Towns cached at a time; an evicted one is rebuilt identically on demand."""
 
 
 @dataclass(frozen=True)
 class TownsSettings:
-    """``size`` counts the corners along a side. ``episodes`` are dealt out evenly over the towns.
+    """``size``: corners per side. ``episodes`` are spread evenly over the towns.
 
-    ``transition`` says how actions move. Instructions and gold paths are made for ``modified``;
-    under ``original`` the same paths take other actions. ``length``: the actions of every gold
-    path, its stop included, 4 to 64; 0: as drawn, 14 to 50.
+    ``transition``: transition function. Instructions and gold paths are made for ``modified``;
+    with ``original`` the same paths take different actions. ``length``: actions per gold path
+    including stop, 4 to 64; 0: as generated, 14 to 50.
     """
 
     towns: int = 20
@@ -170,13 +170,13 @@ class TownsSettings:
             raise UsageError(f"towns: length={self.length} must be 4 to 64, or 0")
         if self.episodes > most_episodes:
             raise UsageError(
-                f"towns: {self.towns} towns have at most {most_episodes} episodes; "
-                f"ask for fewer than {self.episodes}, or for more towns"
+                f"towns: {self.towns} towns have at most {most_episodes} episodes, "
+                f"got episodes={self.episodes}; lower episodes or raise towns"
             )
 
 
 class _CachedTown:
-    """A town with its routes so far."""
+    """A town and the routes generated so far."""
 
     def __init__(self, scene: str, length: int) -> None:
         self.town = build_town(scene)
@@ -186,7 +186,7 @@ class _CachedTown:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
         if number >= len(self._routes):
             raise UsageError(
-                f"{self.town.scene} has only {len(self._routes)} routes; ask for larger towns"
+                f"{self.town.scene} has only {len(self._routes)} routes; raise dataset.size"
             )
         return self._routes[number]
 
@@ -196,24 +196,23 @@ class _CachedTown:
 
 
 class Towns(SolvableWalks):
-    """Generated towns: junctions of three to five ways, landmarks, and routes described by them.
+    """Generated towns: junctions of three to five streets, landmarks, and described routes.
 
         >>> towns = Towns("test", None, Towns.Settings(towns=2, episodes=6))
         >>> task = towns.tasks[0]
         >>> len(task.reference.path) > 10, task.episode.extra["opening"]
         (True, ['forward'])
 
-    An episode starts midway along a street, facing along its route, and runs as Map2seq's do: the
-    first forward is given (``episode.extra["opening"]``), and ``episode.extra["landmarks"]`` lists
-    what the instruction names, in order. A panorama stands about every ten metres; routes take 14
+    An episode starts in the middle of a street, facing along its route. As in Map2seq, the first
+    forward action is given (``episode.extra["opening"]``), and ``episode.extra["landmarks"]`` lists
+    the landmarks in the instruction, in order. Panoramas are about ten metres apart; routes take 14
     to 50 actions, make one to four turns, and are at most a third longer than the shortest path.
-    The first episodes of a split lie in different towns. A scene's name says all there is to it,
-    so an episode's id means the same for any number of towns and episodes. Test and train towns
-    come from different streams.
+    The first episodes of a split are in different towns. A scene name encodes the whole town,
+    so an episode id means the same for any number of towns and episodes. Test and train towns
+    are drawn from separate random streams.
 
-    The perceiver knows what can be seen and never errs, instructions are right by construction,
-    and the vocabulary is small: scores here say whether an agent can follow and count, not how it
-    fares in a real city.
+    The perceiver never errs, instructions are correct by construction, and the vocabulary is
+    small: scores show whether an agent can follow and count, not how it performs in a real city.
     """
 
     Settings: ClassVar[type[TownsSettings]] = TownsSettings
@@ -244,7 +243,7 @@ class Towns(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
-        """The task of that number, towns in turn."""
+        """The task at index ``number``; tasks cycle through the towns."""
         count, town = divmod(number, self.settings.towns)
         scene = self.scene(town)
         route = self._cached_town(scene).route(count)
@@ -260,15 +259,15 @@ class Towns(SolvableWalks):
         return scene_name(self.split, self.settings.seed, self.settings.size, number)
 
     def town(self, scene: str) -> Town:
-        """The town itself: streets, panoramas, landmarks."""
+        """The town: streets, panoramas, landmarks."""
         return self._cached_town(scene).town
 
     def route(self, scene: str, number: int) -> TownRoute:
-        """A route of a town, with what its instruction must say."""
+        """A route of a town, with the facts its instruction must state."""
         return self._cached_town(scene).route(number)
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
-        """For each part of the instruction, the character where its words begin, and the path index
+        """For each part of the instruction, the character offset of its text and the path index
         of its end: a turn's junction, the last junction crossed, the goal."""
         scene, number = task.episode.scene, task.episode.id.rpartition("_")[2]
         route, town = self.route(scene, int(number)), self.town(scene)
@@ -281,7 +280,7 @@ class Towns(SolvableWalks):
         return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
-        """The street graph of a town; it is where the equator meets the prime meridian."""
+        """The street graph of a town, placed at latitude 0, longitude 0."""
         return self._cached_town(scene).town.graph
 
     def world(self, episode: Episode) -> StreetWorld:

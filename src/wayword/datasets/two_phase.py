@@ -1,4 +1,4 @@
-"""The two-phase test: which room is it in? Eight targets, four rooms, no data needed."""
+"""The two-phase test: which room is the target in? Eight targets, four rooms, no data needed."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ TARGET_ROOMS: Mapping[str, str] = {
 QUESTIONS = [
     (target, room) for target, own in TARGET_ROOMS.items() for room in ROOM_OBJECTS if room != own
 ]
-"""Targets, each with a room to start in."""
+"""Pairs of a target and a start room."""
 
 
 @dataclass(frozen=True)
 class TwoPhaseSettings:
-    """``shuffles`` asks each question that many times, in another order each time.
+    """``shuffles``: how often each question is asked, each time with its objects reordered.
 
-    The first time they are in the table's order, the hallway last; the others are drawn by
-    ``seed``.
+    The first time they are in the table's order with the hallway last; later orders are drawn
+    from ``seed``.
     """
 
     shuffles: int = 1
@@ -60,7 +60,7 @@ class TwoPhaseSettings:
 
 
 class TwoPhase(SolvableTwoPhase):
-    """Leave the room for the hallway, then choose the room that holds the target.
+    """Leave the room for the hallway, then choose the room that contains the target.
 
         >>> task = TwoPhase().tasks[0]
         >>> task.episode.instruction, task.episode.start["objects"]
@@ -68,12 +68,12 @@ class TwoPhase(SolvableTwoPhase):
         >>> task.reference.room
         'kitchen'
 
-    Eight targets, each from the three rooms that it is not in: 24 episodes, and as many more for
-    each shuffle. In phase 1 the common objects of the start room and the hallway are listed, in
-    phase 2 those of all four rooms. Going to a common object is going to its room.
+    Eight targets, each from the three rooms it is not in: 24 episodes, and 24 more per additional
+    shuffle. Phase 1 lists the common objects of the start room and the hallway, phase 2 those of
+    all four rooms. Going to a common object means going to its room.
 
-    The paper ran this on a robot with a detector, so its success holds detections too; here it is
-    the choices alone.
+    The paper ran this on a robot with a detector, so its success rate includes detection errors;
+    here only the choices count.
 
     Source: LGX (Dorbala et al. 2024), Table II and Fig. 4.
     """
@@ -86,7 +86,7 @@ class TwoPhase(SolvableTwoPhase):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every question in the table's order, then every question again, shuffled."""
+        """All questions in the table's order, then shuffled for each further round."""
         return DrawnTasks(len(QUESTIONS) * self.settings.shuffles, self._task)
 
     def world(self, episode: Episode) -> TwoPhaseWorld:

@@ -290,13 +290,13 @@ _SAMPLING = _Form(
 _USAGE = _Form(Usage, "prompt completion reused reasoning? estimated?")
 _COMPLETION = _Form(
     Completion,
-    "texts finish? cost? seconds cached? reasoning? unsent? usage logprobs?",
+    "texts finish? cost? seconds cached? reasoning? unsent? answered_by? usage logprobs?",
     usage=_USAGE.read,
     logprobs=_many(lambda token: TokenLogprob(*restore(token))),
 )
 _CHOICE = _Form(
     Choice,
-    "options cost? seconds cached? picked? reasoning? other_text? usage logprobs",
+    "options cost? seconds cached? picked? reasoning? other_text? answered_by? usage logprobs",
     usage=_USAGE.read,
 )
 _CALL = _Form(

@@ -493,7 +493,7 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
 def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:
     for run in runs:
         for step, about in _chosen_steps(run, what):
-            yield {**about, **_row(step)}
+            yield {**about, **row_of(step)}
 
 
 def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterator[dict[str, Any]]:
@@ -530,7 +530,7 @@ def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterat
             row = {
                 **about,
                 "instruction": instruction(task.episode.for_actor(step.actor), step.actor),
-                **_row(step),
+                **row_of(step),
                 "image": f"images/{name}",
             }
             yield {key: row[key] for key in PICTURED}
@@ -549,7 +549,8 @@ def _chosen_steps(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[s
                 yield step, {**about, "step": number, "success": solved}
 
 
-def _row(step: Step) -> dict[str, Any]:
+def row_of(step: Step) -> dict[str, Any]:
+    """A step as a row of a table."""
     decision = step.decision
     rejected = isinstance(decision, Rejection)
     return {

@@ -46,6 +46,7 @@ from wayword.runs.codec import (
     restore,
 )
 
+_AT_ONCE = 500  # records whose texts are added in one transaction
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
 _FORM = 5  # raised whenever the file, or what is put into it, changes
 
@@ -305,16 +306,15 @@ class Index:
 
     def find(
         self,
-        words: Iterable[str] = (),
         ended: str = "",
         ranges: Iterable[tuple[str, float, float, bool]] = (),
         among: Iterable[str] | None = None,
         sort: str = "",
         down: bool = False,
     ) -> list[int]:
-        """The numbers of the episodes whose ids hold all the words, that ended so, and whose
-        metrics are in these ranges (key, least, most, whether the most is in it), sorted by ``id``
-        or a metric. ``among``: of these episodes alone."""
+        """The numbers of the episodes that ended so, and whose metrics are in these ranges (key,
+        least, most, whether the most is in it), sorted by ``id`` or a metric. ``among``: of these
+        episodes alone."""
         with self._lock:
             matches = np.ones(len(self), bool)
             if ended:
@@ -325,8 +325,6 @@ class Index:
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
-            for word in words:
-                matches &= np.array([word in name.lower() for name in self._ids], bool)
             numbers: list[int] = (np.flatnonzero(matches) + 1).tolist()
             if sort == "id":
                 numbers.sort(key=lambda number: self._ids[number - 1], reverse=down)
@@ -339,12 +337,12 @@ class Index:
     # Texts.
 
     def search(self, words: str, instruction: Callable[[str], str] | None = None) -> list[str]:
-        """The episodes in which all the words stand: in thoughts, prompts, answers or the
-        instruction, as far as ``instruction`` knows it. The first search of a run reads all of its
-        records. Raises ``RecordingError``."""
-        query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
-        if not query.replace('"', ""):
-            return []
+        """The episodes in which all the words stand, or their continuations: in thoughts, prompts,
+        answers or the instruction, as far as ``instruction`` knows it. The first search of a run
+        reads all of its records; one for no words does no more. Raises ``RecordingError``."""
+        query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
+        if not query.replace('"', "").replace("*", ""):
+            query = ""
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
             return self._search(path, query, instruction)
@@ -367,25 +365,35 @@ class Index:
                 "CREATE VIRTUAL TABLE IF NOT EXISTS texts USING "
                 "fts5(instruction, thoughts, prompts, answers, content='');"
             )
-            with db:
-                db.execute("BEGIN IMMEDIATE")
-                number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
-                entries = list(self.entries())
-                if number and (number > len(entries) or self._foot_of(entries[number - 1]) != foot):
-                    raise sqlite3.DatabaseError("of other records")
-                for entry in entries[number or 0 :]:
-                    record = read_member(self._files[EPISODES], entry.number, entry.at)
-                    text = instruction(entry.episode_id) if instruction else ""
-                    columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
-                    db.execute(
-                        "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
-                        "VALUES (?, ?, ?, ?, ?)",
-                        (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
-                    )
-                    read = entry.number, self._foot_of(entry)
-                    db.execute("INSERT INTO read VALUES (?, ?)", read)
-            rows = db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (query,)).fetchall()
-        return [entries[number - 1].episode_id for (number,) in sorted(rows)]
+            while self._read_texts(db, instruction):
+                pass
+            match = "SELECT rowid FROM texts WHERE texts MATCH ?"
+            rows = db.execute(match, (query,)).fetchall() if query else []
+        return [self._ids[number - 1] for (number,) in sorted(rows)]
+
+    def _read_texts(self, db: sqlite3.Connection, instruction: Callable[[str], str] | None) -> bool:
+        """Add the texts of the next records, some at once, so that a reader who is stopped has not
+        read in vain; False where all are there."""
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
+            last = list(self.entries([number])) if number and number <= len(self) else []
+            if number and [self._foot_of(entry) for entry in last] != [foot]:
+                raise sqlite3.DatabaseError("of other records")
+            first = (number or 0) + 1
+            entries = list(self.entries(range(first, min(len(self), first + _AT_ONCE - 1) + 1)))
+            for entry in entries:
+                record = read_member(self._files[EPISODES], entry.number, entry.at)
+                text = instruction(entry.episode_id) if instruction else ""
+                columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
+                db.execute(
+                    "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
+                )
+                read = entry.number, self._foot_of(entry)
+                db.execute("INSERT INTO read VALUES (?, ?)", read)
+        return bool(entries)
 
     def _foot_of(self, entry: Entry) -> bytes:
         return self._foot(EPISODES, entry.at + entry.size)

@@ -404,6 +404,8 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
     if plan.model:
         chosen["main"] = plan.model, plan.group("model")
+    elif settings := plan.group("model"):
+        raise UsageError(f"model.{next(iter(settings))} is set, but there is no model; add --model")
     for role, given in plan.group("models").items():
         if role not in (*agent.roles, *agent.actors):
             hint = suggest(role, agent.roles or list(agent.actors))

@@ -527,7 +527,7 @@ class Player:
         self._moves = moves = Moves(plan.max_steps or dataset.max_steps, trail=40)
 
         def stepped(episode: str, step: Step) -> None:
-            account.stepped()
+            account.stepped(step.decision)
             moves.stepped(episode, step)
 
         self._setup = setup_of(plan, dataset, agent, self._models, stepped)

@@ -183,6 +183,20 @@ def _parts(whole: _Finished, by: str, data: Path | None) -> list[_Finished]:
         labels = _length_labels(dataset.tasks, whole.config["identity"]["dataset"])
     else:
         raise UsageError(f"--by {by}: choose scene or length")
+    return _labelled(whole, labels)
+
+
+def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
+    """A run's row for each range of lengths of the reference, in order. Raises ``UsageError`` if
+    the tasks have no reference path, ``RecordingError`` for a damaged run."""
+    whole = _finished(run)
+    labels = _length_labels(tasks, whole.config["identity"]["dataset"])
+    parts = _labelled(whole, labels)
+    return {part.name.removeprefix(f"{whole.name}, "): _row([part]) for part in parts}
+
+
+def _labelled(whole: _Finished, labels: Mapping[str, str]) -> list[_Finished]:
+    """A run's episodes by their labels."""
     counts, parts = Counter(labels.values()), []
     for label in dict.fromkeys(labels.values()):
         chosen = [pair for pair in whole.scored.pairs() if labels.get(pair[0]) == label]

@@ -251,7 +251,7 @@ async def _play(
     active.reporter = Reporter(path, active.total, account.estimate.limit, account, active.done)
 
     def stepped(episode: str, step: Step) -> None:
-        account.stepped()
+        account.stepped(step.decision)
         active.stepped(episode, step)
 
     try:

@@ -121,6 +121,11 @@ class Variant:
         return re.sub("[/:]", "_", ",".join(f"{key}={value}" for key, value in self.choices))
 
 
+def split(listed: str) -> list[str]:
+    """The values of a list: ``openai:c,cascade:openai:a,openai:b`` are two."""
+    return re.findall(r"cascade:[^,]+,[^,]+|[^,]+", listed)
+
+
 def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     """A plan for every combination. Raises ``UsageError`` for a malformed sweep."""
     values = dict[str, list[str]]()
@@ -128,7 +133,7 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         key, _, listed = sweep.partition("=")
         if key in values:
             raise UsageError("--sweep: a setting is given twice")
-        values[key] = [value for value in listed.split(",") if value]
+        values[key] = split(listed)
         if not key or len(values[key]) < 2:
             raise UsageError(f"--sweep {sweep}: write KEY=VALUE,VALUE with at least two values")
         if len(set(values[key])) < len(values[key]):

@@ -14,28 +14,24 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.agents.clauses import FOLLOW, Clause
 from wayword.agents.velma.legs import legs
-from wayword.agents.walker.agent import STEEP
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task, Walkable
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
-from wayword.core.geometry import relative, sector
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.world import Feedback, Observation, World
@@ -126,11 +122,10 @@ class Guide:
 #
 # Generated places know it: their instructions are written stretch by stretch, and a dataset with
 # ``narrated(task)`` gives for each stretch the character where its words begin and the index of
-# the place of the path where it ends. Published instructions have no such record. For walks indoors
-# the clauses are aligned with the path in order (dynamic programming), by plain features: a turn in
-# both text and walk, stairs in both, words of the clause that the captions have, an even spread. In
+# the place of the path where it ends. Published instructions have no such record. In
 # streets a clause that describes a turn ends where that turn is made, and the others share the
-# places in between. Agents never see any of this; it makes labels for training only.
+# places in between; elsewhere all share the places by their lengths, unless ``align`` knows better.
+# Agents never see any of this; it makes labels for training only.
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +150,11 @@ def align_clauses(
     stretches = getattr(dataset, "narrated", None)
     if stretches is not None:
         return _from_stretches(clauses, stretches(task))
-    graph_of, perceiver, reference = (
-        getattr(dataset, "graph", None),
-        dataset.perceiver(),
-        task.reference,
-    )
-    graph = graph_of(task.episode.scene) if graph_of is not None else None
-    if isinstance(graph, StreetGraph):
+    graph_of = getattr(dataset, "graph", None)
+    if graph_of is not None and isinstance(graph_of(task.episode.scene), StreetGraph):
         actions = dataset.solve(task) if dataset.solutions else ()
         return align_by_turns(clauses, turns_of(actions), places)
-    indoors = isinstance(graph, ViewpointGraph) and perceiver is not None
-    if not indoors or not isinstance(reference, PathReference):
-        return ClauseEnds(tuple(round(share * (places - 1)) for share in _text_shares(clauses)))
-    heading = float(task.episode.start.get("heading", 0.0))  # type: ignore[arg-type]
-    steps = _steps(
-        cast(ViewpointGraph, graph), perceiver, task.episode.scene, reference.path, heading
-    )
-    return align_by_features(clauses, steps)
+    return ClauseEnds(tuple(round(share * (places - 1)) for share in _text_shares(clauses)))
 
 
 def _text_shares(clauses: Sequence[Clause]) -> list[float]:
@@ -232,98 +215,6 @@ def align_by_turns(
         ]
         before, began = laid[-1], last + 1
     return ClauseEnds(tuple(laid))
-
-
-# Instructions without a record: clauses and steps matched by what both speak of.
-
-
-@dataclass(frozen=True, slots=True)
-class GoldStep:
-    """A step of a gold path: its turn and slope (degrees), and the words around it."""
-
-    turn: float
-    slope: float
-    words: frozenset[str]
-    ahead: frozenset[str]
-
-
-_WORD = re.compile(r"[a-z]{3,}")
-_STOP_WORDS = """
-    the and you your then into through past with from that there turn left right walk straight
-    room stop wait head until when reach side end way front next down are will see area
-"""
-
-
-def _steps(
-    graph: ViewpointGraph, perceiver: Any, scene: str, path: Sequence[str], heading: float
-) -> list[GoldStep]:
-    steps, facing = [], heading
-    for start, end in pairwise(path):
-        bearing, slope, _ = graph.bearing(start, end)
-        sectors = perceiver.perceive(scene, start).sectors
-        view = sectors[sector(bearing, len(sectors))]
-        arrived = perceiver.perceive(scene, end)
-        names = (each.name for part in arrived.sectors for each in part.sightings)
-        around = _content_words(" ".join([arrived.summary, *names]))
-        ahead = _content_words(" ".join([view.caption, *(each.name for each in view.sightings)]))
-        steps.append(GoldStep(relative(bearing, facing), slope, around, ahead))
-        facing = bearing
-    return steps
-
-
-def _content_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower())) - frozenset(_STOP_WORDS.split())
-
-
-def _score_clause(clause: str, step: GoldStep) -> float:
-    """Score of a clause for a step; the weights of the terms are set by hand."""
-    words = clause.lower()
-    named = _content_words(words)
-    overlap = 0.6 * len(named & step.words) + 0.6 * len(named & step.ahead)
-    score = float(overlap / max(1.0, len(named) ** 0.5))
-    for side, sign in (("left", -1), ("right", 1)):
-        if re.search(rf"\b(?:turn|veer|bear|take|make|hang)\b[^,.]*\b{side}\b", words):
-            score += 1.0 if step.turn * sign > 30 else -0.5
-    if re.search(r"\bstraight\b|\bforward\b", words) and abs(step.turn) < 25:
-        score += 0.4
-    if re.search(r"\bturn around\b", words):
-        score += 1.0 if abs(step.turn) > 130 else -0.4
-    climbs = re.search(r"\b(?:stair\w*|steps|flight)\b", words)
-    if climbs or abs(step.slope) >= STEEP:
-        upward = bool(re.search(r"\bup\b|\bascend|\bclimb", words))
-        steep = abs(step.slope) >= STEEP
-        agrees = steep and upward == (step.slope > 0)
-        score += 1.5 if climbs and agrees else -0.7 if bool(climbs) != steep else 0.0
-    return score
-
-
-SPREAD = 2.0
-"""Cost of a clause that is half a path away from its place in the text, squared."""
-
-
-def align_by_features(clauses: Sequence[Clause], steps: Sequence[GoldStep]) -> ClauseEnds:
-    """The best order-keeping assignment of one clause to each step, by dynamic programming."""
-    if not steps:
-        return ClauseEnds((0,) * len(clauses))
-    sizes = np.array([max(1, len(clause.text)) for clause in clauses], dtype=float)
-    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    scores = np.array([[_score_clause(clause.text, step) for clause in clauses] for step in steps])
-    times = (np.arange(len(steps)) + 0.5) / len(steps)
-    scores -= SPREAD * (2 * (times[:, None] - middles[None, :])) ** 2
-    chosen = _best_path(scores)
-    return ClauseEnds(tuple(sum(one <= number for one in chosen) for number in range(len(clauses))))
-
-
-def _best_path(fits: NDArray[np.float64]) -> list[int]:
-    """The column of each row with the largest sum, never going back."""
-    best, came = fits[0].copy(), []
-    for row in fits[1:]:
-        came.append([int(np.argmax(best[: column + 1])) for column in range(len(row))])
-        best = np.maximum.accumulate(best) + row
-    path = [int(np.argmax(best))]
-    for back in reversed(came):
-        path.append(back[path[-1]])
-    return path[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +366,15 @@ def _place(world: World) -> str:
 
 
 class ExampleMaker:
-    """Plays the episodes of one source with one agent, and writes them down as examples."""
+    """Plays the episodes of one source with one agent, and writes them down as examples.
+
+        dataset = Towns("train", None, Towns.Settings())
+        maker = ExampleMaker("velma", {"shots": 0}, "towns:train", dataset)
+        example = asyncio.run(maker.example(dataset.tasks[0], None, "ft"))
+
+    ``align`` lays an agent's clauses along the gold path; ``near`` labels the last one done
+    wherever a stop counts as success.
+    """
 
     def __init__(
         self,
@@ -485,11 +384,12 @@ class ExampleMaker:
         dataset: Dataset,
         *,
         near: bool = False,
+        align: Callable[[Dataset, Task, Sequence[Clause], int], ClauseEnds] = align_clauses,
     ):
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
         check_family(self._cls, dataset.family.name, source, agent)
-        self._source, self._dataset, self._near = source, dataset, near
+        self._source, self._dataset, self._near, self._align = source, dataset, near, align
         self._shared = Shared()
 
     async def example(self, task: Task, student: Model | None, method: Method) -> Example:
@@ -498,7 +398,7 @@ class ExampleMaker:
         near = near_goal(self._dataset, task) if self._near else frozenset()
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
-            laid = partial(align_clauses, self._dataset, task)
+            laid = partial(self._align, self._dataset, task)
             guides.append(_LabeledAgent(self._cls, self._settings, toolkit, student, laid, near))
             return guides[-1]
 

@@ -5,7 +5,7 @@
 Plain pages over HTTP, with server-sent events for live changes. Addresses:
 
     /                            every run
-    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
+    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, search, live
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
     /play                        games of a person: see wayword.viewer.play
@@ -71,12 +71,14 @@ def application(
         Route("/live", site.live_home),
         Route("/live-run", site.live_run),
         Route("/compare", site.compare),
-        Route("/compare/flips", site.flips),
+        Route("/compare/flips", site.compared("flips")),
+        Route("/compare/lengths", site.compared("lengths")),
         Route("/run/{run}/", site.part("run")),
         Route("/run/{run}/metrics", site.part("metrics")),
         Route("/run/{run}/causes", site.part("causes")),
         Route("/run/{run}/texts", site.part("texts", kind=JSONResponse)),
         Route("/run/{run}/rows", site.rows),
+        Route("/run/{run}/search", site.part("search", "q", kind=JSONResponse)),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.part("episode", "id")),
         Route("/run/{run}/moves", site.part("moves", "id")),
@@ -145,8 +147,10 @@ class _Site:
             return RedirectResponse("./?all=1")
         return _html(self._content.compare(runs, episode))
 
-    def flips(self, request: Request) -> Response:
-        return _html(self._content.flips(request.query_params.getlist("run")))
+    def compared(self, name: str) -> Endpoint:
+        """A part of the page of compared runs."""
+        make = getattr(self._content, name)
+        return lambda request: _html(make(request.query_params.getlist("run")))
 
     def live(self, request: Request) -> Response:
         run = request.path_params["run"]

@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.action import Decision
+from wayword.core.dataset import Task
 from wayword.core.errors import WaywordError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.causes import find_causes
 from wayword.metrics.compare import Comparison, MetricDifference, heading
+from wayword.metrics.summary import Row
+from wayword.metrics.table import finite
 from wayword.runs import reports
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import overlay, value
+from wayword.viewer.figures import count, interval, overlay, percent, value
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
@@ -169,6 +172,40 @@ def _query(slugs: Sequence[str]) -> str:
     return "compare?" + "&".join(f"run={slug}" for slug in slugs)
 
 
+# Success by the length of the reference, all runs in one chart.
+
+_LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the drawing's units
+
+
+def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
+    """Success by length: for each run, named, its success measure and its rows by length; a line
+    with the 95% intervals as a band."""
+    found = {label: row for _, _, rows in runs for label, row in rows.items()}
+    labels = sorted(found, key=lambda label: int(label.split()[1]))
+    wide = (_RIGHT - _LEFT) / max(1, len(labels))
+    places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
+    lines = []
+    for name, metric, rows in runs:
+        points, band = [], list[tuple[float, float, float]]()
+        for label in (each for each in labels if each in rows):
+            row, each = rows[label], rows[label].values[metric.key]
+            x, (y, low, high) = (
+                places[label],
+                (
+                    round(_FLOOR - _TALL * percent(part) / 100, 1)
+                    for part in (each.mean, each.low, each.high)
+                ),
+            )
+            words = interval(metric, {"low": finite(each.low), "high": finite(each.high)})
+            title = (
+                f"{name}, {label}: {value(metric, each.mean)} of {count(row.n, 'episode')}; {words}"
+            )
+            points.append((x, y, title))
+            band += [] if math.isnan(each.low) else [(x, low, high)]
+        lines.append((name, points, band))
+    return render("lengths.html", lines=lines, places=places, floor=_FLOOR, tall=_TALL)
+
+
 # One episode in two runs.
 
 
@@ -246,6 +283,7 @@ class Pairs:
         self._compared: Cache[reports.Compared] = Cache(12)
         self._tables: Cache[dict[str, str]] = Cache(12)
         self._flips: Cache[Flip] = Cache(1000)
+        self._charts: Cache[str] = Cache(12)
 
     def page(self, names: Sequence[str]) -> str:
         """The first run against each of the others."""
@@ -273,6 +311,26 @@ class Pairs:
                     make = partial(find_flip, episode, runs, sources)
                     found[pair.slugs, episode] = self._flips.get(key, make)
         return "".join(flips_parts(pairs, sources, found))
+
+    def lengths(self, names: Sequence[str]) -> str:
+        """The chart of success by length; empty where no run's episodes have a length."""
+        runs = [self._library.rows(name) for name in names[: _MOST + 1]]
+        key = tuple((rows.run.path, rows.version) for rows in runs)
+        return self._charts.get(key, lambda: self._chart(runs, names))
+
+    def _chart(self, runs: Sequence[Rows], names: Sequence[str]) -> str:
+        ids, lines = [*dict.fromkeys(each for rows in runs for each in rows.ids)], []
+        for name, rows in zip(names, runs, strict=False):
+            tasks: dict[str, Task] = {}
+            for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
+                part = ids[at : at + LISTED]
+                found = self._tasks(rows, part).tasks
+                tasks |= {each: found[each] for each in part if each in found}
+            with suppress(WaywordError, StopIteration):
+                metric = next(each for each in rows.metrics if each.key == rows.success)
+                parts = reports.by_length(rows.run, [*tasks.values()])
+                lines.append((self._library.find(name).name, metric, parts))
+        return lengths_part(lines) if lines else ""
 
     def walks(self, names: Sequence[str], episode: str) -> str:
         """The page of an episode in two runs."""

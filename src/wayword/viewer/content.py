@@ -56,7 +56,9 @@ REMOTE = 10_000
 PAGE = 200
 _TASKS = 20_000  # tasks of a dataset that are kept, more or less
 _PATIENCE = 20.0  # seconds after which the causes that are known by then are shown
-_MOMENT = 0.3  # seconds that a page waits for instructions
+_MOMENT = 0.3  # seconds that a page waits for instructions, and a search for the first one's texts
+_AT_ONCE = 2_000  # instructions that are looked up at once for a search
+_TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
 _SKETCHED = 16  # episodes under way that have a small map
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
@@ -73,6 +75,7 @@ class Content:
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
         self._pairs = Pairs(library, self.tasks, self._soon)
         self._pages: Cache[str] = Cache(4)
+        self._readers: Cache[threading.Thread] = Cache(6)
         self._sketches: Cache[maps.Sketch] = Cache(4 * _SKETCHED)
         self._asking = threading.Lock()
 
@@ -166,11 +169,12 @@ class Content:
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """A run's page in data, without what takes time."""
-        heads, progress = rows.heads(), progress_of(rows.run.path)
+        progress, remote = progress_of(rows.run.path), len(rows) > REMOTE
+        heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
             causes=self._causes.peek((rows.run.path, rows.version)) or {},
-            served=True, later=True, remote=len(heads) > REMOTE,
+            served=True, later=True, remote=remote,
             live="live" if progress and progress.alive else "",
         )  # fmt: skip
 
@@ -199,22 +203,64 @@ class Content:
     def texts(self, name: str) -> Json:
         """Parts of each row that are loaded later: instruction, causes, scene."""
         rows = self.library.rows(name)
-        heads = rows.heads()
-        sources = self.tasks(rows, [] if len(heads) > REMOTE else rows.names())
-        causes = self._causes_of(rows)
-        shown = replace(self.overview(name, rows), sources=sources, causes=causes, heads=heads)
-        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in heads]
+        shown = self.overview(name, rows)
+        sources = self.tasks(rows, [] if shown.remote else rows.names())
+        shown = replace(shown, sources=sources, causes=self._causes_of(rows))
+        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in shown.heads]
         return {"rows": few, "notice": sources.notice}
 
     def rows(self, name: str, wish: Wish) -> Json:
         """Some rows of a run: filtered, sorted, from ``wish.start`` on."""
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
-        chosen = select(rows, wish, causes)
-        heads = chosen[wish.start : wish.start + PAGE]
+        texts, ready = self._search(rows, " ".join(wish.words))
+        chosen = select(rows, wish, causes, texts)
+        heads = rows.heads(chosen[wish.start : wish.start + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads])
         shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
-        return {"total": len(chosen), "rows": [index.row_of(shown, head) for head in heads]}
+        lines = [index.row_of(shown, head) for head in heads]
+        return {"total": len(chosen), "rows": lines, "ready": ready}
+
+    def search(self, name: str, words: str) -> Json:
+        """The episodes in whose texts the words stand; ``ready`` is False while the run's texts are
+        read for the first time."""
+        found, ready = self._search(self.library.rows(name), words)
+        return {"found": [visible(each) for each in found], "ready": ready}
+
+    def _search(self, rows: Rows, words: str) -> tuple[list[str], bool]:
+        """Find words in instructions, thoughts, prompts and answers. The first search reads all of
+        them, beside the server's other work; it is asked again until they are read."""
+        if not words.strip():
+            return [], True
+        ids, config = rows.ids, rows.run.config
+        instructions: dict[str, str] = {}
+
+        def read() -> None:
+            sources = open_sources(config, (), self.data, self._trusted)  # pages wait for no task
+            places = {name: at for at, name in enumerate(ids)}
+
+            def instruction(episode: str) -> str:
+                time.sleep(_TURN)
+                if episode not in instructions and sources.dataset is not None:
+                    at = places.get(episode, len(ids))  # a run goes on; read in this order
+                    part = ids[at : at + _AT_ONCE] or [episode]
+                    tasks = of_ids(sources.dataset.tasks, set(part))
+                    instructions.clear()
+                    instructions.update((name, "") for name in part)
+                    instructions.update((n, task.episode.instruction) for n, task in tasks.items())
+                return instructions.get(episode, "")
+
+            with suppress(WaywordError):  # the search itself says what is wrong
+                rows.index.search("", instruction)
+
+        def begin() -> threading.Thread:
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            return reader
+
+        reader = self._readers.get((rows.run.path, rows.version), begin)
+        reader.join(0 if len(rows) > REMOTE else _MOMENT)
+        return ([], False) if reader.is_alive() else (rows.index.search(words), True)
 
     def live_state(self, name: str) -> Json:
         """Progress of a run: the running episodes, and the version of its rows."""
@@ -315,6 +361,10 @@ class Content:
     def flips(self, names: Sequence[str]) -> str:
         """The episodes that a page of compared runs lists as gained and lost, with their walks."""
         return redacted(self._pairs.flips(names))
+
+    def lengths(self, names: Sequence[str]) -> str:
+        """Success of the runs by the length of the reference, in one chart."""
+        return redacted(self._pairs.lengths(names))
 
 
 def _data_key(config: Mapping[str, Any]) -> str:

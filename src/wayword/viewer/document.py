@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from wayword.agents.person import with_answerer
@@ -34,11 +34,13 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping
+from wayword.viewer.figures import as_mapping, count, objects_in
+from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters
-from wayword.worlds.household.goals import AnswerReference, HouseholdReference
+from wayword.worlds.household.goals import AnswerReference, HouseholdReference, kinds
 from wayword.worlds.household.verbs import HIGH_LEVEL
+from wayword.worlds.household.world import HouseholdWorld
 from wayword.worlds.objectnav.world import ObjectNavReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -49,7 +51,8 @@ Condition = tuple[str, int, int]
 @dataclass(frozen=True)
 class Document:
     """The data of an episode's page. ``letters`` are the short names of its places, ``drawn`` is
-    its map, and ``condition_history`` the goal conditions at the steps where one changed."""
+    its map, ``condition_history`` the goal conditions at the steps where one changed, and
+    ``sought`` what each of them is about."""
 
     record: EpisodeRecord
     sources: Sources
@@ -58,6 +61,7 @@ class Document:
     drawn: Map | Html | None
     clauses: Clauses
     condition_history: Mapping[int, Sequence[Condition]] = field(default_factory=dict)
+    sought: Sequence[Sought] = ()
 
     @staticmethod
     def of(record: EpisodeRecord, sources: Sources) -> Document:
@@ -65,9 +69,9 @@ class Document:
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
-        progress, drawn, history = replay(trajectory, sources)
+        progress, drawn, history, sought = replay(trajectory, sources)
         clauses = Clauses.of(trajectory)
-        return Document(record, sources, letters, progress, drawn, clauses, history)
+        return Document(record, sources, letters, progress, drawn, clauses, history, sought)
 
     @property
     def trajectory(self) -> Trajectory:
@@ -238,11 +242,34 @@ class GoalProgress:
         return f"{length:.0f} {self.unit}" if self.unit != "m" else f"{length:.1f} m"
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a goal condition is about, without where it belongs: the kind of object, the names that
+    actors have for such objects, and the room where they are, empty where there are several."""
+
+    kind: str
+    names: Set[str]
+    room: str
+
+    @staticmethod
+    def of(goal: Any, world: HouseholdWorld) -> Sought:
+        """As it is in the world at the end."""
+        ids: list[str] = []
+        for part in getattr(goal, "dishes", (goal,)):
+            ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
+            ids += [each for each in [getattr(part, "object", "")] if each]
+        named = (world.name(actor, each) for actor in world.actors for each in ids)
+        at, placed = [world.layout.index[each] for each in ids], world.house.entities
+        rooms = {world.layout.room_at(placed.x[i], placed.y[i]) for i in at}
+        room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
+        return Sought(kinds(ids), {name for name in named if name}, room)
+
+
 def replay(
     trajectory: Trajectory, sources: Sources
-) -> tuple[GoalProgress, Map | Html | None, dict[int, Sequence[Condition]]]:
-    """Play an episode again, once, for its progress, its map, and the goal conditions at the steps
-    where one changed.
+) -> tuple[GoalProgress, Map | Html | None, dict[int, Sequence[Condition]], list[Sought]]:
+    """Play an episode again, once, for its progress, its map, the goal conditions at the steps
+    where one changed, and what each of them is about.
 
     Where the scorer knows the distance left, that is the progress; else the goal conditions that
     hold are. Of an episode that cannot be played again it is the distance as the crow flies, where
@@ -250,6 +277,7 @@ def replay(
     """
     standings: list[Standing] = []
     history: dict[int, Sequence[Condition]] = {}
+    sought: list[Sought] = []
     watched, reference = False, sources.reference(trajectory.episode_id)
 
     def watch(world: Any, step: int, actor: str) -> None:
@@ -267,6 +295,8 @@ def replay(
         ):
             history[step - 1] = conditions(reference, world.now())
         standings.append(now)
+        if not actor and isinstance(reference, HouseholdReference):
+            sought[:] = [Sought.of(goal, world) for goal in reference.goals]
 
     drawn = maps.map_of(trajectory, replace(sources, watchers=(watch,)))
     if not watched:  # a map that needs no replay
@@ -276,12 +306,12 @@ def replay(
     places = enumerate((maps.place_of(step.pose) for step in trajectory.steps), 1)
     off = next((n for n, place in places if gold and place and place not in gold), 0)
     if len(standings) != len(trajectory.steps) + 1:
-        return GoalProgress(tuple(maps.distances(drawn)), off_path_step=off), drawn, {}
+        return GoalProgress(tuple(maps.distances(drawn)), off_path_step=off), drawn, {}, []
     lengths = [each.distance for each in standings if each.distance is not None]
     if len(lengths) == len(standings):
-        return GoalProgress(tuple(lengths), 0, standings[0].unit, off), drawn, history
+        return GoalProgress(tuple(lengths), 0, standings[0].unit, off), drawn, history, sought
     met = tuple(float(each.met) for each in standings)
-    return GoalProgress(met, standings[0].parts, off_path_step=off), drawn, history
+    return GoalProgress(met, standings[0].parts, off_path_step=off), drawn, history, sought
 
 
 _MOST_CONDITIONS = 12  # that are listed
@@ -353,6 +383,8 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = _unmet(document)
     if mistake is not None:
         return mistake
+    if (short := _short_of_target(document)) is not None:
+        return short
     for cause, step in causes.items():
         where = f"Step {step}: " if step else ""
         text = meaning_of(cause, document.record.scores)
@@ -422,10 +454,67 @@ def _unmet(document: Document) -> Mistake | None:
     unmet = [words for words, met, parts in document.conditions if met < parts]
     if not unmet:
         return None
+    if "wrong_object" not in document.causes and (left := _objects_left(document)) is not None:
+        return left
     more = f" and {len(unmet) - _NAMED_CONDITIONS} more" if len(unmet) > _NAMED_CONDITIONS else ""
     named = "; ".join(f"“{words}”" for words in unmet[:_NAMED_CONDITIONS])
     step = document.causes.get("wrong_object", last)
     return Mistake(step, f"Not done at the end: {named}{more}.")
+
+
+def _objects_left(document: Document) -> Mistake | None:
+    """The step at which an object of an unmet condition came into view and was left alone, else
+    the last action about one, else that none was ever in view; None where they have no names."""
+    pairs = zip(document.conditions, document.sought, strict=False)
+    unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
+    acted: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    steps = document.trajectory.steps
+    for number, step in enumerate(steps, 1):
+        listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
+        for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
+            seen.setdefault(str(name), number)  # also on the way, as the feedback says
+        if isinstance(step.decision, Decision):
+            acted |= dict.fromkeys(step.decision.action.arguments, number)
+    for names in (about.names for _, about in unmet):
+        if not names & acted.keys() and (found := [(seen[n], n) for n in names if n in seen]):
+            number, name = min(found)
+            text = f"Step {number}: {name} came into view, and nothing was done with it."
+            return Mistake(number, text)
+    for words, about in unmet:
+        if number := max((acted[name] for name in about.names if name in acted), default=0):
+            done = getattr(steps[number - 1].decision, "action", "")
+            text = f"Step {number}: {done} came last, and “{words}” is not done."
+            return Mistake(number, text)
+    if not unmet:
+        return None
+    about = unmet[0][1]
+    where = f"; it was in the {about.room}" if about.room else ""
+    return Mistake(0, f"No {about.kind} was ever in view{where}.")
+
+
+def _short_of_target(document: Document) -> Mistake | None:
+    """The end of a walk on a grid, by its distance from the object that the instruction means."""
+    if not isinstance(document.drawn, Map) or len(document.drawn.walks) != 1:
+        return None
+    ((*_, end),) = document.drawn.walks.values()
+    last, shapes = len(document.trajectory.steps), document.drawn.shapes
+    titles: dict[tuple[float, ...], set[str]] = {}
+    for shape in shapes:
+        if shape.title and shape.last == last:
+            middle = tuple(round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True))
+            titles.setdefault(middle, set()).add(shape.title)
+    away = [
+        (round(sum(abs(a - b) for a, b in zip(end.point, middle, strict=True))), middle)
+        for middle, names in titles.items() if MEANT in names
+    ]  # fmt: skip
+    called = {name for _, middle in away for name in titles[middle] - {MEANT}} or {"target"}
+    if not away or len(called) > 1:
+        return None  # a task of several parts
+    (squares, _), (name,) = min(away), called
+    verb = "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
+    where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
+    return Mistake(last, f"Step {last}: {verb} {where} the {name}, and the task was not done.")
 
 
 def _actors(state: Mapping[str, Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from wayword.core.action import Action, Decision
@@ -19,7 +19,7 @@ from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import SPOKEN, Document, GoalProgress, expert_advice
 from wayword.viewer.markup import Html, page, render
-from wayword.viewer.steps import ENDINGS, Cards, label, outcome
+from wayword.viewer.steps import ENDINGS, Cards, label
 
 _PATIENCE = 1.0
 """Seconds of looking for what an expert would have done, in a page that no server stands behind."""
@@ -57,8 +57,8 @@ def episode_page(
         "episode.html", document=document, trajectory=trajectory, scores=scores, endings=ENDINGS,
         cards=Cards(document.sources, trajectory), ask=links.ask if served else "",
         causes=[(label_of(c), meaning_of(c, scores), n) for c, n in document.causes.items()],
-        actions=_actions(trajectory), first=first, others=others, jumps=_jumps(document),
-        time=TimeLine.of(trajectory, document.progress) if trajectory.steps else None,
+        actions=_actions(trajectory), first=first, others=others, usage=_usage(trajectory.steps),
+        curve=curve_of(trajectory, document.progress), tall=CURVE, spoken=SPOKEN,
         private=sources.private_instructions(record.episode_id),
     )  # fmt: skip
     return page(
@@ -89,88 +89,37 @@ _MOST_ACTIONS = 20
 def _actions(trajectory: Trajectory) -> list[tuple[int, Step | None, int]]:
     """Every action in a line: its first step, how often it was repeated; the middle of many is
     left out, with their number in place of a step."""
-    runs: list[list[int]] = []
-    for number, step in enumerate(trajectory.steps, 1):
-        last = trajectory.steps[runs[-1][0] - 1] if runs else None
-        if last is not None and (last.actor, label(last)) == (step.actor, label(step)):
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    items: list[tuple[int, Step | None, int]] = [
-        (numbers[0], trajectory.steps[numbers[0] - 1], len(numbers)) for numbers in runs
-    ]
+    items: list[tuple[int, Step | None, int]] = []
+    numbered = enumerate(trajectory.steps, 1)
+    for _, same in groupby(numbered, lambda item: (item[1].actor, label(item[1]))):
+        (number, step), *again = same
+        items.append((number, step, 1 + len(again)))
     if (more := len(items) - _MOST_ACTIONS) > 0:
         half = _MOST_ACTIONS // 2
         items[half:-half] = [(0, None, more)]
     return items
 
 
-def _jumps(document: Document) -> list[tuple[str, str, str, int | None]]:
-    """Buttons of the time line: key, words, title, and the step they jump to, if it is known."""
-    steps, progress, mistake = document.trajectory.steps, document.progress, document.mistake
-    rejected = any(outcome(step) in ("rejected", "fallback") for step in steps)
-    spoken = any(label(step) in SPOKEN for step in steps)
-    shown = progress.informative
-    buttons: list[tuple[str, str, str, int | None]] = [
-        ("ArrowLeft", "‹", "step back", None),
-        (" ", "play", "play and pause", None),
-        ("ArrowRight", "›", "next step", None),
-        ("f", "mistake", "the first mistake", mistake.step if mistake else 0),
-        ("o", "off the path", "the first step off the gold path", progress.off_path_step),
-        ("w", "worst", "the step that led farthest from success", shown * progress.worst_step),
-        ("b", "best", "the step closest to success", shown * progress.best_step),
-        ("r", "rejected", "next rejected answer", None if rejected else 0),
-        ("m", "message", "next message", None if spoken else 0),
-        ("End", "end", "the last step", len(steps) if len(steps) > 1 else 0),
-    ]
-    return [button for button in buttons if button[3] != 0]
+CURVE = 34
+"""Height of the curve in the drawing of time, which is 1000 units wide."""
 
 
-LANE, _CURVE = 10, 34
-"""Heights in the drawing of time: of an actor's lane, and of the curve."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLine:
-    """A drawing of time, 1000 units wide: the corners of a curve of how far success was, where that
-    is known, a bar a step for the tokens of its calls, and a mark in the lane of its actor."""
-
-    curve: str
-    title: str
-    marks: Sequence[tuple[int, Step, float, float]]
-    """Number and step, left edge and top."""
-    usage: Sequence[tuple[int, float, str]]
-    """Number of a step with calls, the height of its bar, and tokens, cost and time in words."""
-    width: float
-    height: int
-
-    @staticmethod
-    def of(trajectory: Trajectory, progress: GoalProgress) -> TimeLine:
-        """The time line of an episode with steps."""
-        actors = list(dict.fromkeys(step.actor for step in trajectory.steps))
-        width, curve, title = 1000 / len(trajectory.steps), "", ""
-        if progress.informative and len(progress.values) == len(trajectory.steps) + 1:
-            values = [each if math.isfinite(each) else 0.0 for each in progress.values]
-            most = progress.conditions or max(values) or 1.0
-            points = [(n * width, 2 + _CURVE * (1 - each / most)) for n, each in enumerate(values)]
-            if progress.conditions:  # one comes to hold at the end of a step, not in its course
-                points = [
-                    corner for (x, y), (_, after) in pairwise(points)
-                    for corner in ((x, y), (x + width, y), (x + width, after))
-                ]  # fmt: skip
-            words = "goal conditions that hold" if progress.conditions else "distance to go"
-            curve, title = (
-                " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
-                f"{words}, up to {most:g}",
-            )
-        above = _CURVE + 4 if curve else 0
-        marks = [
-            (n, step, round((n - 1) * width, 2), above + actors.index(step.actor) * (LANE + 2))
-            for n, step in enumerate(trajectory.steps, 1)
-        ]
-        lanes = above + len(actors) * (LANE + 2)
-        usage = _usage(trajectory.steps)
-        return TimeLine(curve, title, marks, usage, width, lanes + (_CURVE // 2 if usage else 0))
+def curve_of(trajectory: Trajectory, progress: GoalProgress) -> tuple[str, str]:
+    """The corners of a curve of how far success was at each step, and what it shows; empty where
+    that is not known."""
+    if not progress.informative or len(progress.values) != len(trajectory.steps) + 1:
+        return "", ""
+    width = 1000 / len(trajectory.steps)
+    values = [each if math.isfinite(each) else 0.0 for each in progress.values]
+    most = progress.conditions or max(values) or 1.0
+    points = [(n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(values)]
+    if progress.conditions:  # one comes to hold at the end of a step, not in its course
+        points = [
+            corner for (x, y), (_, after) in pairwise(points)
+            for corner in ((x, y), (x + width, y), (x + width, after))
+        ]  # fmt: skip
+    words = "goal conditions that hold" if progress.conditions else "distance to go"
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:g}"
 
 
 def _usage(steps: Sequence[Step]) -> list[tuple[int, float, str]]:

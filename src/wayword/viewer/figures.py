@@ -375,8 +375,7 @@ def observation(observed: Any, taken: str, letters: Letters) -> Html:
         if key not in ("neighbors", "angles", "scene", "actor", "messages", "image")
         and not (key == "elevation" and each == 0)
     }
-    dial = _dial([each for each in exits if each.turn is not None], letters)
-    return _OBSERVATION(rest, exits, has_neighbors, dial)
+    return _OBSERVATION(rest, exits, has_neighbors, letters)
 
 
 _OBSERVATION = macro("steps.html", "observation")
@@ -402,25 +401,6 @@ def objects_in(held: Mapping[str, Any]) -> list[str]:
         parts = (each.get("colour"), each.get("name") or each.get("kind") or each.get("type"))
         names.append(" ".join(str(part) for part in parts if part))
     return list(dict.fromkeys(name for name in names if name))
-
-
-def _dial(
-    exits: Sequence[ListedExit], letters: Letters
-) -> list[tuple[ListedExit, str, str, float, float]]:
-    """The exits as a compass shows them: title, letter (empty where there is no room) and its
-    place outside the rim."""
-    spokes: list[tuple[ListedExit, str, str, float, float]] = []
-    for each in exits:
-        title = f"{letters.title(each.place)} {side(each.turn or 0.0)}".strip()
-        spoke = each, title, "", 0.0, 0.0
-        for aside in (0, 20, -20) if each.place in letters.by_place else ():
-            turn = math.radians((each.turn or 0.0) + aside)
-            x, y = round(52 * math.sin(turn), 1), round(4 - 52 * math.cos(turn), 1)
-            if not any(w and abs(x - a) < 16 and abs(y - b) < 13 for _, _, w, a, b in spokes):
-                spoke = each, title, letters.by_place[each.place], x, y
-                break
-        spokes.append(spoke)
-    return spokes
 
 
 @template_function

@@ -23,7 +23,7 @@ from wayword.runs.config import caveats_of
 from wayword.runs.plan import cast_of
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import column, interval, title, value
-from wayword.viewer.library import Head, Heads, NamedRun, Rows, address, slug, standing
+from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing
 from wayword.viewer.markup import Html, page, render, visible
 
 ACCOUNT = ("steps", "rejections", "prompt_tokens", "completion_tokens", "cost", "seconds")
@@ -48,7 +48,7 @@ class Overview:
     name: str
     rows: Rows
     row: Mapping[str, Any]
-    heads: Heads | Sequence[Head]
+    heads: Sequence[Head]
     sources: Sources
     pages: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
@@ -153,7 +153,8 @@ def _data(run: Overview) -> Json:
         "keys": [m.key for m in metrics],
         "success": run.rows.success,
         "causes": [{"key": cause, "label": label_of(cause)} for cause in CAUSES],
-        "of": len(run.heads),
+        "of": len(run.rows) if run.remote else len(run.heads),
+        "search": "search" if run.later else "",
         "remote": run.remote,
         "later": "texts" if run.later else "",
         "live": run.live,

@@ -104,9 +104,22 @@ class Rows:
         pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=True)
         return {name: score for name, score in pairs if score == score}
 
-    def heads(self) -> Heads:
-        """All of it as lines of a table, the failed first, each made when it is looked at."""
-        return Heads(self, self.failed, range(1, self.done + 1))
+    def keys(self) -> list[str | int]:
+        """Every line of the table: failed episodes by their ids, finished ones by their numbers."""
+        return [*self.failed, *range(1, self.done + 1)]
+
+    def heads(self, keys: Sequence[str | int] | None = None) -> list[Head]:
+        """The lines of these keys, all by default."""
+        chosen = self.keys() if keys is None else keys
+        entries = iter(self.index.entries([key for key in chosen if isinstance(key, int)]))
+        lines = []
+        for key in chosen:
+            if isinstance(key, str):
+                lines.append(Head(key, "failed", {}, self.failed[key]))
+            else:
+                entry = next(entries)
+                lines.append(Head(entry.episode_id, entry.ended, _numbers(entry.scores)))
+        return lines
 
     def unsolved(self) -> list[str]:
         """The ids of the episodes without success, the failed first."""
@@ -124,29 +137,6 @@ class Rows:
 
     def __contains__(self, episode: object) -> bool:
         return episode in self.index or episode in self.failed
-
-
-class Heads:
-    """Lines of a table, made when they are looked at: failed episodes, then some finished ones by
-    their numbers."""
-
-    def __init__(self, rows: Rows, failed: Mapping[str, str], numbers: Sequence[int]) -> None:
-        self._index, self._numbers = rows.index, numbers
-        self._failed = [Head(name, "failed", {}, reason) for name, reason in failed.items()]
-
-    def __len__(self) -> int:
-        return len(self._failed) + len(self._numbers)
-
-    def __getitem__(self, part: slice) -> list[Head]:
-        first, last, _ = part.indices(len(self))
-        before = len(self._failed)
-        numbers = self._numbers[max(0, first - before) : max(0, last - before)]
-        entries = self._index.entries(numbers)
-        finished = (Head(e.episode_id, e.ended, _numbers(e.scores)) for e in entries)
-        return [*self._failed[first:last], *finished]
-
-    def __iter__(self) -> Iterator[Head]:
-        return iter(self[:])
 
 
 def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
@@ -316,20 +306,22 @@ class Wish:
                 self.ranges.append((key, float(low), float(high), last == "1"))
 
 
-def select(rows: Rows, wish: Wish, causes_of: Mapping[str, Sequence[str]]) -> Heads:
-    """The heads that a wish is about, in its order."""
-    among = (
-        [name for name, causes in causes_of.items() if wish.cause in causes] if wish.cause else None
-    )
-    numbers = rows.index.find(wish.words, wish.ended, wish.ranges, among, wish.sort, wish.down)
-    failed: Mapping[str, str] = {}
+def select(
+    rows: Rows, wish: Wish, causes_of: Mapping[str, Sequence[str]], texts: Sequence[str] = ()
+) -> list[str | int]:
+    """The lines that a wish is about, in its order. Its words stand in their ids, or elsewhere in
+    the episodes that ``texts`` names."""
+    among: set[str] | None = None
+    if wish.cause:
+        among = {name for name, causes in causes_of.items() if wish.cause in causes}
+    if wish.words:
+        said = {n for n in rows.names() if all(word in n.lower() for word in wish.words)} | {*texts}
+        among = said if among is None else among & said
+    numbers = rows.index.find(wish.ended, wish.ranges, among, wish.sort, wish.down)
+    failed: Sequence[str] = ()
     if not wish.ranges and wish.ended in ("", "failed") and wish.cause in ("", "failed"):
-        failed = {
-            name: reason
-            for name, reason in rows.failed.items()
-            if all(word in name.lower() for word in wish.words)
-        }
-    return Heads(rows, failed, numbers)
+        failed = [name for name in rows.failed if not wish.words or name in (among or ())]
+    return [*failed, *numbers]
 
 
 # A live run. It writes a small file next to the run folder's records at most twice a

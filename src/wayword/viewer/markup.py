@@ -1,8 +1,8 @@
 """HTML that cannot be broken by what it shows: every text is escaped unless it was made here.
 
     render("run.html", run=run)                       # a template of templates/, autoescaped
-    >>> tag("p", "1 < 2 & ", tag("b", "so"), class_="note")
-    '<p class="note">1 &lt; 2 &amp; <b>so</b></p>'
+    >>> Html("<p>{} {}</p>").format("1 < 2 &", Html("<b>so</b>"))
+    Html('<p>1 &lt; 2 &amp; <b>so</b></p>')
 
 A page carries its style and its script inside, and a Content-Security-Policy that allows these two
 by their SHA-256 and nothing else: no other script runs and nothing is fetched, whatever a text
@@ -16,31 +16,32 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from wayword.core.episode import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Html(str):
-    """Text that is markup already: made by ``tag`` or a template, never by a caller."""
+class Html(Markup):
+    """Text that is markup already, from a template or the code, never from a caller; ``format``
+    escapes what it puts in."""
 
     __slots__ = ()
 
-    def __html__(self) -> Html:
-        return self
+    @classmethod
+    def escape(cls, value: Any, /) -> Self:
+        """Markup as it is, nothing for None, other values as text, invisible characters shown."""
+        if hasattr(value, "__html__"):
+            return cls(value)
+        return cls("" if value is None else _escaped(str(value)))
 
-
-Child = str | None
-"""``Html`` is taken as it is, other text is escaped, None is left out."""
-
-_VOID = frozenset({"meta", "br", "img", "input", "link", "hr"})
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
@@ -58,33 +59,6 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(shown, text)
 
 
-def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
-    """An element. ``class_`` and ``for_`` are ``class`` and ``for``; ``data_step`` ``data-step``.
-
-    An attribute that is None or False is left out, and one that is True has no value.
-    """
-    opened = f"<{name}"
-    for key, value in attributes.items():
-        if value is True:
-            opened += f" {_attribute_name(key)}"
-        elif value is not None and value is not False:
-            text = f"{value:g}" if isinstance(value, float) else str(value)
-            opened += f' {_attribute_name(key)}="{_escaped(text)}"'
-    return Html(f"{opened}>" if name in _VOID else f"{opened}>{join(children)}</{name}>")
-
-
-def join(children: Iterable[Child], between: str = "") -> Html:
-    """Several children as one."""
-    return Html(between.join(_escape(child) for child in children if child is not None))
-
-
-def _escape(child: Any) -> Html:
-    """Markup as it is, nothing for None, other values as escaped text."""
-    if hasattr(child, "__html__"):
-        return Html(child)
-    return Html("" if child is None else _escaped(str(child)))
-
-
 def _escaped(text: str) -> str:
     return _short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True)
 
@@ -98,11 +72,6 @@ def _short(text: str) -> str:
     return html.escape(visible(text), quote=True)
 
 
-@lru_cache(maxsize=500)
-def _attribute_name(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
 def data(name: str, value: Json) -> Html:
     """JSON for the page's script, as an element that no text in it can end."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -111,14 +80,14 @@ def data(name: str, value: Json) -> Html:
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("wayword.viewer"), autoescape=True, finalize=_escape,
+    loader=PackageLoader("wayword.viewer"), autoescape=True, finalize=Html.escape,
     trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, auto_reload=False,
 )  # fmt: skip
 
 
 def template_function(function: F) -> F:
-    """Make a function callable in every template by its name."""
-    _TEMPLATES.globals[function.__name__.strip("_")] = function
+    """Make a function callable in every template by its name, and a filter."""
+    _TEMPLATES.globals[function.__name__] = _TEMPLATES.filters[function.__name__] = function
     return function
 
 
@@ -208,10 +177,11 @@ class Letters:
     def put(self, text: str) -> Html:
         """The text with letters for the places that have one."""
         if not self.by_place:
-            return join([text])
+            return Html.escape(text)
         pieces = re.split(f"({'|'.join(map(re.escape, self.by_place))})", text)
-        return join(
-            tag("b", self.by_place[piece], class_="letter", title=piece) if number % 2 else piece
+        shown = Html('<b class="letter" title="{0}">{1}</b>')
+        return Html("").join(
+            shown.format(piece, self.by_place[piece]) if number % 2 else piece
             for number, piece in enumerate(pieces)
         )
 
@@ -225,8 +195,6 @@ class Letters:
             return markup
         ids = "|".join(rf"[\w-]{{{length}}}" for length in lengths)
         pieces = re.compile(rf"<title>[^<]*</title>|<[^>]*>|(?<![\w-])(?:{ids})(?![\w-])")
-        shown = {
-            name: str(tag("abbr", name, class_="letter", title=name, data_letter=letter))
-            for name, letter in self.by_place.items()
-        }
+        abbr = Html('<abbr class="letter" title="{0}" data-letter="{1}">{0}</abbr>')
+        shown = {name: str(abbr.format(name, letter)) for name, letter in self.by_place.items()}
         return Html(pieces.sub(lambda match: shown.get(match[0], match[0]), markup))

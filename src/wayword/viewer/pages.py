@@ -31,7 +31,7 @@ from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
 from wayword.viewer.maps.drawing import Map
-from wayword.viewer.markup import tag
+from wayword.viewer.markup import Html
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}")
@@ -200,13 +200,11 @@ def framed(shown: object) -> str:
             title = f"episode {shown.episode_id}"
             document = episode_page(shown, (), Sources(), "", Links(up=""))
         else:
-            return tag("pre", repr(shown))
+            return Html("<pre>{}</pre>").format(repr(shown))
     except WaywordError as error:
-        return tag("p", str(error))
-    return tag(
-        "iframe", srcdoc=document, sandbox="allow-scripts", title=title, width="100%", height=640,
-        frameborder=0, loading="lazy",
-    )  # fmt: skip
+        return Html("<p>{}</p>").format(str(error))
+    frame = '<iframe srcdoc="{}" sandbox="allow-scripts" title="{}" width="100%" height="640" '
+    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(str(document), title)
 
 
 displays = {"notebook": framed}
@@ -278,18 +276,21 @@ def _record(rerun: Any, stream: Any, record: EpisodeRecord, sources: Sources, pa
 
 def _record_map(rerun: Any, stream: Any, drawn: Map, path: str) -> None:
     """The ground, and each actor's walk over it."""
-    if drawn.rooms:
-        corners = [(room.low, room.high) for room in drawn.rooms]
+    if rooms := [shape for shape in drawn.shapes if shape.kind in ("room", "floor")]:
+        names = {tuple(s.points[0]): s.label for s in drawn.shapes if s.kind == "roomname"}
+        corners = [
+            [(min(axis), max(axis)) for axis in zip(*room.points, strict=True)] for room in rooms
+        ]
         boxes = rerun.Boxes2D(
-            centers=[((a[0] + b[0]) / 2, (a[1] + b[1]) / 2) for a, b in corners],
-            half_sizes=[((b[0] - a[0]) / 2, (b[1] - a[1]) / 2) for a, b in corners],
-            labels=[room.name for room in drawn.rooms],
+            centers=[((w + e) / 2, (s + n) / 2) for (w, e), (s, n) in corners],
+            half_sizes=[((e - w) / 2, (n - s) / 2) for (w, e), (s, n) in corners],
+            labels=[names.get((w, s), "") for (w, _), (s, _) in corners],
             colors=GREY,
         )
         stream.log(f"{path}map/rooms", boxes, static=True)
     gold = [[point for _, point in drawn.gold]] if drawn.gold else []
     edges = [[drawn.places[a], drawn.places[b]] for a, b in drawn.edges]
-    doors = [list(ends) for ends in drawn.doors]
+    doors = [list(shape.points) for shape in drawn.shapes if shape.kind == "door"]
     for name, lines, colors in (
         ("edges", edges, GREY),
         ("doors", doors, GREY),

@@ -25,7 +25,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
@@ -50,10 +49,10 @@ from wayword.viewer import figures
 from wayword.viewer.figures import as_mapping, spaced
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import finite, heading_and_length, place_of, toward
-from wayword.viewer.maps.babyai import GridObject, grid_object, paint_object
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, Waypoint
+from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
+from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
 from wayword.viewer.maps.objectnav import fan
-from wayword.viewer.markup import Html, Letters, page, render, tag
+from wayword.viewer.markup import Html, Letters, page, render
 
 MOST = 16
 """Games under way at once."""
@@ -166,12 +165,9 @@ class PlayTable(Person):
         self.result: RunResult | None = None
         self.lines: list[PlayEvent] = []
         self.question = ""
-        self.questions = 0
-        """Questions of agents that were put to who watches."""
-        self._answer: list[str] = []
+        """An agent's question to who watches, who answers from the seat of no actor."""
         self._seats: dict[str, Seat] = {}
         self._world: World | None = None
-        self._left = False
 
     @property
     def ended(self) -> bool:
@@ -225,31 +221,24 @@ class PlayTable(Person):
 
     def ask(self, question: str) -> str:
         """Put an agent's question to the observer, and wait. Empty is no answer."""
-        with self.changed:
-            self.questions += 1
-            self._answer = []
-            self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
-            self.touch()
-            self.changed.wait_for(lambda: bool(self._answer) or self._left)
-            self.question = ""
-            self.touch()
-            for words in self._answer:
-                return words
-            raise EOFError
+        self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
+        try:
+            return self.seat("").ask(question)
+        finally:
+            with self.changing():
+                self.question = ""
 
     def answer(self, number: int, words: str) -> str:
         """Answer question ``number`` of an agent; what is wrong with that, else empty."""
+        if self.seat("").put(number, words):
+            return "that question is answered"
         with self.changing():
-            if not self.question or number != self.questions or self._answer:
-                return "that question is answered"
-            self._answer = [words]
             self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_HISTORY:]
         return ""
 
     def leave(self) -> None:
         """End every wait: the game ends in order, and does not count."""
-        with self.changing():
-            self._left = True
+        self.seat("")  # a question that is yet to come ends as well
         for seat in list(self._seats.values()):
             seat.leave()
 
@@ -395,13 +384,11 @@ in worlds without a graph of viewpoints."""
 def arrow_keys(now: Situation) -> dict[str, str]:
     """Arrow key -> the listed action that it presses: to the neighbor nearest in its direction,
     45 degrees aside at most, or a step or turn there."""
-    held, listed = as_mapping(now.observation), {str(action) for action in now.space.listed}
-    facing, keys = finite(held.get("heading")) or 0.0, {}
+    listed, keys = {str(action) for action in now.space.listed}, {}
     turns = [
-        (relative(heading, facing), f"goto[{each.get('viewpoint')}]")
-        for each in _listed(held, "neighbors")
-        if (heading := finite(each.get("heading"))) is not None
-    ]
+        (turn, f"goto[{name}]")
+        for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
+    ]  # fmt: skip
     for key, (angle, names) in _KEYS.items():
         near = sorted((abs(relative(turn, angle)), action) for turn, action in turns)
         actions = [*(action for away, action in near[:1] if away <= 45), *names]
@@ -445,7 +432,6 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
 # walker would.
 
 _ARROWS = "↑↗→↘↓↙←↖"
-_LABEL = 6.2, 12.0  # width of a character of a label and height of its line, in the drawing's units
 _WITH_BEARING = ("objects", "doors", "others", "shown")
 """Fields of observations whose items have a bearing and a distance."""
 
@@ -458,28 +444,29 @@ class Look:
     observation: Any
 
 
+def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
+    """All in an observation that has a direction: its field, its name, degrees to the right of the
+    actor's heading, and how far away it is; NaN where that is not known."""
+    facing = finite(held.get("heading")) or 0.0
+    for key in ("neighbors", *_WITH_BEARING, "things"):
+        for each in _listed(held, key):
+            name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
+            turn, far = finite(each.get("bearing")), finite(each.get("distance"))
+            if key == "neighbors" and (heading := finite(each.get("heading"))) is not None:
+                turn = relative(heading, facing)
+            elif key == "things":
+                ahead, right = (finite(each.get(side)) or 0.0 for side in ("ahead", "right"))
+                turn, far = math.degrees(math.atan2(right, ahead)), math.hypot(ahead, right)
+            if turn is not None:
+                yield key, name, turn, math.nan if far is None else far
+
+
 def arrows(observation: Any) -> dict[str, str]:
     """Name -> where it is from here: ``↗ 2.3 m``, for what has a bearing."""
-    held = as_mapping(observation)
-    facing = finite(held.get("heading")) or 0.0
-    targets: list[tuple[Any, float | None, float | None, str]] = []
-    for neighbor in _listed(held, "neighbors"):
-        heading = finite(neighbor.get("heading"))
-        turn = None if heading is None else relative(heading, facing)
-        targets.append((neighbor.get("viewpoint"), turn, finite(neighbor.get("distance")), "m"))
-    for each in (each for key in _WITH_BEARING for each in _listed(held, key)):
-        turn, far = finite(each.get("bearing")), finite(each.get("distance"))
-        targets.append((each.get("name") or each.get("words"), turn, far, "m"))
-    for each in _listed(held, "things"):
-        ahead, right = finite(each.get("ahead")), finite(each.get("right"))
-        if ahead is not None and right is not None:
-            turn = math.degrees(math.atan2(right, ahead))
-            targets.append((each.get("name"), turn, math.hypot(ahead, right), "squares"))
     return {
-        str(name): f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {unit}"
-        for name, turn, far, unit in targets
-        if turn is not None and far is not None
-    }
+        name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'things' else 'm'}"
+        for key, name, turn, far in sightings(as_mapping(observation)) if far == far
+    }  # fmt: skip
 
 
 def _listed(held: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -495,23 +482,17 @@ def observed_map(
     builder = _MapBuilder(letters)
     if not looks or not all(builder.add(look) for look in looks):
         return None
-    drawn = Map({"you": builder.waypoints}, scale=builder.exact)
-    drawn.places, drawn.edges = builder.points, list(builder.edges)
-    corners = [
-        *builder.points.values(),
-        *builder.squares,
-        *(p for p, _ in builder.objects.values()),
-    ]
-    corners += [end for _, end in builder.stubs] + [p for rim in builder.fans for p in rim]
-    legend = [("here", "you, and where you face")]
-    drawn.layer = Layer(partial(_paint, builder), corners, {}, legend)
-    drawn.unit = "squares" if builder.squares else "m"
-    drawn.over = partial(_targets, builder, now)
+    drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
+    drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
+    drawn.legend = [("here", "you, and where you face")]
+    drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     return draw.render(drawn)
 
 
-def _targets(builder: _MapBuilder, now: Situation | None, at: At) -> Html:
-    """A button over each place, object and exit that an action of now is about. Where there are
+def _targets(
+    builder: _MapBuilder, now: Situation | None
+) -> list[tuple[Point, str, Mapping[str, Any]]]:
+    """Each place, object and exit that an action of now is about, as a button. Where there are
     several actions, it puts the name into the input line, which lists them."""
     by_name: dict[str, list[tuple[int, Action]]] = {}
     for number, action in enumerate(now.space.listed if now else (), 1):
@@ -519,32 +500,23 @@ def _targets(builder: _MapBuilder, now: Situation | None, at: At) -> Html:
             by_name.setdefault(action.arguments[-1], []).append((number, action))
     grid = {name: (float(x), -float(y)) for name, (_, _, _, x, y) in builder.grid.items()}
     objects = {name: point for name, (point, _) in builder.objects.items()}
-    parts = []
+    targets: list[tuple[Point, str, Mapping[str, Any]]] = []
     for name, point in {**grid, **objects, **builder.points}.items():
-        if not (actions := by_name.get(name)):
-            continue
-        number, action = actions[0]
-        words: dict[str, str | int] = {"data_words": number, "data_action": str(action)}
-        if len(actions) > 1:
-            words = {"data_verb": spaced(name)}
-        called = builder.letters.of(name)
-        label = f"{action.name} {called}" if len(actions) == 1 else f"{called}: {len(actions)} ways"
-        parts.append(_target(point, at, spaced(label), **words))
+        actions, called = by_name.get(name, []), builder.letters.of(name)
+        if len(actions) == 1:
+            ((number, action),) = actions
+            words = {"words": number, "action": str(action)}
+            targets.append((point, spaced(f"{action.name} {called}"), words))
+        elif actions:
+            label = spaced(f"{called}: {len(actions)} ways")
+            targets.append((point, label, {"verb": spaced(name)}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
     for turn, end in builder.exits:
         key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
-        if action_text := keys.get(key):
-            words = {"data_words": listed.index(action_text) + 1, "data_action": action_text}
-            parts.append(_target(end, at, spaced(action_text), **words))
-    return tag("g", *parts)
-
-
-def _target(point: Point, at: At, label: str, **words: str | int) -> Html:
-    shape = draw.dot(point, at, 13, "reach", label)
-    return tag(
-        "g", shape, class_="act target", role="button", tabindex=0, aria_label=label, **words
-    )
+        if text := keys.get(key):
+            targets.append((end, spaced(text), {"words": listed.index(text) + 1, "action": text}))
+    return targets
 
 
 @dataclass(slots=True)
@@ -589,12 +561,9 @@ class _MapBuilder:
         self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
         self.stubs += [(position, end) for _, end in self.exits]
         self.exact = self.exact and not turns
-        for key in _WITH_BEARING:
-            for each in _listed(held, key):
-                aside, away = finite(each.get("bearing")), finite(each.get("distance"))
-                if aside is not None and away is not None:
-                    name = str(each.get("name") or each.get("words"))
-                    self.objects[name] = toward(position, facing + aside, away), key
+        for key, name, turn, far in sightings({**held, "heading": facing}):
+            if key in _WITH_BEARING and far == far:
+                self.objects[name] = toward(position, facing + turn, far), key
         if "walls" in held:
             self._add_squares(position, facing, held)
         if "depth" in held:
@@ -638,27 +607,16 @@ class _MapBuilder:
                 self.squares[x, y] = False
                 self.grid[str(each.get("name"))] = grid_object(each, int(x), int(-y))
 
-
-def _paint(builder: _MapBuilder, at: At) -> Html:
-    """All but the walk; labels where there is room next to their marks, else as titles only."""
-    parts: list[Html | None] = [draw.area(rim, at, "seenfree") for rim in builder.fans if rim]
-    for middle, wall in builder.squares.items():
-        parts.append(draw.square(middle, at, "cell wall-cell" if wall else "cell"))
-    parts += [paint_object(each, 1, 9_999_999, at) for each in builder.grid.values()]
-    parts += [draw.line(a, b, at, "stub") for a, b in builder.stubs]
-    marks = [(builder.letters.of(name), point, "place") for name, point in builder.points.items()]
-    marks += [(name, point, f"seen-{kind}") for name, (point, kind) in builder.objects.items()]
-    room = draw.LabelSpace(
-        draw.WIDTH, [draw.box(*at(stop.point), 26.0, 22.0) for stop in builder.waypoints]
-    )
-    for label, point, kind in marks:
-        shown = label.replace("_", " ")
-        parts.append(draw.dot(point, at, 3.4, f"mark-{kind}", label))
-        if beside := room.beside(shown, *at(point), _LABEL):
-            parts.append(tag("text", shown, x=beside[0], y=beside[1], class_="label"))
-    now = builder.waypoints[-1]
-    if now.heading is None:
-        parts.append(draw.dot(now.point, at, 14, "me"))
-    else:
-        parts.append(draw.cone(now.point, now.heading, at, "me"))
-    return tag("g", *parts, class_="house seenmap")
+    def shapes(self) -> list[Shape]:
+        """All but the walk, marks with their names."""
+        shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
+        shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
+        shapes += [object_shape(each) for each in self.grid.values()]
+        shapes += [Shape("line", ends, "stub") for ends in self.stubs]
+        marks = [(self.letters.of(name), p, "place") for name, p in self.points.items()]
+        marks += [(name, p, f"seen-{kind}") for name, (p, kind) in self.objects.items()]
+        shapes += [Shape("dot", [p], f"mark-{kind}", name, name, 3.4) for name, p, kind in marks]
+        now = self.waypoints[-1]
+        if now.heading is None:
+            return [*shapes, Shape("dot", [now.point], "me", size=14)]
+        return [*shapes, Shape("cone", [now.point], "me", size=now.heading)]

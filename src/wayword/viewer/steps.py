@@ -398,7 +398,8 @@ def call_summary(call: ModelCall) -> str:
     if answer is None:
         return ""
     usage, unsent = answer.usage, answer.unsent if isinstance(answer, Completion) else ()
-    parts = [f"{count(usage.completion, 'token')} written"]
+    model = f" by the {answer.answered_by} model" * bool(answer.answered_by)
+    parts = [f"{count(usage.completion, 'token')} written{model}"]
     if usage.reasoning:
         parts.append(f"{usage.reasoning:,} of them for reasoning")
     if usage.estimated:

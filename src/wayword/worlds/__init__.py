@@ -1,3 +1,3 @@
-"""Families of worlds, a folder each; the folder's name is the family's, and the world is in its
-module ``world``. See ``wayword.core.registry``.
+"""Families of worlds, one folder per family; the folder's module ``world`` contains the world. See
+``wayword.core.registry``.
 """

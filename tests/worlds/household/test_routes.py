@@ -123,5 +123,5 @@ def test_an_oracle_learns_which_doors_to_open() -> None:
     for action in world.route("agent", "hall") or ():
         assert world.step("agent", action).ok
     assert world.pose("agent")["room"] == "hall"
-    with pytest.raises(ValueError, match="'attic' is no object"):
+    with pytest.raises(ValueError, match="'attic' is not an object"):
         world.route("agent", "attic")

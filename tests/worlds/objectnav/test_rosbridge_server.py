@@ -1,6 +1,10 @@
 """The tests' own bridge against a client that was written by others: roslibpy understands it.
 
 In a process of its own, for that library's event loop is one a process.
+
+No server written by others can run here. rosbridge's own is neither on PyPI nor in Debian;
+``rosbridge-server-rs`` on PyPI links ROS 2's ``librcl``, which is in neither. The workflow `robots`
+runs rosbridge itself.
 """
 
 from __future__ import annotations

@@ -71,9 +71,9 @@ BAD_LINKS = {
     "out of 'aa'",
     "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the link of line 1 "
     "out of 'aa'",
-    "cc,10\n": "links.txt: line 5: has 2 fields, not 3: 'cc,10'",
-    "\ncc,10,aa\n": "links.txt: line 5: has 1 fields, not 3: ''",
-    "cc\naa,20,cc,bb,bb\n": "links.txt: line 5: has 1 fields, not 3: 'cc'",
+    "cc,10\n": "links.txt: line 5: has 2 fields, expected 3: 'cc,10'",
+    "\ncc,10,aa\n": "links.txt: line 5: has 1 fields, expected 3: ''",
+    "cc\naa,20,cc,bb,bb\n": "links.txt: line 5: has 1 fields, expected 3: 'cc'",
 }
 
 
@@ -90,8 +90,8 @@ BAD_NODES = {
     "dd,nan,2,3,seen\n": "nodes.txt: line 4, field 'yaw': is not a number: 'nan'",
     "dd,1,north,3,seen\n": "nodes.txt: line 4, field 'lat': is not a number: 'north'",
     "dd,1,2,inf,seen\n": "nodes.txt: line 4, field 'lng': is not a number: 'inf'",
-    "dd,1,2,3,sean\n": "nodes.txt: line 4, field 'area': is none of seen, unseen, gone: 'sean'",
-    "dd,1,2,3\n": "nodes.txt: line 4: has 4 fields, not 5: 'dd,1,2,3'",
+    "dd,1,2,3,sean\n": "nodes.txt: line 4, field 'area': must be seen, unseen or gone, got 'sean'",
+    "dd,1,2,3\n": "nodes.txt: line 4: has 4 fields, expected 5: 'dd,1,2,3'",
 }
 
 
@@ -108,13 +108,13 @@ def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
         load(nodes, tmp_path / "absent.txt")
     cut = tmp_path / "links.txt.gz"
     cut.write_bytes(gzip.compress(LINKS.encode())[:-9])
-    with pytest.raises(DataError, match=r"links\.txt\.gz: is not whole"):
+    with pytest.raises(DataError, match=r"links\.txt\.gz: is incomplete"):
         load(nodes, cut)
     nodes.write_text("\n")
     with pytest.raises(DataError, match=r"nodes\.txt: holds no panorama"):
         load(nodes, links)
     nodes.write_text("just,text\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: line 1: has 2 fields, not 4"):
+    with pytest.raises(DataError, match=r"nodes\.txt: line 1: has 2 fields, expected 4"):
         load(nodes, links)
 
 

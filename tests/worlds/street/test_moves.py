@@ -142,7 +142,7 @@ def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degree
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'modified'"):
         Navigator(junction("3-way"), "modifed")
-    with pytest.raises(ValueError, match="'hop' is no street action"):
+    with pytest.raises(ValueError, match="'hop' is not a street action"):
         Navigator(junction("3-way")).step(0, "hop")
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -42,6 +42,7 @@ from wayword.agents.prompting import (
     PromptSettings,
     StepCount,
     ask_both,
+    joined,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -54,48 +55,8 @@ from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
-
-class WalkMap:
-    """The part of a graph that one walk has seen, in words: only what was offered as an exit.
-
-    >>> known = WalkMap()
-    >>> known.arrive("hall", ["lobby", "stairs"])
-    >>> known.arrive("lobby", ["hall", "lab"])
-    >>> print(known.text())
-    Walked so far: hall, lobby
-    hall (visited) leads to: lobby, stairs
-    lobby (here) leads to: hall, lab
-    Seen but not visited: stairs, lab
-
-    Source: the topological map of MapGPT (Chen et al. 2024), section 3.2.
-    """
-
-    def __init__(self) -> None:
-        self._exits: dict[str, tuple[str, ...]] = {}
-        self._walk: list[str] = []
-
-    def arrive(self, place: str, exits: Iterable[str]) -> None:
-        """Add a place and its exits. Standing still adds nothing."""
-        if not self._walk or self._walk[-1] != place:
-            self._walk.append(place)
-        self._exits[place] = tuple(exits)
-
-    def text(self) -> str:
-        """The map, a line a visited place, in the order in which they were first visited."""
-        if not self._walk:
-            return "Nothing is known of the building yet."
-        lines = [f"Walked so far: {', '.join(self._walk)}"]
-        for place, exits in self._exits.items():
-            state = "here" if place == self._walk[-1] else "visited"
-            lines.append(f"{place} ({state}) leads to: {', '.join(exits)}")
-        places = dict.fromkeys(each for exits in self._exits.values() for each in exits)
-        unvisited = [place for place in places if place not in self._exits]
-        return "\n".join([*lines, f"Seen but not visited: {', '.join(unvisited) or 'none'}"])
-
-
 SUMMARY_START = "The scene from the viewpoint is a"
 """Words that an online summary completes, as the recorded ones do."""
-PICTURE_WIDTH = 60.0  # degrees across the picture of an exit
 SHORT_THOUGHT = 50
 """Characters of a thought with numbered exits: about a second of a small model on one core."""
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
@@ -112,9 +73,7 @@ class NavGPTSettings(PromptSettings):
     earlier messages stay as they were, so ``summaries`` has no effect).
     ``summaries``: past viewpoints as the ``recorded`` sentence, or one written ``online`` by the
     model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
-    Table 3. ``pictures``: show a picture of every exit, where the dataset has pictures and the
-    model takes them; ``map``: describe a map in words that grows with the walk (both as in MapGPT).
-    ``history``: show the steps so far; without, only what came of the last one.
+    Table 3. ``history``: show the steps so far; without, only what came of the last one.
     An answer may take 400 tokens by default, a thought with numbered exits 50 characters.
     """
 
@@ -123,16 +82,7 @@ class NavGPTSettings(PromptSettings):
     captions: bool = True
     objects: bool = True
     distances: bool = True
-    pictures: bool = False
-    map: bool = False
     history: bool = True
-
-    def __post_init__(self) -> None:
-        if self.decoding == "numbered" and (self.pictures or self.map):
-            raise UsageError(
-                "navgpt: pictures and map name viewpoints by ID, which decoding=numbered (the "
-                "default with a small local model) does not show; add decoding=constrained"
-            )
 
 
 class NavGPT(Agent):
@@ -146,13 +96,12 @@ class NavGPT(Agent):
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
-        self._perceiver = perceiver = need(toolkit.perceiver, "perceive", "navgpt")
+        self._perceiver = need(toolkit.perceiver, "perceive", "navgpt")
         self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
         self._prompts = Prompts(__file__, settings.prompts)
         self._steps = StepCount(toolkit, self._prompts, settings)
         self._detail = indoor.Detail(settings.captions, settings.objects, settings.distances)
-        self._history, self._map = History(), WalkMap()
-        self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
+        self._history = History()
         self._chat: Conversation | None = None
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()
@@ -201,7 +150,6 @@ class NavGPT(Agent):
     ) -> NamedAnswer | Rejection:
         """The answer to one prompt with the history and every direction; exits have their IDs."""
         description = indoor.observation(observation, percept, self._detail)
-        self._map.arrive(observation.viewpoint, legal)
         messages = self._messages(observation, description)
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
@@ -218,10 +166,9 @@ class NavGPT(Agent):
         """The answer to one more message of a chat; exits have numbers, from 1."""
         chat, exits = self._write_message(observation, percept, legal)
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        dropped = chat.history.dropped
-        gap = self._prompts.fill("dropped", count=str(dropped)) if dropped else ""
         numbers = [str(number) for number in range(1, len(exits) + 1)]
-        reply = await self._ask(chat.messages(self._message_text, gap), numbers)
+        gap_text = chat.history.gap_text(self._prompts, "dropped")
+        reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
         # The chat repeats the answer to the letter: other words would end the cached prefix.
         self._answer = reply.text
         answer = read_choice(reply, numbers, (), "number of an exit", "a number of the list")
@@ -238,13 +185,13 @@ class NavGPT(Agent):
             success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
             fixed = self._prompts.fill("principle_numbered", told=rules, success=success)
             self._chat = Conversation(
-                _paragraphs(fixed, self._steps.limit_text("step_limit")), self._opening
+                joined(fixed, self._steps.limit_text("step_limit")), self._opening
             )
         self._visited.add(view.viewpoint)
         exits = [exit_ for exit_ in indoor.sort_clockwise(view) if exit_.viewpoint in legal]
         listed = indoor.numbered_exits(exits, view.heading, percept, self._detail, self._visited)
         message = self._prompts.fill("now_numbered", event=self._event, exits=listed)
-        self._message_text = _paragraphs(message, self._steps.left_text("steps_left"), gap="\n")
+        self._message_text = joined(message, self._steps.left_text("steps_left"), gap="\n")
         return self._chat, [exit_.viewpoint for exit_ in exits]
 
     async def recall(
@@ -256,7 +203,6 @@ class NavGPT(Agent):
         if self._settings.decoding == "numbered":
             _, exits = self._write_message(observation, percept, legal)
             self._answer = _numbered_answer(decision, exits)
-        self._map.arrive(observation.viewpoint, legal)
         self._known_viewpoints.update(legal, [observation.viewpoint])
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
 
@@ -283,7 +229,6 @@ class NavGPT(Agent):
             self._event = turn_text(details["heading_before"], details["heading"])
 
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
-        """The prompt, with a picture towards each exit where they are shown."""
         decoding, fill = self._settings.decoding, self._prompts.fill
         detail = "objects" if self._settings.objects else "plain"
         closer, told = self._prompts[f"closer_{detail}"], self._prompts[f"told_{self._goal_kind}"]
@@ -291,25 +236,13 @@ class NavGPT(Agent):
         around = self._prompts[f"around_{detail}"]
         rules = fill("principle", around=around, closer=closer, told=told, success=success)
         form = self._prompts[f"format_{decoding}"]
-        principle = _paragraphs(rules, form, self._steps.limit_text("step_limit"))
+        principle = joined(rules, form, self._steps.limit_text("step_limit"))
         current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
-        map_text = fill("map", map=self._map.text()) if self._settings.map else ""
-        current = _paragraphs(current, map_text, self._steps.left_text("steps_left"))
+        current = joined(current, self._steps.left_text("steps_left"))
         self._budget.fit(self._history, len(principle) + len(self._opening) + len(current), 0)
-        blocks = self._history.blocks
-        if self._history.dropped:
-            blocks = [fill("dropped", count=str(self._history.dropped)), *blocks]
-        text = "\n\n".join([self._opening, *blocks, current, self._prompts[f"cue_{decoding}"]])
-        if self._camera is None:
-            return [system(principle), user(text)]
-        images = tuple(
-            self._camera.picture(view.scene, view.viewpoint, e.heading, PICTURE_WIDTH, e.elevation)
-            for e in view.neighbors
-        )
-        places = enumerate((exit_.viewpoint for exit_ in view.neighbors), 1)
-        listed = "; ".join(f"picture {n}: {place}" for n, place in places)
-        text = f"{text}\n\n{fill('pictures', listed=listed)}"
-        return [system(principle), Message("user", text, images)]
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
+        text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
+        return [system(principle), user(text)]
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
         settings, schema = self._settings, None
@@ -335,11 +268,6 @@ class NavGPT(Agent):
         if reply.cut_off and not text:
             self._toolkit.note("summary_cut_off", reason=reply.cut_off)
         return one_sentence(text if text.startswith(SUMMARY_START) else f"{SUMMARY_START} {text}")
-
-
-def _paragraphs(*texts: str, gap: str = "\n\n") -> str:
-    """The texts that are not empty, one after the other."""
-    return gap.join(filter(None, texts))
 
 
 def one_sentence(summary: str) -> str:

@@ -104,6 +104,7 @@ FLOOR_HEIGHT = 0.1  # rays that end lower than this (metres) end on the floor
 HEAD_HEIGHT = 1.4  # what hangs higher than this is walked under
 SKIM_HEIGHT = 0.3  # where a ray runs lower than this (metres), the floor under it is free
 NARROWEST_RADIUS = 0.08  # the radius (metres) below which a body is not thought to be narrower
+INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: no place for its middle, an obstacle
 RAY_SAMPLES = 24  # places looked at along the low part of a ray
 
 
@@ -207,9 +208,19 @@ class Costmap:
         self._open_cache = None
 
     def add(self, view: View) -> None:
-        """Add what a view's depth image shows, and that the body stands where it stands."""
+        """Add what a view's depth image shows, and that the body stands where it stands. A robot's
+        own map of the floor replaces everything instead."""
         self._open_cache = self._clearance_cache = None
+        if view.floor is not None:
+            cells = np.arange(self._cells) * CELL
+            parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (CELL / SUBCELLS)
+            levels, fine_levels = (
+                view.floor.at(self.x + at[None, :], self.y + at[:, None]) for at in (cells, parts)
+            )
+            self.free, self._obstacles = levels < INSCRIBED, fine_levels == LETHAL
         self.free[self.cell(view.x, view.y)] = True
+        if view.floor is not None:
+            return
         ahead, right, up = view.depth.points(view.eye)
         angle = math.radians(view.heading)
         east = view.x + ahead * math.sin(angle) + right * math.cos(angle)

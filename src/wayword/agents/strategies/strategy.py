@@ -1,8 +1,8 @@
 r"""Strategy: the agent that plays any world by one recipe.
 
-Each turn it reads the result of its last action, what it knows of itself and what it sees, and
-answers in the recipe's form. Both are appended to a chat that only grows. A subclass names a
-recipe and is a strategy:
+Each turn it reads the result of its last action, its own state and its observation, and answers in
+the recipe's form. Both are appended to a growing chat. A subclass with a recipe is a complete
+strategy:
 
     class Check(Strategy):
         recipe = "Doubt: what could go wrong\nAction: exactly one action"
@@ -28,7 +28,6 @@ from wayword.agents.prompting import (
     PromptSettings,
     StepCount,
     Turn,
-    has_context_limit,
 )
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -68,18 +67,18 @@ def system_text(
 
 
 def instruction(episode: Episode, actor: str) -> str:
-    """The task of an actor: its own ``episode.extra["instructions"]``, else everybody's."""
+    """Return the task of an actor: its own in ``extra["instructions"]``, else the shared one."""
     return str(episode.extra.get("instructions", {}).get(actor, episode.instruction))
 
 
 def task_rules(episode: Episode, actor: str) -> str:
-    """The rules of an episode's own task: ``episode.extra["rules"]``, one text or one an actor."""
+    """Return the rules of an episode's task from ``extra["rules"]``: one text, or one per actor."""
     given = episode.extra.get("rules", "")
     return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
 
 
 def action_lines(catalogue: str, space: ActionSpace) -> str:
-    """The catalogue's lines for the verbs this body has, then bare verbs it does not describe.
+    """Return the catalogue's lines for the available verbs, then the verbs that it lacks.
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
@@ -104,7 +103,7 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
 
 
 def knowable_recipe(recipe: StrategyRecipe, state: SelfState, owner: type) -> StrategyRecipe:
-    """The recipe without states that an actor cannot know (places without names, no hands)."""
+    """Return the recipe without states that an actor cannot know (unnamed places, no hands)."""
     has_heading, has_hands = state.heading is not None, state.holding is not None
     available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
     unknown = {f"{name}:" for name, present in available_state.items() if not present}
@@ -298,7 +297,6 @@ class Strategy(Agent):
         seed = settings.examples
         if settings.draw == "episode" and self._episode is not None:
             seed = examples.episode_seed(seed, self._episode)
-        is_limited = has_context_limit(settings.context, self._toolkit)
 
         def turns_of(example: Demonstration) -> list[Turn]:
             return examples.example_turns(
@@ -314,7 +312,7 @@ class Strategy(Agent):
         def every_turn() -> list[Turn]:
             if file:
                 return [turn for example in examples.read_examples(Path(file)) for turn in example]
-            room = budget.context / 2 * budget.characters_per_token if is_limited else None
+            room = budget.context / 2 * budget.characters_per_token if budget.is_limited else None
             draw = self._toolkit.demonstrations
             try:
                 drawn = examples.draw_fitting(draw, turns_of, settings.shots, seed, room)
@@ -325,7 +323,7 @@ class Strategy(Agent):
 
         key = type(self).__name__, settings, self._actor, seed
         turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
-        if not is_limited:
+        if not budget.is_limited:
             budget.context += int(examples.count_characters(turns) / budget.characters_per_token)
         return turns
 
@@ -352,8 +350,8 @@ class Strategy(Agent):
     ) -> Reply:
         """The reply to the chat with the next message, within the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        dropped = chat.history.dropped
-        gap_note = self._prompts.fill("dropped", count=str(dropped)) if dropped else ""
-        messages = chat.messages(self._message_text, gap_note)
+        messages = chat.messages(
+            self._message_text, chat.history.gap_text(self._prompts, "dropped")
+        )
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

@@ -5,6 +5,6 @@
     homes        household scenes and tasks
     towns        street graphs with instructions (the dataset ``towns``)
 
-Plan coordinates are metres, x to the east and y to the north. Every random choice comes from a
-``random.Random`` seeded with a text, so that a scene is the same on every machine.
+Plan coordinates are metres, x east and y north. Every random choice comes from a
+``random.Random`` seeded with a string, so a scene is the same on every machine.
 """

@@ -1,7 +1,7 @@
-"""The floor plan: rectangular rooms in two rows along a hallway, and doors between them.
+"""Floor plans: rectangular rooms in two rows along a hallway, and the doors between them.
 
-Some houses have the living room across the hallway's end; some rooms are behind another. The plan
-is then turned and mirrored at random, so that no heading is special.
+In some houses the living room spans the end of the hallway; some rooms are reached through another.
+Finally the plan is rotated and mirrored at random, so that no heading is special.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from wayword.core.geometry import Point, added
 
-# The programme of a house: which rooms it has, how large they are, which belong side by side.
+# Rooms of a house: which it has, how large they are, and which are adjacent.
 
 HALLWAY = "hallway"
 
 
 @dataclass(frozen=True, slots=True)
 class RoomType:
-    """Ranges of width (along the hallway) and depth in metres; ``wide``: with wide openings."""
+    """Ranges of width (along the hallway) and depth in metres; some rooms open wide to others."""
 
     width: tuple[float, float]
     depth: tuple[float, float]
@@ -39,7 +39,7 @@ ROOM_TYPES: dict[str, RoomType] = {
     "playroom": RoomType((3.4, 4.4), (3.6, 4.4)), "gym": RoomType((3.4, 4.2), (3.6, 4.4)),
     "shower room": RoomType((2.2, 2.8), (2.2, 2.8)),
 }  # fmt: skip
-"""Around the hallway in this order: the day rooms first, then the night rooms."""
+"""In order around the hallway: day rooms first, then bedrooms and bathrooms."""
 
 BASE = ("kitchen", "living room", "main bedroom", "bathroom")
 EXTRA_WEIGHTS = {
@@ -48,7 +48,7 @@ EXTRA_WEIGHTS = {
     "gym": 2,
 }  # fmt: skip
 OUTER_ROOMS = {"shower room": "main bedroom", "pantry": "kitchen"}
-"""Rooms that are behind another and are reached through it alone."""
+"""Room -> the only room it can be entered from."""
 
 DOOR_CHANCES = {
     ("dining room", "kitchen"): 0.9, ("dining room", "living room"): 0.8,
@@ -58,22 +58,22 @@ DOOR_CHANCES = {
     ("bathroom", "main bedroom"): 0.4, ("playroom", "small bedroom"): 0.5,
     ("main bedroom", "shower room"): 1.0, ("kitchen", "pantry"): 1.0,
 }  # fmt: skip
-"""Pairs (in alphabetical order) that get a door of their own where they touch, and how often."""
+"""Probability of a direct door between two adjacent rooms (names in alphabetical order)."""
 
 NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
-"""Rooms that may do without a door to the hallway when a neighbour leads into them."""
+"""Rooms that may lack a door to the hallway if another room leads into them."""
 
 SMALLEST, LARGEST = 1 + len(BASE), 1 + len(BASE) + len(EXTRA_WEIGHTS)
 
 
-DOOR, OPENING = 0.9, 1.6  # metres of a door, and of a wide opening between day rooms
+DOOR, OPENING = 0.9, 1.6  # width in metres of a door, and of a wide opening between day rooms
 CORNER = 0.35
-"""Wall left between an opening and a corner, metres."""
+"""Minimum length of wall between an opening and a corner, metres."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRoom:
-    """A rectangle ``x0 < x1``, ``y0 < y1`` in metres; names are unique in a house."""
+    """A rectangle ``x0 < x1``, ``y0 < y1`` in metres; names are unique within a house."""
 
     name: str
     x0: float
@@ -92,9 +92,9 @@ class PlanRoom:
 
 @dataclass(frozen=True, slots=True)
 class PlanDoor:
-    """An open doorway centred on ``x, y`` between two rooms (indices).
+    """An open doorway centred on ``x, y`` between two rooms (given by index).
 
-    ``vertical`` says that its wall runs north and south. ``width`` is in metres.
+    ``vertical``: its wall runs north to south. ``width`` is in metres.
     """
 
     rooms: tuple[int, int]
@@ -117,7 +117,7 @@ class FloorPlan:
 
     @property
     def cut_off(self) -> list[int]:
-        """The rooms to which no doors lead from the first."""
+        """Indices of rooms that cannot be reached from room 0."""
         reached = {0}
         for _ in self.rooms:
             reached |= {
@@ -131,12 +131,12 @@ class FloorPlan:
 
 
 def draw_plan(rng: random.Random, count: int) -> FloorPlan:
-    """A plan of ``count`` rooms, the hallway among them. ``count`` is in SMALLEST..LARGEST."""
+    """Draw a plan of ``count`` rooms including the hallway; SMALLEST <= ``count`` <= LARGEST."""
     return turned(rng, draw_wing(rng, count))
 
 
 def draw_wing(rng: random.Random, count: int) -> FloorPlan:
-    """The same before it is turned: the hallway runs east from (0, 0), and nothing is west."""
+    """Draw a plan without rotation: the hallway runs east from (0, 0), and nothing has x < 0."""
     names, weights = set(BASE), dict(EXTRA_WEIGHTS)
     while len(names) < count - 1:
         (name,) = rng.choices(list(weights), weights=list(weights.values()))
@@ -147,7 +147,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
-    """The hallway, a row of rooms on either side, and perhaps the living room across its end."""
+    """The hallway, a row of rooms on either side, and sometimes the living room at its end."""
     inner_rooms = {OUTER_ROOMS[name]: name for name in names if name in OUTER_ROOMS}
     end_room = "living room" if rng.random() < 0.5 else ""
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
@@ -179,10 +179,10 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
 def _split_rows(
     rng: random.Random, names: list[str], widths: dict[str, float]
 ) -> tuple[list[str], list[str]]:
-    """Two rows for the two sides of the hallway, near equal in width.
+    """Split rooms into two rows, one per side of the hallway, of similar width.
 
-    The rooms go round the hallway as round a ring, so that neighbours in the programme stay
-    neighbours in the house; the bathroom is kept on its bedroom's side.
+    Rooms form a ring around the hallway, so neighbors in the list stay neighbors in the house.
+    The bathroom preferably stays on the main bedroom's side.
     """
     options = []
     for shift in range(len(names)):
@@ -221,7 +221,7 @@ def _doors(rng: random.Random, rooms: list[PlanRoom]) -> list[PlanDoor]:
 
 
 def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:
-    """A door somewhere on the shared wall, or None where that is too short."""
+    """A door at a random position on the shared wall, or None if the wall is too short."""
     a, b = rooms[i], rooms[j]
     at_hallway = HALLWAY in (a.name, b.name)
     both_wide = all(r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b))
@@ -248,7 +248,7 @@ def shared_walls(a: PlanRoom, b: PlanRoom) -> Iterator[tuple[bool, float, float,
 
 
 def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
-    """The plan under one of the eight symmetries of the square, moved to the origin."""
+    """The plan under a random symmetry of the square (one of eight), shifted to the origin."""
     swap, flip_x, flip_y = (rng.random() < 0.5 for _ in range(3))
 
     def turn(x: float, y: float) -> Point:

@@ -1,12 +1,12 @@
-"""ALFRED's published trajectories as household episodes in iTHOR's rooms, one for each annotation.
+"""ALFRED's published trajectories as household episodes in iTHOR's rooms, one per annotation.
 
     alfred/traj_train.jsonl.gz        6,574 trajectories, 21,025 annotations
     alfred/traj_valid_seen.jsonl.gz     251 trajectories,    820 annotations
     alfred/traj_valid_unseen.jsonl.gz   255 trajectories,    821 annotations
 
-A line is a published ``traj_data.json``, whose pictures may be left out. A trajectory's scene names
-what lies where; the furniture is that of iTHOR's metadata, which was published for a later build of
-AI2-THOR.
+Each line is a published ``traj_data.json``; its image lists may be missing. A trajectory's scene
+lists small objects and their poses; furniture comes from iTHOR's metadata, published for a later
+build of AI2-THOR.
 
 Source: ALFRED (Shridhar et al. 2020), json_2.1.0.
 """
@@ -36,12 +36,12 @@ from wayword.worlds.household.world import HouseholdWorld
 FILES = "alfred/traj_{split}.jsonl"
 NUMBER = (int, float)
 CELLS_PER_METRE = 4.0
-"""Plans give coordinates in cells of 0.25 m."""
+"""Plans give coordinates in cells of 0.25 m, i.e. four per metre."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlfredEntry:
-    """A line of the index; ``line`` counts from 1 in the file, ``annotations`` are counted."""
+    """Index entry of a trajectory: ``line`` in the file (from 1), number of ``annotations``."""
 
     line: int
     task_id: str
@@ -51,7 +51,7 @@ class AlfredEntry:
     params: Mapping[str, Any]
 
     def target(self, parameter: str) -> str:
-        """The label that a parameter names, ``object_target`` say; empty for none."""
+        """The label given by a parameter such as ``object_target``; empty if unset."""
         return str(self.params.get(parameter) or "")
 
 
@@ -68,10 +68,10 @@ class ObjectPose:
 class AlfredTrajectory:
     """A published trajectory, in this project's frame.
 
-    ``start`` is x, y (metres) and heading (degrees), ``horizon`` how far one looks down (degrees).
-    ``toggles`` says which labels are on or off at first. ``named`` lists the furniture that the
-    published plan names: label and place, as older scenes had it. ``annotations`` are one person's
-    words each: the goal, and the steps to it.
+    ``start`` is x, y (metres) and heading (degrees), ``horizon`` the downward camera tilt
+    (degrees). ``toggles``: label -> initially on. ``named``: label and place of the furniture in
+    the published plan, as in older scenes. Each of ``annotations`` is one person's description: the
+    goal, then the steps.
     """
 
     entry: AlfredEntry
@@ -85,7 +85,7 @@ class AlfredTrajectory:
 
 
 class Trajectories:
-    """A trajectory file. Raises ``DataError`` for one that is missing or broken."""
+    """Reader of a trajectory file. Raises ``DataError`` if it is missing or broken."""
 
     def __init__(self, folder: Path, split: str) -> None:
         self.path = find(folder, FILES.format(split=split))
@@ -120,7 +120,7 @@ class Trajectories:
             )
 
     def _small_labels(self, line: int) -> frozenset[str]:
-        """The labels of the small objects in a trajectory's scene."""
+        """Labels of the small objects in a trajectory's scene."""
         where, raw = f"line {line}", self._record(line)
         scene = read_field(self.path, where, raw, "scene", dict)
         poses = read_field(self.path, where, scene, "object_poses", list)
@@ -135,7 +135,7 @@ class Trajectories:
         return read_field(self.path, where, table, "anns", list)  # type: ignore[no-any-return]
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
-        """The trajectory of an entry. Raises ``DataError`` naming line and field."""
+        """Parse the trajectory of an entry. Raises ``DataError`` naming line and field."""
         path, where, raw = self.path, f"line {entry.line}", self._record(entry.line)
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
@@ -154,7 +154,7 @@ class Trajectories:
             at = f"{where}, annotation {n}"
             steps = read_field(path, at, each, "high_descs", list)
             goal = read_field(path, at, each, "task_desc", str)
-            # People leave blanks and line ends.
+            # Annotators left stray blanks and line breaks.
             annotations.append(tuple(" ".join(str(text).split()) for text in (goal, *steps)))
         toggles = {
             read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
@@ -173,7 +173,7 @@ class Trajectories:
 
 
 def _plan_furniture(plan: Mapping[str, Any]) -> Iterator[tuple[str, thor.Point3]]:
-    """The furniture of a plan: label and place. Plans list x twice, then z twice, then y twice."""
+    """The furniture of a plan: label and place. Plans list x, then z, then y, each twice."""
     for step in plan.get("high_pddl", ()):
         receptacle = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
         if receptacle and len(receptacle[1]) == 6:
@@ -181,38 +181,38 @@ def _plan_furniture(plan: Mapping[str, Any]) -> Iterator[tuple[str, thor.Point3]
             yield str(receptacle[0]), (x, y, z)
 
 
-# A trajectory's start as a scene: its small objects where ``object_poses`` puts them.
+# The initial scene of a trajectory, with small objects at their ``object_poses``.
 #
-# Furniture, lamps and taps are those of iTHOR's metadata; every small object there is replaced by
-# those of the trajectory, as in ALFRED's simulator. Published are a label, a pivot and a turn for
-# each. Inferred are its box (that of an object of the same label, in the same scene where there is
-# one) and what it lies in or on (by boxes). The metadata is of a later build of AI2-THOR than the
-# trajectories: furniture it lacks is looked up by place, see :func:`furniture`.
+# Furniture, lamps and taps come from iTHOR's metadata; its small objects are replaced by those of
+# the trajectory, as in ALFRED's simulator. Label, pivot and rotation of each are published. Its
+# box is inferred (from an object with the same label, if possible in the same scene), and so is
+# the receptacle it is in or on (from boxes). The metadata is from a later build of AI2-THOR than
+# the trajectories; furniture it lacks is matched by position, see :func:`furniture`.
 
 BOX_LABELS = {"Glassbottle": "Bottle"}
-"""Label that the metadata does not have -> the label whose box it gets."""
+"""Label missing from the metadata -> label whose box is used instead."""
 SAME_PLACE, EXACT_PLACE = 0.3, 0.1
-"""Metres between a piece of furniture in both builds, at most; the smaller where its label now is
-not one of those expected."""
+"""Maximum distance (metres) between positions of one piece of furniture in the two builds; the
+smaller applies if its new label is not an expected one."""
 MOVED_ROOMS = tuple(
     f"FloorPlan{number}" for number in (3, 201, 207, 211, 307, 319, 320, 323, 413, 417, 426, 430)
 )
-"""Rooms in which a piece of furniture that opens or holds objects stands more than a metre from
-every one of its label in ALFRED's own layouts; no release of its furniture is published."""
+"""Rooms where some furniture that opens or holds objects is more than a metre from every piece
+of its label in ALFRED's own layouts; the old furniture positions were never published."""
 BUILT_IN_LABELS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
-"""Labels of what is built into other furniture, which the same place may mean."""
+"""Labels of parts of other furniture, excluded because they share its position."""
 TABLES = ("DiningTable", "CoffeeTable", "SideTable", "Desk", "Dresser", "TVStand", "CounterTop")
 LATER_LABELS = {
     **dict.fromkeys((*TABLES, "Cart", "Shelf"), TABLES),
     "BathtubBasin": ("Bathtub",),
     "SinkBasin": ("Sink",),
 }
-"""Label in older scenes -> the labels the same piece may have in the metadata."""
+"""Label in older scenes -> labels that the same piece may have in the metadata."""
 
 
 def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
-    """All objects of a trajectory's scene before the first step: furniture in the metadata's
-    order, then small objects in that of ``object_poses``. Raises ``DataError``."""
+    """All objects of a trajectory's initial scene: furniture in the order of the metadata, then
+    small objects in the order of ``object_poses``. Raises ``DataError``."""
     name = trajectory.entry.scene
     furniture_records = [r for r in ithor.records(folder, name) if not r.pickupable]
     small_records = [
@@ -235,9 +235,9 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
 
 
 def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
-    """Ids as AI2-THOR makes them: ``Mug|-01.25|+00.90|+00.31``, by label, x, height and y.
+    """Ids in AI2-THOR's format, ``Mug|-01.25|+00.90|+00.31``: label, x, height and y.
 
-    Published plans use these ids. A second object at the same place gets ``|2``.
+    Published plans use these ids. A second object at the same position gets the suffix ``|2``.
     """
     ids: dict[str, None] = {}
     for pose in poses:
@@ -251,10 +251,10 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
 
 
 def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[str, ...]:
-    """The ids of all furniture of a label in a trajectory's scene.
+    """Ids of all furniture with a label in a trajectory's scene.
 
-    What its plan calls by another label at the same place counts as that: a cart that is a side
-    table now, a side table that is a desk. Empty where there is nothing.
+    Furniture that the plan lists under this label at the same position counts too: a cart that is
+    a side table now, a side table that is a desk. Empty if there is none.
     """
     fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
     old_labels = _old_labels(fixed, trajectory)
@@ -263,7 +263,7 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
 
 
 def _old_labels(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
-    """Id of a piece of furniture -> the other label that a trajectory's plan knows it by."""
+    """Furniture id -> its different label in the trajectory's plan."""
     labels: dict[str, str] = {}
     small_labels = {pose.label for pose in trajectory.poses}
     holders = [r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS]
@@ -284,16 +284,16 @@ def _old_labels(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory
 
 
 def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
-    """The start pose on the cell nearest to the published place, and the distance to it (m)."""
+    """The start pose on the cell nearest to the published position, and their distance (m)."""
     x, y, heading = trajectory.start
     (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
     return {"x": x, "y": y, "heading": heading}, away
 
 
 def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
-    """An object of a label to take the box from: of the scene, else of the first scene with one.
+    """An object with a label, to take its box: from the scene, else from the first that has one.
 
-    Raises ``DataError`` where no scene has such an object.
+    Raises ``DataError`` if no scene has such an object.
     """
     listed = BOX_LABELS.get(label, label)
     for record in ithor.records(folder, scene_name):
@@ -308,7 +308,7 @@ def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
 
 @lru_cache(maxsize=2)
 def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
-    """Label -> the first object of it in any scene."""
+    """Label -> the first object with it in any scene."""
     examples: dict[str, thor.ObjectRecord] = {}
     for name in ithor.names(folder):
         for record in ithor.records(folder, name):
@@ -317,49 +317,49 @@ def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
     return examples
 
 
-# What a trajectory's task type and parameters ask for, as goal conditions on the final state.
+# Goal conditions on the final state, from a trajectory's task type and parameters.
 #
-# They count as ALFRED's do: a slice is a condition of its own; being in place, being hot, cold or
-# clean, and both at once are three; an object in a movable one, that in its place, and both are
-# three; two objects in one place are two. Hot, cold and clean mean that it was ever made so.
+# They are counted as in ALFRED: "sliced" is a separate condition; a treated object gives three
+# (in place; hot, cold or clean; both at once); a stack gives three (object in movable, movable in
+# place, both); two objects in one place give two. Hot, cold and clean mean ever made so.
 #
-# One difference: ALFRED finds objects by a part of their name, so that there a pencil passes for a
-# pen and a potato for a pot. Here a type is a type.
+# One difference: ALFRED matches object names by substring, so a pencil counts as a pen and a
+# potato as a pot. Here types must match exactly.
 #
-# Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` of its code.
+# Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` in its code.
 
 TREATMENTS = {
     "pick_heat_then_place_in_recep": "heated",
     "pick_cool_then_place_in_recep": "cooled",
     "pick_clean_then_place_in_recep": "cleaned",
 }
-"""Type of task -> the state that the object must have been brought to."""
+"""Task type -> the state that the object must have been brought to."""
 TWO, LIGHT, STACK = (
     "pick_two_obj_and_place",
     "look_at_obj_in_light",
     "pick_and_place_with_movable_recep",
 )
 KINDS = ("pick_and_place_simple", TWO, LIGHT, *TREATMENTS, STACK)
-"""ALFRED's names for its types of tasks."""
+"""ALFRED's names of the task types."""
 PARAMETERS = {
     "object": "object_target",
     "receptacle": "parent_target",
     "movable": "mrecep_target",
     "lamp": "toggle_target",
 }
-"""Role of an object in a task -> the parameter that names its label."""
+"""Role of an object in a task -> the parameter with its label."""
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(KINDS, ("object", "receptacle")),
     LIGHT: ("object", "lamp"),
     STACK: ("object", "receptacle", "movable"),
 }
-"""Type of task -> the roles in it."""
+"""Task type -> its roles."""
 
 
 def goals(
     kind: str, ids: Mapping[str, conditions.Ids], sliced: bool = False
 ) -> tuple[conditions.GoalCondition, ...]:
-    """The conditions of a type of task; ``ids``: role -> the objects any of which will do."""
+    """The goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects, places = ids["object"], ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
     count = 2 if kind == TWO else 1
@@ -389,18 +389,18 @@ def goals(
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
 Instructions = Literal["goal", "steps"]
-"""An agent gets the goal alone, or the steps to it as well."""
+"""Whether instructions include the steps or only the goal."""
 STEPS_HEADING = "Somebody who watched it being done tells it step by step:"
 CACHED_SCENES = 32
-"""Scenes held in memory at a time."""
+"""Scenes cached at a time."""
 
 
 class Alfred:
     """The episodes of a split, ``{task_id}_{annotation}``, in file order.
 
-    ``kind`` limits them to one type of task. ``omissions`` counts the trajectories left out, by
-    cause: ``no_object``, ``no_movable``, ``no_receptacle``, ``no_lamp`` where the scene has nothing
-    of a type that the task is about, ``no_annotation`` where it has no description.
+    ``kind`` limits them to one task type. ``omissions`` counts excluded trajectories by reason:
+    ``no_object``, ``no_movable``, ``no_receptacle`` or ``no_lamp`` if the scene has none of the
+    type that the task needs, ``no_annotation`` if it has no description.
     """
 
     def __init__(
@@ -425,7 +425,7 @@ class Alfred:
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     def _survey(self) -> list[tuple[Any, ...]]:
-        """The fields of every entry, and why it is left out; empty where it is not."""
+        """The fields of every entry, plus the reason to exclude it; empty to keep it."""
         return [
             (*(getattr(entry, each.name) for each in fields(entry)), self._cause_of_omission(entry))
             for entry in self._read.index()
@@ -475,7 +475,7 @@ class Alfred:
         return Task(episode, conditions.HouseholdReference(episode.id, entry.kind, required))
 
     def _cause_of_omission(self, entry: AlfredEntry) -> str:
-        """Reason to leave out a task, such as ``no_object``; empty where nothing is missing.
+        """Reason to exclude a task, such as ``no_object``; empty if nothing is missing.
 
         Raises ``DataError`` for an unknown type of task.
         """

@@ -5,13 +5,13 @@
     layout = ithor.layout(folder, "FloorPlan1")      # shared by all episodes of the scene
     world = HouseholdWorld(scene, layout=layout)
 
-Published: the objects' boxes and flags, the cells of a 0.25 m grid on which an agent can stand, the
-room's outline (a rectangle), which knob works which hob. Inferred: that nothing but tall furniture
-stops a look within the room, as inner walls are not published; what each object is in or on where
-the file names several or none. One scene is one room.
+Published: object boxes and flags, the cells of a 0.25 m grid on which an agent can stand, the
+outline of the room (a rectangle), and which knob controls which burner. Inferred: lines of sight
+(only tall furniture blocks them, as inner walls are not published), and receptacles of objects for
+which the file lists several or none. Each scene is a single room.
 
-Sources: ``ithor/`` (AI2-THOR metadata, outlines and knobs as LangSuitE publishes them) and
-``alfred/layouts`` (ALFRED, Shridhar et al. 2020) of the data folder.
+Sources: ``ithor/`` (AI2-THOR metadata, outlines and knobs as published by LangSuitE) and
+``alfred/layouts`` (ALFRED, Shridhar et al. 2020) in the data folder.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Point, Scene
 
-# The cells of a scene on which one can stand, and what is inferred about narrow places.
+# The standing cells of a scene, and cells inferred in narrow passages.
 #
-# The published cells of some scenes fall into parts with a gap of one cell between them, though
-# tasks lead through it. Such gaps are closed; wider ones are left.
+# In some scenes the published cells form separate parts, although tasks lead across the gap. Gaps
+# of one cell are closed; wider ones stay.
 
 GRID = 0.25
-"""Metres between cells."""
+"""Cell spacing in metres."""
 WIDEST_GAP = 2
-"""Two parts are joined where cells of them are at most this many cells apart, either way."""
+"""Maximum offset, along each axis, between cells of two parts that are to be connected."""
 Cell = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """``places``: x and y (metres) of every cell, published ones first. ``main``: those of the
-    largest part that hangs together. ``inferred_count``: how many were inferred."""
+    """Standing cells. ``places``: x and y (metres) of all cells, published ones first; ``main``:
+    the largest connected part; ``inferred_count``: number of inferred cells."""
 
     places: tuple[Point, ...]
     main: tuple[Point, ...]
@@ -58,12 +58,12 @@ class Cells:
 
 
 FARTHEST = 100.0
-"""Metres: every published room lies within a fifth of it. A floor is a grid over all its places, so
-that one flipped bit of an exponent would make it endless."""
+"""Limit on coordinates in metres (published rooms need a fifth). The floor is a dense grid, so a
+corrupt coordinate would exhaust memory."""
 
 
 def read_cells(path: Path) -> Cells:
-    """The cells of a ``layout.npy``: (P, 2) x and z on a grid of 0.25 m. Raises ``DataError``."""
+    """Read a ``layout.npy``: (P, 2) x and z on a grid of 0.25 m. Raises ``DataError``."""
     try:
         array = read_array(path).astype(np.float64)
     except (OSError, ValueError, TypeError) as error:
@@ -85,7 +85,7 @@ def read_cells(path: Path) -> Cells:
 
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The cells, and those that close gaps of one cell between the largest part and others."""
+    """The cells, plus cells that close one-cell gaps between the largest part and others."""
     around = range(-WIDEST_GAP, WIDEST_GAP + 1)
     steps = [(di, dj) for di in around for dj in around if abs(di) + abs(dj) <= WIDEST_GAP + 1]
     cells = dict.fromkeys(published)
@@ -104,7 +104,7 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
 
 
 def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
-    """The parts that are connected by steps to the four sides, the largest first."""
+    """The 4-connected components, largest first."""
     unvisited, components = set(cells), []
     while unvisited:
         part, frontier = set[Cell](), [min(unvisited)]
@@ -119,7 +119,7 @@ def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
 
 
 def _bridge_cells(a: Cell, b: Cell) -> tuple[Cell, ...]:
-    """The cells on the way from ``a`` along i, then along j, to ``b``, both left out."""
+    """Cells from ``a`` along i and then along j to ``b``, both excluded."""
     (ai, aj), (bi, bj) = a, b
     cells = {(i, aj) for i in range(min(ai, bi), max(ai, bi) + 1)}
     cells |= {(bi, j) for j in range(min(aj, bj), max(aj, bj) + 1)}
@@ -131,18 +131,18 @@ OUTLINES = "ithor/langsuite/alfred/floor_plan2polygons.json"
 KNOBS = "ithor/langsuite/alfred/floor_plan_controlled_objects.json"
 CELLS = "alfred/layouts/{name}-layout.npy"
 ROOMS = {0: "kitchen", 2: "living room", 3: "bedroom", 4: "bathroom"}
-"""Hundreds of a scene's number -> its room."""
+"""Hundreds digit of a scene number -> its room."""
 OUTLINE_MARGIN = 0.05
-"""Metres that the room's outline lies outside the outermost cells, at least."""
+"""Minimum distance (metres) of the room's outline from the outermost cells."""
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """The scenes, by number. Raises ``DataError``."""
+    """Scene names, by number. Raises ``DataError``."""
     return tuple(sorted(thor.read_scenes(find(folder, OBJECTS)), key=_scene_number))
 
 
 def room_of(name: str) -> str:
-    """The room that a scene is: ``room_of("FloorPlan301")`` is ``"bedroom"``. Raises
+    """The room type of a scene: ``room_of("FloorPlan301")`` is ``"bedroom"``. Raises
     ``UsageError``."""
     room = ROOMS.get(_scene_number(name) // 100)
     if room is None:
@@ -151,7 +151,7 @@ def room_of(name: str) -> str:
 
 
 def files(folder: Path, scenes: Iterable[str]) -> dict[str, Path]:
-    """The files that some scenes are read from, for checksums."""
+    """The files that the scenes are read from, for checksums."""
     shared = {name: find(folder, name) for name in (OBJECTS, OUTLINES, KNOBS)}
     cells = (CELLS.format(name=name) for name in scenes)
     return shared | {name: find(folder, name) for name in cells}
@@ -164,12 +164,12 @@ def records(folder: Path, name: str) -> Records:
 
 @lru_cache(maxsize=128)
 def scene(folder: Path, name: str) -> Scene:
-    """A scene as published. Raises ``DataError`` for files that are missing or broken."""
+    """A scene as published. Raises ``DataError`` for missing or broken files."""
     return from_records(folder, name, records(folder, name))
 
 
 def from_records(folder: Path, name: str, listed: Records) -> Scene:
-    """A scene with these objects in it, on the published floor."""
+    """Build a scene with the given objects on the published floor."""
     shell = _frame(folder, name)
     builder = SceneBuilder(name)
     builder.room(room_of(name), shell.outline)
@@ -182,8 +182,8 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
 def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
     """The fixed parts of a scene, shared by its episodes: walls, floor, furniture, routes.
 
-    With ``variant``, a changed scene of that name: the parts are shared if all furniture is the
-    same, else computed for it alone.
+    ``variant`` is a modified scene of that name: it shares the parts if all furniture is
+    unchanged, else they are computed for it.
     """
     original = _layout(folder, name)
     if variant is None or variant is original.scene:
@@ -211,14 +211,14 @@ def _layout(folder: Path, name: str) -> Layout:
 
 
 def cells(folder: Path, name: str) -> Cells:
-    """The places where one can stand. Raises ``DataError``."""
+    """The cells on which an agent can stand. Raises ``DataError``."""
     return _frame(folder, name).cells
 
 
 def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
-    """The cell nearest to a place (of the largest part of the floor), and its distance (metres).
+    """The nearest cell to a point in the largest part of the floor, and its distance (metres).
 
-    Cells were gathered in another build of AI2-THOR than some files' starts.
+    Starts may be off the grid: some files come from a different build of AI2-THOR than the cells.
     """
     main = _frame(folder, name).main
     distances = np.hypot(main[:, 0] - x, main[:, 1] - y)
@@ -228,8 +228,8 @@ def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The parts of a scene that never change; ``main`` (P, 2): the places to start from, metres;
-    ``knobs``: switch -> what it works."""
+    """The fixed parts of a scene; ``main`` (P, 2): start positions in metres; ``knobs``: switch
+    id -> ids of what it controls."""
 
     cells: Cells
     main: NDArray[np.float64]
@@ -242,7 +242,7 @@ def _frame(folder: Path, name: str) -> _Frame:
     floor = read_cells(find(folder, CELLS.format(name=name)))
     places = np.array(floor.places)
     published = np.array(_scene_entry(folder, OUTLINES, name), dtype=float)
-    # The published rectangle, widened where a cell would touch or leave it.
+    # The published rectangle, enlarged if a cell would touch or cross it.
     corners = np.concatenate((published, places - OUTLINE_MARGIN, places + OUTLINE_MARGIN))
     (west, south), (east, north) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
     outline = ((west, south), (east, south), (east, north), (west, north))
@@ -252,11 +252,11 @@ def _frame(folder: Path, name: str) -> _Frame:
 
 
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
-    """The entry of a scene in a file of all scenes."""
+    """A scene's entry in a file that covers all scenes."""
     path = find(folder, file)
     table = _cached_json(path)
     if not isinstance(table, dict) or name not in table:
-        raise DataError(path, f"scene {name!r}", "is not there", "fetch it again")
+        raise DataError(path, f"scene {name!r}", "is missing", "fetch it again")
     return table[name]
 
 

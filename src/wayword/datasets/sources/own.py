@@ -467,7 +467,7 @@ def check_room(draft: Arrangement, where: Record, room: str) -> None:
 
 
 MOST_CONDITIONS = 1_000
-"""Maximum conditions per task. Each is checked at every step and planned for by the expert."""
+"""Maximum conditions per task. Each is checked at every step and planned by the expert."""
 
 
 def read_goals(
@@ -537,7 +537,7 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = 1_000_000  # of a task file: what is larger is no task file
+MOST_BYTES = 1_000_000  # larger files are not task files
 KIND = "own"
 
 
@@ -644,7 +644,7 @@ def _solve(task: TaskFile) -> int:
     world.reset(task.case.task.episode)
     assert isinstance(reference, goals.HouseholdReference)
     if reference.met(world.state()) == reference.parts():
-        raise DataError(path, "field 'goal'", "holds already at the start", "ask for a change")
+        raise DataError(path, "field 'goal'", "already holds at the start", "ask for a change")
     try:
         steps = len(played.solve(task.case.task))
     except PlanningFailed as reason:
@@ -684,7 +684,7 @@ class FileTasks(homes.SourcedTasks[FileSettings]):
                     "was accepted by another version of Wayword, whose home is a different one"
                 )
                 raise DataError(task.path, "", problem, remedy)
-        vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # the files' own
+        vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # as set in the files
         return _FileSource(tasks, self.settings)
 
     def training(self) -> Training:

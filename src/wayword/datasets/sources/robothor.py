@@ -1,7 +1,7 @@
-"""RoboTHOR's apartments as scenes: object metadata, and the floors inferred from episodes.
+"""RoboTHOR's apartments as scenes: object metadata, with floors inferred from episodes.
 
-What stands where is published; walls and free floor are inferred (see ``floors``). The inferred
-grids of an apartment are stored in the cache folder, under a checksum of all that they came from.
+Object poses are published; walls and free floor are inferred (see ``floors``). The inferred grids
+of an apartment are stored in the cache folder, keyed by a checksum of the source files.
 """
 
 from __future__ import annotations
@@ -43,56 +43,56 @@ from wayword.worlds.household.scene import Scene
 
 # Free floor and walls of RoboTHOR's apartments, inferred from published starts and paths.
 #
-# RoboTHOR publishes no walls and no list of reachable places. Each apartment is furnished in five
-# ways (``FloorPlan_Train3_1`` … ``_5``), with the walls unchanged, and each furnishing has 1,800
-# training episodes. What is inferred, on a grid of 0.05 m:
+# RoboTHOR publishes neither walls nor reachable positions. Each apartment is furnished in five
+# ways (``FloorPlan_Train3_1`` … ``_5``) with the same walls, and each furnishing has 1,800
+# training episodes. The inference uses a grid of 0.05 m:
 #
-# * *Free* is where a published start or path puts the middle of the body, the straight ways between
-#   starts that lie side by side on the 0.25 m grid, and gaps up to 0.2 m between such places: the
-#   two sides of any wall are at least two radii of the body (0.4 m) apart.
-# * *Open* is what lies within 0.1 m of a free place, in any of the furnishings.
-# * A *wall* is what is never open although in some furnishing nothing stands within 0.3 m of it, so
-# that only a wall explains it; what lies in a straight line between two such pieces, up to 2 m,
-# is never open and is in no furniture; and, where such a piece is thin, what lengthens it up to
-# the next open place, by 3 m at most. Specks of less than 0.4 m are dropped. Of that, what lies a
-# body's radius from all free places is kept, and the middle line of narrower pieces. What is
-# beyond the outermost boxes and places counts as wall, and what lies within a box does not.
-# * Where a published path ends its target is in view: no wall stands on the line between. Where one
-# starts within 0.85 m of its target and yet leads on, the target is not in view: what is never
-# open on the line between, and in no box, is wall.
+# * *Free* cells: published starts and paths (centres of the body), lines between starts that are
+#   adjacent on the 0.25 m grid, and gaps up to 0.2 m between these: body centres on the two sides
+#   of a wall are at least two radii (0.4 m) apart.
+# * *Open* cells are within 0.1 m of a free cell, in any furnishing.
+# * *Wall* cells are proven if never open although, in some furnishing, no furniture is within
+#   0.3 m, so that only a wall explains them. Added are straight connections up to 2 m between
+#   proven pieces that are never open and never in furniture, and straight extensions of thin
+#   pieces up to the next open cell, by at most 3 m. Specks below 0.4 m are dropped. Kept are cells
+#   a body radius away from all free cells, and the centre line of narrower pieces. Everything
+#   beyond the outermost boxes and positions is wall; the inside of a box never is.
+# * A published path ends with its target in view, so no wall is on the line to it. A path that
+#   starts within 0.85 m of its target but continues does not have it in view: cells on that line
+#   that are never open and in no box are wall.
 #
-# Where furniture hides a wall in all five furnishings nothing is known, and looks pass.
+# If furniture hides a wall in all five furnishings, it stays unknown and does not block the view.
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SPACING = 0.05  # metres, as are all of these
+SPACING = 0.05  # grid cell size; these constants are in metres
 GRID = 0.25
-"""RoboTHOR's starts lie on multiples of this."""
+"""RoboTHOR's starts are multiples of this."""
 RADIUS = 0.2
-"""Of RoboTHOR's body."""
+"""Radius of RoboTHOR's body."""
 GAP_RADIUS = 0.1
-"""Half of the widest gap that is closed."""
+"""Half the width of the widest gap to close."""
 OPEN_RADIUS = 0.1
-"""Of a body in a free place, this much around its middle counts as open for certain."""
+"""Radius around a body's centre that is certainly open."""
 EXPLAINED_M = 0.3
-"""Furniture this near explains why no body was at a place."""
+"""Furniture within this distance explains why no body was at a position."""
 LONGEST_BRIDGE = 2.0
-"""The longest piece of wall taken for granted between two proven ones."""
+"""Maximum length of wall assumed between two proven pieces."""
 THICKEST_WALL = 0.45
-"""A wall between two rooms is no thicker than this, as it is inferred."""
+"""Maximum thickness of an inferred wall between two rooms."""
 LONGEST_EXTENSION = 3.0
-"""Such a wall is lengthened by this much at most where only furniture ends its proof."""
+"""Maximum extension of such a wall where furniture hides the evidence for it."""
 OUTER_WALL = 0.4
-"""Of wall around everything."""
-SHORTEST_WALL = 0.4  # shorter pieces of wall are noise of the inference
+"""Thickness of the wall around the apartment."""
+SHORTEST_WALL = 0.4  # shorter pieces of wall are noise in the inference
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Published data of one furnishing: ``starts`` (S, 2), the segments of shortest paths as
-    ``paths`` (L, 4), and the ``boxes`` (west, south, east, north) of its objects. ``visible`` and
-    ``hidden`` (N, 4) are lines from places to targets that are in view from there, and that are
-    not."""
+    """Published data of one furnishing: ``starts`` (S, 2), shortest paths as segments ``paths``
+    (L, 4), and object ``boxes`` (west, south, east, north). ``visible`` and ``hidden`` (N, 4) are
+    lines from positions to targets that are, or are not, in view from there. All in
+    metres."""
 
     starts: Floats
     paths: Floats
@@ -103,8 +103,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Floors:
-    """``free`` (K, H, W) and ``wall`` (K, H, W) for each of K furnishings, on one grid: the cell
-    of row j and column i is centred on ``(x + i * SPACING, y + j * SPACING)``."""
+    """Masks ``free`` and ``wall`` (K, H, W) of K furnishings on one grid: the cell at row j and
+    column i is centred on ``(x + i * SPACING, y + j * SPACING)``, in metres."""
 
     x: float
     y: float
@@ -114,14 +114,14 @@ class Floors:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The grid of an apartment: the middle of its first cell, and its shape (rows, columns)."""
+    """Grid of an apartment: the centre of its first cell, and its shape (rows, columns)."""
 
     x: float
     y: float
     shape: tuple[int, int]
 
     def points(self, xy: Floats) -> Bools:
-        """The cells that hold points (P, 2)."""
+        """Mask of the cells that contain points (P, 2)."""
         cells = np.zeros(self.shape, dtype=np.bool_)
         i = np.clip(np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp), 0, self.shape[1] - 1)
         j = np.clip(np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp), 0, self.shape[0] - 1)
@@ -129,7 +129,7 @@ class _Grid:
         return cells
 
     def boxes(self, boxes: Sequence[Box], by: float) -> Bools:
-        """The cells that boxes cover, grown on all sides by ``by`` metres."""
+        """Mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
             i0, j0 = round((west - by - self.x) / SPACING), round((south - by - self.y) / SPACING)
@@ -139,7 +139,7 @@ class _Grid:
 
 
 def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
-    """The floors of an apartment from all of its furnishings."""
+    """Infer the floors of an apartment from all of its furnishings."""
     grid = _grid(furnishings)
     free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
     open_cells = np.asarray(np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0))
@@ -156,7 +156,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
     wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
     walls = np.stack([wall & ~box for box in furniture])
-    # Thin diagonal segments must be connected cell by cell, so they are drawn three cells wide.
+    # Thin diagonal segments must stay connected, so they are drawn three cells wide.
     path_cells = [_grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings]
     return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
 
@@ -172,8 +172,8 @@ def _grid(furnishings: Sequence[Evidence]) -> _Grid:
 
 
 def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
-    """Free cells: starts, lines between starts side by side (diagonals included) and paths, with
-    gaps up to twice ``GAP_RADIUS`` closed."""
+    """Mask of free cells: starts, paths, and lines between adjacent starts (diagonals included),
+    with gaps up to twice ``GAP_RADIUS`` closed."""
     starts = {(round(x / GRID), round(y / GRID)) for x, y in evidence.starts.tolist()}
     segments = [
         (i * GRID, j * GRID, (i + di) * GRID, (j + dj) * GRID)
@@ -187,7 +187,7 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
 
 
 def _sample(lines: Floats) -> Floats:
-    """(P, 2) points on all the lines (L, 4), half a cell apart."""
+    """(P, 2) points along lines (L, 4), at most half a cell apart."""
     if not len(lines):
         return np.zeros((0, 2))
     start, step = lines[:, :2], lines[:, 2:] - lines[:, :2]
@@ -199,7 +199,7 @@ def _sample(lines: Floats) -> Floats:
 
 
 def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
-    """Thin proven walls along the rows, lengthened at both ends up to the next open place."""
+    """Extend thin proven walls along the rows, at both ends, up to the next open cell."""
     reach, longest = round(THICKEST_WALL / SPACING), round(LONGEST_EXTENSION / SPACING)
     thin_walls = proven & _rows_after(opened, reach) & _rows_after(opened[::-1], reach)[::-1]
     extension = np.zeros_like(proven)
@@ -216,7 +216,7 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
 
 
 def _rows_after(cells: Bools, reach: int) -> Bools:
-    """True where a cell lies at most ``reach`` rows after one of the cells."""
+    """True for cells at most ``reach`` rows after a cell of the mask."""
     following = np.zeros_like(cells)
     for step in range(1, reach + 1):
         following[step:] |= cells[:-step]
@@ -224,7 +224,7 @@ def _rows_after(cells: Bools, reach: int) -> Bools:
 
 
 def _possible_wall(free: Bools) -> Bools:
-    """Cells where a wall can be: a body's radius from every free place, or half-way between two."""
+    """Mask of possible walls: a body radius from every free cell, or half-way between two."""
     from scipy.ndimage import distance_transform_edt
 
     away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
@@ -239,7 +239,7 @@ def _possible_wall(free: Bools) -> Bools:
 
 
 def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
-    """The proven wall, and the runs of what may be wall between two pieces of it in a row."""
+    """Proven wall plus runs of possible wall between two proven pieces in a row."""
     wall = proven.copy()
     for row in range(len(wall)):
         for first, last in _true_runs(maybe[row] & ~proven[row]):
@@ -250,7 +250,7 @@ def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
 
 
 def _grow(cells: Bools, margin: float) -> Bools:
-    """The cells within ``margin`` metres of the given ones."""
+    """Mask of the cells within ``margin`` metres of the given ones."""
     from scipy.ndimage import distance_transform_edt
 
     away = np.asarray(distance_transform_edt(~cells))
@@ -276,12 +276,12 @@ def _true_runs(row: Bools) -> list[tuple[int, int]]:
 
 
 def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
-    """The edges between wall and what is not, in one furnishing, straight runs joined."""
+    """Edges between wall and other cells in one furnishing, with straight runs merged."""
     segments: list[tuple[Point, Point]] = []
     for turned in (False, True):
         wall = floors.wall[number].T if turned else floors.wall[number]
         before = np.pad(wall, ((1, 1), (0, 0)), constant_values=True)
-        edges = before[:-1] != before[1:]  # edge j lies below cell j
+        edges = before[:-1] != before[1:]  # edge j is below cell j
         for j in np.flatnonzero(edges.any(axis=1)).tolist():
             for first, last in _true_runs(edges[j]):
                 ends = [((i - 0.5) * SPACING, (j - 0.5) * SPACING) for i in (first, last + 1)]
@@ -296,34 +296,33 @@ def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
 METADATA = "robothor_scene_objects_75.json"
 SPLITS = ("train", "debug", "val", "test")
 EPISODE = b'"initial_position"'
-"""Every record of an episode has it once."""
+"""Occurs exactly once in each episode record."""
 LOWEST_EDGE = 1.0
-"""Objects whose underside is higher than this (metres) explain no gap in the free floor."""
+"""Objects with their underside above this height (metres) do not explain gaps in the floor."""
 NEAR, FAR = 0.85, 0.5
-"""A target nearer than this (metres) that a path longer than this leads to was not in view."""
+"""A target closer than the first with a path longer than the second (metres) was not in view."""
 VERSION = 7
-"""Version of the inference: raise it when it changes, so that cached floors are made again."""
+"""Version of the inference; increase it on any change so that cached floors are recomputed."""
 
 
 def episodes_of(path: Path) -> list[str]:
-    """The records of a scene's episodes as JSON texts: as objects the 108,000 of the training split
-    take three times the memory. Raises ``DataError``."""
+    """The episode records of a scene as JSON texts: parsed, the 108,000 records of the training
+    split would need three times the memory. Raises ``DataError``."""
     return [json.dumps(record) for record in read_json(path, list)]
 
 
 def apartment_of(scene: str) -> str:
-    """``FloorPlan_Train3_4`` -> ``FloorPlan_Train3``: the apartment that a scene furnishes."""
+    """The apartment of a scene: ``FloorPlan_Train3_4`` -> ``FloorPlan_Train3``."""
     return re.sub(r"_\d+$", "", scene)
 
 
 @lru_cache(maxsize=96)
 def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
-    """A furnished apartment. Raises ``DataError``.
+    """Build a furnished apartment. Raises ``DataError``.
 
     Episodes of the ``evaluated`` split do not contribute free floor or openings in walls if other
-    splits have enough episodes in the scene (``is_independent``). A scene without object
-    metadata (those of the test split) holds no objects, and its floor is inferred from its starts
-    alone.
+    splits have enough episodes in the scene (``is_independent``). A scene without object metadata
+    (as in the test split) has no objects, and its floor is inferred from starts only.
     """
     without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
     names, floors = floors_of(folder, apartment_of(name), without)
@@ -346,8 +345,8 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
 
 @lru_cache(maxsize=16)
 def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[str, ...], Floors]:
-    """The furnishings of an apartment that any split has episodes in, one left out if asked, and
-    their floors."""
+    """The furnishings of an apartment with episodes in any split (except ``excluded``), and their
+    floors."""
     files = [
         (path.name.partition(".")[0], path)
         for split in SPLITS
@@ -374,8 +373,8 @@ def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[s
 
 @lru_cache(maxsize=256)
 def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
-    """True if a scene's floor can be inferred from other episodes than the evaluated split's: those
-    of the other splits there are at least as many."""
+    """True if a scene's floor can be inferred without the evaluated split: the other splits have
+    at least as many episodes in it."""
     other_paths = [
         path
         for split in SPLITS
@@ -390,7 +389,7 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
 
 def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:
     records = records_of(folder, name)
-    targets = {record.label: record for record in records}  # one of each target type a scene
+    targets = {record.label: record for record in records}  # a scene has one per target type
     starts: set[Point] = set()
     segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
     for path in (path for scene, path in files if scene == name):
@@ -421,7 +420,7 @@ def _box(record: ObjectRecord) -> Box:
 
 
 def records_of(folder: Path, name: str) -> Records:
-    """The objects of a scene; none where none are published."""
+    """The objects of a scene; empty if unpublished."""
     path = find(folder, METADATA)
     return read_records(path, name) if name in read_scenes(path) else ()
 
@@ -432,7 +431,7 @@ def point_of(path: Path, where: str, record: Any, name: str) -> Point:
 
 
 def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]:
-    """The corners of the published shortest path; none where there is none (test split)."""
+    """Corners of the published shortest path; empty if unpublished (test split)."""
     if "shortest_path" not in record:
         return []
     listed = read_field(path, where, record, "shortest_path", list)

@@ -1,12 +1,11 @@
-"""TEACh's tasks: what its definitions ask of a house, as goal conditions in a scene.
+"""TEACh's task definitions, compiled to goal conditions in a scene.
 
-A definition names what must exist (components: objects with properties, or other tasks) and what
-must be in or on what (relations). ``#0``, ``#1`` … stand for its parameters. Conditions are about
-what is made and served: dishes, each on an object of its own. A sliced object stays one object
-here: it is all of its slices. So several slices of an apple are one sliced apple; a sandwich and a
-salad need a tomato each.
+A definition lists components (objects with properties, or other tasks) and relations (what must be
+in or on what). ``#0``, ``#1`` … are its parameters. Goals are stated over dishes, i.e. objects to
+make and serve, each assigned to a different object. A sliced object stays one object and stands for
+all of its slices: several slices of an apple are one; a sandwich and a salad need a tomato each.
 
-Source: TEACh (Padmakumar et al. 2022), section 3.1, and its ``task_definitions`` (one JSON a task).
+Source: TEACh (Padmakumar et al. 2022), section 3.1, and its ``task_definitions`` (JSON files).
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _PARAMETER = re.compile(r"#(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An object a task is about: ``determiner`` of them (``a``, ``all``, a number, a parameter).
+    """An object of a task; ``determiner`` says how many (``a``, ``all``, a number, a parameter).
 
-    ``conditions`` are AI2-THOR's properties and the values they must have; where ``task_name``
-    names another definition, that is to be done instead, with ``task_params``.
+    ``conditions``: AI2-THOR property -> required value. If ``task_name`` is set, that task must be
+    done instead, with ``task_params``.
     """
 
     determiner: str
@@ -51,8 +50,8 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The heads must be in or on the component that is the tail: any of those (``a``), or one and
-    the same that the tail is (``the``)."""
+    """The heads must be in or on the tail: on any object that matches it (``a``), or all on the
+    same one (``the``)."""
 
     property: Literal["parentReceptacles"]
     head_entity_list: tuple[str, ...]
@@ -62,8 +61,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task, its fields named as in the published file. ``task_anchor_object`` names the component
-    that stands for its result."""
+    """A task with the field names of the published file. ``task_anchor_object`` is the component
+    that represents its result."""
 
     task_id: int
     task_name: str
@@ -75,13 +74,13 @@ class Definition:
 
 
 def fill_params(text: str, params: tuple[str, ...]) -> str:
-    """A text with the parameters in their places."""
+    """Replace the parameter references in a text."""
     return _PARAMETER.sub(lambda match: params[int(match[1])], text)
 
 
 def read_definitions(folder: Path) -> dict[str, Definition]:
-    """Name -> definition, by TEACh's numbers. ``folder`` is the data folder. Raises ``DataError``
-    that names file and field."""
+    """Read all definitions: name -> definition, by task number. ``folder`` is the data folder.
+    Raises ``DataError`` naming file and field."""
     place = folder / FOLDER / "task_definitions"
     paths = sorted(place.glob("*.json")) if place.is_dir() else []
     if not paths:
@@ -97,7 +96,7 @@ def read_definitions(folder: Path) -> dict[str, Definition]:
 
 
 def read_definition(path: Path, record: Json = None) -> Definition:
-    """The definition of a file, or of a ``record`` in it. Raises ``DataError``."""
+    """Validate the definition in a file, or a given ``record``. Raises ``DataError``."""
     from pydantic import TypeAdapter, ValidationError
 
     record = read_json(path) if record is None else record
@@ -123,24 +122,24 @@ def read_definition(path: Path, record: Json = None) -> Definition:
     return definition
 
 
-# Kinds: AI2-THOR's type names and TEACh's classes of them, as types of the household world.
+# Object types: AI2-THOR's type names and TEACh's classes, mapped to types of the household world.
 #
-# Source: TEACh's ``custom_object_classes``; the classes here are those its tasks draw on.
+# Source: TEACh's ``custom_object_classes``, limited to the classes its tasks use.
 
 Classes = Mapping[str, tuple[str, ...]]
-"""Class -> the types of the household world that belong to it."""
+"""Class -> its types in the household world."""
 
 BASINS = {"sink": ("sink", "sink_basin"), "bathtub": ("bathtub", "bathtub_basin")}
-"""The part that holds objects is an object of its own in AI2-THOR."""
+"""AI2-THOR models the basin as a separate object."""
 CUT_ENDINGS = ("Sliced", "Cracked")
-"""Endings of types that a knife makes out of others."""
+"""Suffixes of types that result from cutting."""
 
 CLASSES: Classes = Table[tuple[str, ...]]("teach", "classes", package=__package__)
-"""Classes for generated homes, of the types that these have."""
+"""Classes for generated homes, limited to the types in these homes."""
 
 
 def of_type(name: str) -> tuple[tuple[str, ...], bool]:
-    """The types of this project for one of AI2-THOR's, and True if that is one that was cut."""
+    """Convert an AI2-THOR type to household types; True if it is a cut type."""
     for ending in CUT_ENDINGS:
         if name.endswith(ending):
             return (type_name(name.removesuffix(ending)),), True
@@ -149,7 +148,7 @@ def of_type(name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def of_class(name: str, classes: Classes) -> tuple[str, ...]:
-    """The types of a class; a type is a class of its own."""
+    """The types of a class; a type is its own class."""
     return classes.get(name) or of_type(name)[0]
 
 
@@ -162,7 +161,7 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
         if not isinstance(names, Sequence) or isinstance(names, str):
             raise DataError(path, f"type {kind!r}", f"needs a list of classes, got {names!r}")
         if kind.endswith(CUT_ENDINGS):
-            continue  # the same objects as before they were cut
+            continue  # the same object before cutting is already listed
         for name in names:
             members.setdefault(str(name), []).append(type_name(kind))
     return {name: tuple(kinds) for name, kinds in members.items()}
@@ -170,8 +169,8 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
 
 @cache
 def definitions() -> dict[str, Definition]:
-    """Name -> definition of the tasks that generated homes ask for: TEACh's twenty-five, by its
-    numbers, in this project's words."""
+    """Name -> definition of TEACh's 25 tasks for generated homes, by TEACh's numbers and worded
+    by this project."""
     text = (resources.files(__package__) / "teach.toml").read_text(encoding="utf-8")
     listed = [read_definition(Path("teach.toml"), raw) for raw in tomllib.loads(text)["tasks"]]
     return {each.task_name: each for each in listed}
@@ -179,7 +178,7 @@ def definitions() -> dict[str, Definition]:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """``count`` of ``objects``, each with the ``traits``."""
+    """A number (``count``) of ``objects`` that must have the ``traits``."""
 
     objects: goals.Ids
     traits: tuple[goals.Trait, ...] = ()
@@ -188,8 +187,8 @@ class Portion:
 
 @dataclass(eq=False, slots=True)
 class Dish:
-    """A dish: one of ``objects`` with the traits, ``load`` in or on it, and itself in or on one of
-    ``at`` (empty: anywhere). Relations are added to it while its task is compiled."""
+    """A dish: one of ``objects`` with ``traits``, carrying ``load``, in or on one of ``at``
+    (empty: anywhere). Compiling a task adds relations to it."""
 
     objects: goals.Ids
     traits: tuple[goals.Trait, ...] = ()
@@ -198,12 +197,12 @@ class Dish:
 
     @property
     def parts(self) -> int:
-        """The number of its traits and of the objects of its load, plus 1 if it has a place."""
+        """Number of traits and of loaded objects, plus 1 if it has a place."""
         return len(self.traits) + sum(each.count for each in self.load) + bool(self.at)
 
     @property
     def words(self) -> str:
-        """``hot plate with 2 not whole potato in or on table``."""
+        """Description, as in ``hot plate with 2 not whole potato in or on table``."""
         load = [f"{each.count} {goals.kinds_with(each.traits, each.objects)}" for each in self.load]
         what = goals.kinds_with(self.traits, self.objects) + (
             f" with {', '.join(load)}" if load else ""
@@ -211,7 +210,7 @@ class Dish:
         return what + (f" in or on {goals.kinds(self.at)}" if self.at else "")
 
     def parts_met(self, state: goals.State, item: str) -> int:
-        """The number of parts that hold if ``item`` is the dish."""
+        """Number of satisfied parts if ``item`` is the dish."""
         record = state["objects"][item]
         met = sum(bool(record[name] == value) for name, value in self.traits)
         met += any(place in self.at for place in goals.holders_of(state, item))
@@ -227,7 +226,7 @@ class Dish:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """All of ``dishes``, each on an object of its own: as many parts as the best assignment has."""
+    """Goal: all ``dishes``, each a different object. Parts are counted for the best assignment."""
 
     dishes: tuple[Dish, ...]
 
@@ -240,7 +239,7 @@ class Served:
         return ", ".join(dish.words for dish in self.dishes)
 
     def met(self, state: goals.State) -> int:
-        """The number of parts that hold."""
+        """Number of satisfied parts."""
         from scipy.optimize import linear_sum_assignment
 
         parts_met = 0
@@ -251,34 +250,34 @@ class Served:
         return parts_met
 
 
-# Compiling: a definition with its parameters as goals in a scene.
+# Compilation of a definition and its parameters to goals in a scene.
 #
 #     found = compile_task(definitions()["Coffee"], (), tasks, classes, scene)
-#     found.goals      conditions for judges
-#     found.dishes     what is to be made, for planners
+#     found.goals      conditions, for judges
+#     found.dishes     objects to make, for planners
 #
-# Simplifications: slices of an object stay together: any number of slices is one sliced object;
-# an egg is cracked by slicing it; a sink is its basin, a bathtub its basin; "toasted" and
-# "cooked" are both ``cooked``, whatever the heat came from. TEACh's ``isCooked`` and
-# ``simbotIsCooked`` are one.
+# Simplifications: slices stay together, so any number of them is one sliced object; slicing an
+# egg cracks it; sinks and bathtubs are represented by their basins; "toasted" and "cooked" are
+# both ``cooked``, regardless of the heat source. TEACh's ``isCooked`` and ``simbotIsCooked`` are
+# not distinguished.
 
 PROPERTIES = Table[tuple[str, int]]("teach", "properties", package=__package__)
-"""AI2-THOR's property -> our state, and the value that is known (-1: either)."""
+"""AI2-THOR's property -> our state, and the only supported value (-1: both)."""
 NEEDED_AFFORDANCES = {
     "sliced": "sliceable", "cooked": "cookable", "boiled": "cookable", "coffee": "fillable",
     "on": "toggleable", "open": "openable",
 }  # fmt: skip
-"""State -> the affordance without which an object never gets there."""
+"""State -> the affordance an object needs to reach it."""
 SLICED: goals.Trait = ("sliced", True)
 
 
 class Unbuildable(Exception):
-    """The scene lacks something that the task takes."""
+    """The scene lacks something that the task needs."""
 
 
 @dataclass(eq=False)
 class CompiledPart:
-    """A compiled component: dishes to be made, ids of all of a kind, or places."""
+    """A compiled component: dishes to make, ids of all objects of a kind, or places."""
 
     dishes: list[Dish] = field(default_factory=list)
     every: goals.Ids = ()
@@ -287,8 +286,8 @@ class CompiledPart:
 
 @dataclass(eq=False)
 class Compiled:
-    """A task in a scene. ``every`` are goals about all objects of a kind; ``anchor`` is the dish
-    that stands for its result in other tasks."""
+    """A task in a scene. ``every``: goals on all objects of a kind; ``anchor``: the dish that
+    represents its result in other tasks."""
 
     dishes: list[Dish] = field(default_factory=list)
     every: list[goals.GoalCondition] = field(default_factory=list)
@@ -296,7 +295,7 @@ class Compiled:
 
     @property
     def goals(self) -> tuple[goals.GoalCondition, ...]:
-        """The conditions, for judges. What lies on a dish also counts for being ready at all."""
+        """Conditions for judges. Objects loaded on a dish also count individually when ready."""
         ready: Counter[tuple[goals.Ids, tuple[goals.Trait, ...]]] = Counter()
         for portion in (portion for dish in self.dishes for portion in dish.load):
             if portion.traits:
@@ -324,7 +323,7 @@ class Compiled:
                 self._load(self.dishes[-1], heads)
 
     def _load(self, tail: Dish, heads: list[Dish]) -> None:
-        """Turn heads into portions of the dish they are on."""
+        """Convert heads to portions of the dish they are on."""
         for head in heads:
             self.dishes = [draft for draft in self.dishes if draft is not head]
             kind = head.objects, head.traits
@@ -340,8 +339,8 @@ def compile_task(
     classes: Classes,
     scene: Scene,
 ) -> Compiled:
-    """The goals of a definition in a scene. Raises ``Unbuildable`` where the scene lacks it, and
-    ``UsageError`` for parameters that are too few or a property that is unknown."""
+    """Compile a definition to goals in a scene. Raises ``Unbuildable`` if the scene lacks objects,
+    ``UsageError`` for the wrong number of parameters or an unknown property."""
     built = Compiler(tasks, classes, scene).build(definition, params)
     required: Counter[goals.Ids] = Counter()
     for dish in built.dishes:
@@ -357,7 +356,7 @@ def compile_task(
 
 @dataclass(frozen=True)
 class Compiler:
-    """The objects of one scene, and the definitions that tasks refer to."""
+    """Compiler for one scene, with the definitions that tasks may refer to."""
 
     tasks: Mapping[str, Definition]
     classes: Classes
@@ -399,7 +398,7 @@ class Compiler:
             raise Unbuildable(f"no suitable {fill_params(kind, params)}")
         if place or not (traits or head):
             return CompiledPart(places=objects)
-        # The slices of one object stay together.
+        # Slices of one object stay together.
         count = min(count, 1) if SLICED in traits else count
         dishes = [Dish(objects, traits) for _ in range(count)]
         built.dishes += dishes
@@ -415,7 +414,7 @@ class Compiler:
             built.every += inner.every
             traits = inner.anchor.traits if inner.anchor else ()
             if SLICED in traits and part.dishes:
-                break  # the other slices are there already
+                break  # the first sliced object already covers the other slices
             built.dishes += inner.dishes
             part.dishes += [inner.anchor] if inner.anchor else []
         return part
@@ -423,7 +422,7 @@ class Compiler:
     def _conditions(
         self, each: Component, params: tuple[str, ...]
     ) -> tuple[goals.Ids, tuple[goals.Trait, ...], bool]:
-        """The objects that a component may be, the traits they need, and True for a place."""
+        """Eligible objects of a component, their required traits, and True for a place."""
         kinds: tuple[str, ...] = ()
         traits: list[goals.Trait] = []
         place = False
@@ -439,7 +438,7 @@ class Compiler:
             else:
                 state, allowed = PROPERTIES.get(name, ("", -1))
                 if not state or str(value) not in ("0", "1") or allowed not in (-1, int(value)):
-                    raise UsageError(f"condition {name!r} = {value!r} is unknown here")
+                    raise UsageError(f"condition {name!r} = {value!r} is not supported")
                 traits.append((state, bool(int(value))))
         able = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
         objects = tuple(

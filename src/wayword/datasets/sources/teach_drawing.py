@@ -1,10 +1,10 @@
 """TEACh's tasks drawn for a house: missing objects, parameters, plan and instructions.
 
-Generated homes get a toaster, a house plant and light switches. In every house a coffee machine
-brews, plants can be watered, books and laptops open, candles can be lit and eggs crack. The
-parameters and initial states of TEACh's tasks are in its games, not in its published definitions.
-So parameters are drawn from the objects available, and objects are moved and made dirty, by seed.
-Objects already have their names in the world: ``type_n`` in the scene's order.
+Generated homes get a toaster, a house plant and light switches. In every house, coffee machines
+brew, plants can be watered, books and laptops opened, candles lit and eggs cracked. Parameters and
+initial states are recorded in TEACh's games, not in its task definitions, so parameters are drawn
+from the available objects, and objects are moved and made dirty, by seed. Objects have names from
+the start: ``type_n``, numbered in the scene's order.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ KINDS = Table[tuple[str, ...]]("teach", "kinds", package=__package__)
 TEXTS = Table[str]("teach", "texts", package=__package__)
 """Instructions and rules for the actors."""
 REACH_M = 1.2
-"""Objects are placed within this many metres of a position where a body can stand."""
+"""Maximum distance (metres) of objects from a standing position."""
 MOVED_SHARE, DIRTY_SHARE = 0.3, 0.25
-"""Shares of objects moved, and of objects made dirty among those that can be."""
-SPOT_TRIES = 12  # random spots tried on a surface, as not all of it is in reach
+"""Shares of objects moved, and of dirtyable objects made dirty."""
+SPOT_TRIES = 12  # random spots tried per surface, since part of it may be out of reach
 SWITCH_M = 0.6
-"""Maximum distance (metres) from a light switch to a position where a body can stand."""
+"""Maximum distance (metres) of a light switch from a standing position."""
 
 FromFloor = Callable[[float, float], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A house ready for tasks. ``starts`` are free positions (metres); ``layout`` has the fixed
-    parts, if the scene differs from ``scene`` in small objects only."""
+    """A house ready for tasks. ``starts``: free positions (metres); ``layout`` returns the fixed
+    parts for a scene that differs from ``scene`` only in small objects."""
 
     scene: Scene
     starts: tuple[Point, ...]
@@ -131,8 +131,8 @@ def lay_object(
     from_floor: FromFloor,
     fallback: HouseObject | None = None,
 ) -> HouseObject:
-    """Place an object at a random reachable spot in or on furniture; else at the best spot tried,
-    or return ``fallback``."""
+    """Place an object at a random reachable spot in or on furniture. If none is found, return
+    ``fallback`` or use the best spot tried."""
     x_span = 0.4 * max(0.0, holder.width - item.width)
     y_span = 0.4 * max(0.0, holder.depth - item.depth)
     spots = [
@@ -189,12 +189,12 @@ def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> i
 # Planning: turn a task in a scene into orders for selected objects.
 #
 # A dish is made from the object that needs the fewest changes. Objects are washed and filled at a
-# sink, cut in the open, cooked in an appliance, boiled in a pot of water on a burner; coffee comes
-# from the machine. The plan starts from the scene's initial state and tracks the changes made by
-# its orders.
+# sink, sliced on an open surface, cooked in an appliance, boiled in a pot of water on a burner;
+# coffee comes from the machine. The plan starts from the scene's initial state and tracks the
+# changes made by its orders.
 
 SEQUENCE = ("open", "sliced", "dirty", "filled", "coffee", "boiled", "cooked", "on")
-"""Order in which traits are given to an object."""
+"""Order in which to produce the traits of an object."""
 
 
 def plan_task(compiled: teach.Compiled, scene: Scene) -> tuple[Order, ...]:
@@ -442,7 +442,7 @@ class Planner:
         return bound - sum(at == place for at in self._holder_of.values()) if bound else 99
 
     def _in_the_open(self, item: str) -> bool:
-        """True if it lies on something and no receptacle around it is closed, hot or wet."""
+        """True if all receptacles that hold the object are open surfaces."""
         return all(self._objects[r].receptacle == "on" for r in self._holders(item))
 
     def _state(self, item: str, name: str) -> object:
@@ -478,7 +478,7 @@ class SceneStock:
         return [o for o in self.scene.objects if o.type in kinds]
 
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
-        """Return the names with at least one and at most ``most`` objects, all of them able."""
+        """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
         matches = []
         for name in names:
             items = self.of(name)

@@ -1,15 +1,15 @@
 """AI2-THOR's object metadata (iTHOR's and RoboTHOR's) as objects of a household scene.
 
-AI2-THOR counts z to the north and y up, and turns clockwise from +z; here x is east, y north, z up,
-and headings are clockwise from north, so that (x, y, z) there is (x, z, y) here and angles stay.
-Published are axis-aligned boxes, flags, and what is in or on what; nothing was rendered.
+AI2-THOR has x east, y up and z north, and rotates clockwise from +z. Here x is east, y north, z
+up, and headings are clockwise from north: (x, y, z) there is (x, z, y) here, with equal angles.
+Axis-aligned boxes, flags and receptacles are published; nothing was rendered.
 
     >>> at, centre, size = (1.0, 2.0, 0.9), (1.0, 2.0, 1.0), (0.5, 0.5, 0.5)
     >>> record = ObjectRecord("TVStand|1", "TVStand_1a", "TVStand", at, 0.0, centre, size)
     >>> (record.type, record.bottom, record.pickupable)
     ('tv_stand', 0.75, False)
 
-Source: metadata of AI2-THOR (Kolve et al. 2017) as PyPI's procthor 0.0.1.dev2 ships it;
+Source: metadata of AI2-THOR (Kolve et al. 2017) as shipped in PyPI's procthor 0.0.1.dev2;
 https://ai2thor.allenai.org/ithor/documentation/objects/object-types
 """
 
@@ -31,14 +31,14 @@ from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder
 from wayword.worlds.household.scene import HouseObject, Preposition, Temperature
 
 Point3 = tuple[float, float, float]
-"""x east, y north, z up, metres: AI2-THOR's (x, z, y)."""
+"""x east, y north, z up in metres, i.e. AI2-THOR's (x, z, y)."""
 
 FLAGS = (
     *("receptacle", "pickupable", "moveable", "openable", "isOpen", "toggleable", "isToggled"),
     *("breakable", "sliceable", "cookable", "dirtyable", "isDirty", "canFillWithLiquid"),
     *("isFilledWithLiquid", "isHeatSource", "isColdSource"),
 )
-"""Fields of the file that are true or false."""
+"""Boolean fields of the file."""
 TEMPERATURES: dict[str, Temperature] = {"RoomTemp": "room", "Hot": "hot", "Cold": "cold"}
 
 
@@ -46,11 +46,11 @@ TEMPERATURES: dict[str, Temperature] = {"RoomTemp": "room", "Hot": "hot", "Cold"
 class ObjectRecord:
     """A published object of a scene.
 
-    ``id`` is its objectId, ``name`` its unique name (what other files call it), ``label`` its
-    objectType. ``position`` is its pivot and ``heading`` its turn about the vertical (degrees);
-    ``centre`` and ``size`` are those of its axis-aligned box as it lies. ``parents`` are the ids of
-    what it is in or on. ``flags`` are those of ``FLAGS`` that are true, and also ``isCooked`` and
-    ``isSliced`` where a reader set them.
+    ``id`` is its objectId, ``name`` its unique name (used in other files), ``label`` its
+    objectType. ``position`` is its pivot, ``heading`` its rotation about the vertical (degrees),
+    ``centre`` and ``size`` describe its axis-aligned box (metres). ``parents``: ids of the
+    receptacles it is in or on. ``flags``: those of ``FLAGS`` that are true, plus ``isCooked`` and
+    ``isSliced`` if set by a reader.
     """
 
     id: str
@@ -66,17 +66,17 @@ class ObjectRecord:
 
     @property
     def type(self) -> str:
-        """Its type as the household world spells it: ``CounterTop`` is ``counter_top``."""
+        """Its type in the household world: ``CounterTop`` is ``counter_top``."""
         return type_name(self.label)
 
     @property
     def bottom(self) -> float:
-        """Height of its underside, metres."""
+        """Height of its lowest point, metres."""
         return self.centre[2] - self.size[2] / 2
 
     @property
     def top(self) -> float:
-        """Height of its upper side, metres."""
+        """Height of its highest point, metres."""
         return self.centre[2] + self.size[2] / 2
 
     @property
@@ -90,26 +90,26 @@ Records = tuple[ObjectRecord, ...]
 
 @lru_cache(maxsize=4)
 def read_scenes(path: Path) -> Mapping[str, Any]:
-    """The scenes of a metadata file, in its order; parsed once. Raises ``DataError``."""
+    """The scenes of a metadata file, in file order; cached. Raises ``DataError``."""
     scenes: Mapping[str, Any] = read_json(path, dict)
     return scenes
 
 
 @lru_cache(maxsize=256)
 def read_records(path: Path, scene: str) -> Records:
-    """The objects of a scene, in the file's order; each is parsed once.
+    """The objects of a scene, in file order; cached.
 
     Raises ``DataError`` naming file, scene, object and field.
     """
     scenes = read_scenes(path)
     if scene not in scenes:
-        raise DataError(path, f"scene {scene!r}", "is not there", suggest(scene, list(scenes)))
+        raise DataError(path, f"scene {scene!r}", "is missing", suggest(scene, list(scenes)))
     listed = read_field(path, "", scenes, scene, list)
     return tuple(read_record(path, f"{scene}, object {n}", raw) for n, raw in enumerate(listed))
 
 
 def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
-    """An object of a metadata file. Raises ``DataError``."""
+    """Read an object of a metadata file. Raises ``DataError``."""
     box = read_field(path, where, raw, "aabb", dict)
     turn = read_field(path, where, raw, "rotation", dict)
     heat = raw.get("temperature", "RoomTemp")
@@ -130,17 +130,17 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
 
 
 def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
-    """A point of AI2-THOR, ``{"x", "y", "z"}`` with y up, in this project's frame."""
+    """Read an AI2-THOR point, ``{"x", "y", "z"}`` with y up, in this project's frame."""
     try:
         at = raw[name]
         return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
-    except (KeyError, TypeError):  # say which field of which record it is
+    except (KeyError, TypeError):  # read it again for an error that names the field
         point = read_field(path, where, raw, name, dict)
     x, y, z = (float(read_field(path, f"{where}, {name}", point, c, (int, float))) for c in "xzy")
     return x, y, z
 
 
-# Affordances, contents and views: the file's flags, and ``thor.toml`` for what they do not say.
+# Affordances, receptacles and occlusion: the file's flags, supplemented by ``thor.toml``.
 
 
 def _expand_groups(names: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def _expand_groups(names: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
 
 
 LABELS = Table[frozenset[str]]("thor", "labels", lambda names, _: frozenset(names), __package__)
-"""Sets of object types, by what they have in common."""
+"""Sets of object types with a common property."""
 AFFORDANCES = Table[tuple[str, ...]]("thor", "affordances", package=__package__)
 OF_FLAGS = Table[str]("thor", "flags", package=__package__)
 ACCEPTS = Table("thor", "accepts", _expand_groups, __package__)
@@ -158,28 +158,28 @@ SWITCHES = Table[tuple[str, ...]]("thor", "switches", package=__package__)
 
 
 def is_object(record: ObjectRecord) -> bool:
-    """False for floors, walls and ceilings, which are listed among the objects."""
+    """False for floors, walls and ceilings, which the file lists as objects."""
     return record.label not in LABELS["structure"]
 
 
 def preposition(record: ObjectRecord) -> Preposition:
-    """``in`` or ``on`` for a receptacle, else ""."""
+    """``in`` or ``on`` for a receptacle, else empty."""
     if "receptacle" not in record.flags or not is_object(record):
         return ""
     return "in" if record.label in LABELS["hollow"] else "on"
 
 
 def accepts(receptacle: ObjectRecord, item: ObjectRecord) -> bool:
-    """True if objects of the item's type go in or on the receptacle."""
+    """True if the receptacle takes objects of the item's type."""
     is_accepted = receptacle.label not in ACCEPTS or item.label in ACCEPTS[receptacle.label]
     return bool(preposition(receptacle)) and is_accepted and receptacle.id != item.id
 
 
 def move_record(record: ObjectRecord, position: Point3, heading: float) -> ObjectRecord:
-    """The record with its pivot at ``position``, turned to ``heading``, in or on nothing known.
+    """The record with its pivot at ``position``, rotated to ``heading``, without parents.
 
-    A box that is turned by a quarter swaps width and depth; other turns leave it as it is, and so
-    does any tilt: boxes of small objects differ by little, and their shapes are not published.
+    Near a quarter turn, width and depth of the box are swapped; other rotations and tilts do not
+    change it: the boxes of small objects differ little, and their shapes are not published.
     """
     turn = relative(heading, record.heading)
     cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
@@ -192,24 +192,24 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
     return replace(record, position=position, heading=heading, centre=centre, size=size, parents=())
 
 
-# What an object lies in or on, judged by boxes.
+# Receptacles of objects, judged by boxes.
 #
-# The published lists name the floor next to the shelf above it, and a chair next to the table it
-# stands under; and poses of other files come without any. So the candidates, published or all, are
-# judged: by how well the item's underside fits the receptacle's upper side, or its middle the
-# hollow, and among equals by size.
+# Published lists may name the floor along with the shelf above it, or the table over a chair, and
+# poses in other files come without any. So we score the candidates (published, or all): by how well
+# the item's underside fits the receptacle's top, or its centre the hollow, and then by size.
 
 MARGIN = 0.03
-"""Metres that the middle of an item may lie beyond the edge of what carries it; thrice on rails."""
+"""Maximum overhang of an item's centre over its receptacle's edge, metres; three times on rails."""
 MOST_SUNK, MOST_RAISED = 0.12, 0.08
-"""Metres that the underside of an item may lie below and above the upper side of what carries it:
+"""Maximum depth below, and height above, a receptacle's top for an item's underside, in metres:
 boxes and pivots are not exact."""
+
 RIM = 0.03
-"""Metres below the upper side of a receptacle with a lid that its contents lie, at least."""
+"""Minimum depth of contents below the top of a receptacle with a lid, metres."""
 NEAREST_HOLDER = 0.25
-"""Metres from a receptacle's box within which an item that lies on nothing is taken to be on it."""
+"""Maximum distance (metres) to a receptacle's box for an item without support to count as on it."""
 LEDGE = 0.1
-"""Metres above the floor from which something that stands within furniture lies on it."""
+"""Minimum height above the floor of an item on an inner shelf of furniture, metres."""
 SEAT = 0.45
 """Height of seats, metres."""
 
@@ -217,13 +217,13 @@ SEAT = 0.45
 def find_holder(
     item: ObjectRecord, receptacles: Iterable[ObjectRecord], use_nearest: bool = False
 ) -> ObjectRecord | None:
-    """The receptacle an item is in or on, None where it is none of them (the floor, the air).
+    """The receptacle an item is in or on, or None (on the floor or unsupported).
 
-    With ``use_nearest``, where none fits, the nearest one up to ``NEAREST_HOLDER`` away: for items
-    that are known not to lie on the floor.
+    With ``use_nearest``, falls back to the nearest one within ``NEAREST_HOLDER``: for items known
+    not to be on the floor.
     """
     receptacles = list(receptacles)
-    (x, y, _), wide = item.centre, 3 * MARGIN  # a cheap test first: most are far away
+    (x, y, _), wide = item.centre, 3 * MARGIN  # a cheap test first: most are out of range
     nearby = [r for r in receptacles if abs(x - r.centre[0]) <= r.size[0] / 2 + wide]
     nearby = [r for r in nearby if abs(y - r.centre[1]) <= r.size[1] / 2 + wide]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
@@ -236,7 +236,7 @@ def find_holder(
 
 
 def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
-    """Cost of taking an item to be in or on a receptacle; infinite where it is not there at all."""
+    """Cost of assigning an item to a receptacle; infinite if it cannot be in or on it."""
     label, rail = holder.label, holder.label in LABELS["rails"]
     margin = 3 * MARGIN if rail else MARGIN
     dx, dy = abs(item.centre[0] - holder.centre[0]), abs(item.centre[1] - holder.centre[1])
@@ -245,32 +245,32 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
         return math.inf
     area = holder.size[0] * holder.size[1]
     if holder.pickupable and item.size[0] * item.size[1] >= area:
-        return math.inf  # so that nothing is ever inside itself
+        return math.inf  # prevents cycles: nothing can contain itself
     above_top, rise = item.bottom - holder.top, item.bottom - holder.bottom
     surface = abs(above_top) if -MOST_SUNK <= above_top <= MOST_RAISED else math.inf
     cost = math.inf
-    if label == "Shelf":  # its box is the board, or the air above the board as well
+    if label == "Shelf":  # its box covers the board only, or also the space above it
         if -0.05 <= rise <= max(holder.size[2], MOST_RAISED):
             cost = abs(rise)
-    elif label in LABELS["seats"]:  # the upper side is a back rest's or a head board's
+    elif label in LABELS["seats"]:  # the top of the box is a backrest or headboard
         cost = min(surface, 0.3 + abs(rise - SEAT) if LEDGE <= rise < holder.size[2] else math.inf)
     elif label in LABELS["frames"]:
         within = holder.bottom + LEDGE <= item.bottom < holder.top
         cost = min(surface, 0.5 if within else math.inf)
-    elif rail:  # a towel hangs about it
+    elif rail:  # a towel hangs around it
         cost = 0.0 if item.bottom <= holder.top and holder.bottom <= item.top else math.inf
     elif label not in LABELS["hollow"]:
         cost = surface
-    elif "openable" in holder.flags:  # at the upper rim of a drawer: on the furniture around it
+    elif "openable" in holder.flags:  # at a drawer's upper rim: on the surrounding furniture
         if item.bottom <= holder.top - RIM and holder.bottom - 0.03 <= item.centre[2] <= holder.top:
             cost = 0.0
-    elif holder.bottom - 0.03 <= item.centre[2] <= holder.top + MOST_RAISED:  # sticks out of it
+    elif holder.bottom - 0.03 <= item.centre[2] <= holder.top + MOST_RAISED:  # may stick out
         cost = 0.0
     return cost + 0.01 * area
 
 
 def _box_distance(item: ObjectRecord, holder: ObjectRecord) -> float:
-    """From the middle of an item's underside to a box, metres."""
+    """Distance from the centre of an item's underside to a box, metres."""
     x, y, _ = item.centre
     gaps = (
         max(abs(at - middle) - size / 2, 0.0)
@@ -280,7 +280,7 @@ def _box_distance(item: ObjectRecord, holder: ObjectRecord) -> float:
 
 
 def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, str]:
-    """Item -> what it is in or on, for ``judged``; those on the floor are left out.
+    """Item -> its receptacle, for the ``judged`` items; items on the floor are omitted.
 
     Published parents have priority; items without any are judged against all receptacles.
     """
@@ -300,9 +300,9 @@ def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, 
 
 
 def can_lie_on(record: ObjectRecord) -> bool:
-    """True if an object may be in or on another: what can be carried, and appliances and lamps.
+    """True if an object may be in or on another: portable objects, appliances and lamps.
 
-    Furniture is built in, or stands on the floor, whatever else the file lists.
+    Other furniture is built in or on the floor, whatever the file lists.
     """
     is_appliance = "moveable" in record.flags and record.bottom > 0.2
     return record.pickupable or (is_appliance and record.label not in LABELS["mounted"])
@@ -311,24 +311,24 @@ def can_lie_on(record: ObjectRecord) -> bool:
 # Records as objects of a scene.
 
 Controls = Mapping[str, tuple[str, ...]]
-"""Id of a switch -> ids of what it switches."""
+"""Switch id -> ids of the objects it controls."""
 FARTHEST = 1.5
-"""Metres between a switch and what it switches, at most."""
+"""Maximum distance between a switch and its target, metres."""
 BOARD = 0.02
-"""Thickness of a shelf's board, metres: its box holds the air above, and objects lie on it."""
+"""Thickness of a shelf's board, metres: the box includes the space above, but objects are on it."""
 ASKEW = 10.0
-"""Degrees off a right angle from which furniture counts as turned: its box is larger than it."""
+"""Angle to the axes (degrees) above which furniture counts as askew: its box is larger than it."""
 
 
 def add_objects(
     builder: SceneBuilder, records: Iterable[ObjectRecord], controls: Controls | None = None
 ) -> None:
-    """Add the objects to a scene under construction: fixed ones first, then what can be carried.
+    """Add the objects to a scene under construction: fixed ones first, then portable ones.
 
-    What each is in or on is judged by :func:`parents`. ``controls`` says what switches what where
-    that is published; else each knob and tap works the nearest burner or basin. Fixed objects come
-    first so that scenes that differ in small objects alone can share a layout. A receptacle too
-    small for its initial contents takes as much as that: published starts put a pot and a pan on
+    Receptacles are determined by :func:`find_holders`. ``controls`` lists published switches; other
+    knobs and taps control the nearest burner or basin. Fixed objects come first so that scenes
+    that differ only in small objects can share a layout. The capacity of a receptacle is raised to
+    fit its initial contents: some published starts have a pot and a pan on
     one burner.
     """
     listed = tuple(filter(is_object, records))
@@ -375,16 +375,16 @@ def add_objects(
 
 
 def _is_askew(record: ObjectRecord) -> bool:
-    """True if something stands at an angle to the axes."""
+    """True if an object is at an angle to the axes."""
     return ASKEW < record.heading % 90.0 < 90.0 - ASKEW
 
 
 def upright_size(record: ObjectRecord) -> tuple[float, float]:
-    """Width and depth (metres) of the box that a scene is given.
+    """Width and depth (metres) of the box to use in a scene.
 
-    A box about something that stands askew is larger than it. With a turn t and the sides w and d,
-    the box is w |cos t| + d |sin t| by w |sin t| + d |cos t|; solved for w and d, and set upright
-    again to the nearer quarter turn. Near 45 degrees that has no solution, and a square is assumed.
+    The axis-aligned box of an askew object is too large: for rotation t and sides w and d it is
+    w |cos t| + d |sin t| by w |sin t| + d |cos t|. We solve for w and d and align the result to the
+    nearest quarter turn. Near 45 degrees there is no solution, and we assume a square.
     """
     width, depth = record.size[0], record.size[1]
     if not _is_askew(record):
@@ -400,7 +400,7 @@ def upright_size(record: ObjectRecord) -> tuple[float, float]:
 
 
 def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
-    """Switch -> the nearest object it may work; burners once each while any is free."""
+    """Switch -> the nearest object it may control; each burner gets one knob while any is free."""
     targets_of: dict[str, tuple[str, ...]] = {}
     for label, kinds in SWITCHES.items():
         switches = [record for record in records if record.label == label]

@@ -1,12 +1,12 @@
-"""VirtualHome's home graphs as household scenes, and Watch-And-Help's goals as conditions on them.
+"""VirtualHome's home graphs as household scenes, and Watch-And-Help's goals as conditions.
 
-A graph has nodes with class, box, properties and states, and edges by relation. A goal is a set of
-predicates, such as ``on_plate_137: 2`` or ``inside_apple_fridge: 1``, and how often each must hold.
-VirtualHome's frame is Unity's: left-handed, y up, metres. Here x is its x, y (north) its z, and
-heights are its y.
+A graph has nodes with class, box, properties and states, and labelled edges. A goal is a set of
+predicates with required counts, such as ``on_plate_137: 2`` or ``inside_apple_fridge: 1``.
+VirtualHome uses Unity's frame: left-handed, y up, metres. Our x is its x, our y (north) its z, and
+our height its y.
 
 Sources: VirtualHome (Puig et al. 2018), environment graphs; github.com/xavierpuigf/virtualhome.
-Watch-And-Help (Puig et al. 2021), section 3; C-WAH (Zhang et al. 2023) keeps its form.
+Watch-And-Help (Puig et al. 2021), section 3; C-WAH (Zhang et al. 2023) uses the same format.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scen
 
 @dataclass(frozen=True, slots=True)
 class AxisBox:
-    """An axis-aligned box by centre and extents, metres: x east, y north, ``bottom`` and
-    ``height`` up."""
+    """An axis-aligned box in metres: centre x (east) and y (north), ``width`` and ``depth`` in the
+    plan, ``bottom`` and ``height`` in the vertical."""
 
     x: float
     y: float
@@ -46,13 +46,13 @@ class AxisBox:
     height: float
 
     def contains(self, x: float, y: float) -> bool:
-        """True if a point of the plan is inside."""
+        """True if a floor-plan point is inside."""
         return abs(x - self.x) <= self.width / 2 and abs(y - self.y) <= self.depth / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``kind`` is the published class name, ``box`` None where none is published."""
+    """A graph node. ``kind`` is the published class name; ``box`` is None if unpublished."""
 
     id: int
     kind: str
@@ -76,7 +76,7 @@ class Graph:
 
     @cached_property
     def rooms(self) -> dict[int, int]:
-        """Node -> the room it is inside, the first one listed."""
+        """Node -> the room it is inside (the first one listed)."""
         containing: dict[int, int] = {}
         for start, relation, end in self.edges:
             if relation == "INSIDE" and self.nodes[end].category == "Rooms":
@@ -85,7 +85,7 @@ class Graph:
 
     @cached_property
     def holders(self) -> dict[int, list[tuple[str, int]]]:
-        """Node -> the nodes it is ON or INSIDE of, rooms aside, in file order."""
+        """Node -> nodes it is ON or INSIDE, except rooms, in file order."""
         supports: dict[int, list[tuple[str, int]]] = defaultdict(list)
         for start, relation, end in self.edges:
             if relation in ("ON", "INSIDE") and self.nodes[end].category != "Rooms":
@@ -94,7 +94,7 @@ class Graph:
 
 
 def graph_of(record: Json, source: Path) -> Graph:
-    """The graph in a JSON record. Raises ``DataError`` naming the node and field."""
+    """Read the graph in a JSON record. Raises ``DataError`` naming the node and field."""
     nodes: dict[int, Node] = {}
     for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
         where = f"node {number}"
@@ -119,8 +119,8 @@ def graph_of(record: Json, source: Path) -> Graph:
 
 
 def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
-    """A trimmed graph, which publishes no boxes, with the boxes and classes of the full graph of
-    the same home, whose node ids it keeps, and with the rooms' own floors and doors."""
+    """Complete a trimmed graph (published without boxes) from the full graph of the same home,
+    which has the same node ids: boxes, classes, floors and doors."""
     trimmed_graph = graph_of(record, source)
     unknown_ids = [n for n in trimmed_graph.nodes if n not in full.nodes]
     if unknown_ids:
@@ -151,7 +151,7 @@ def _box(record: Json, source: Path, where: str) -> AxisBox | None:
         raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
 
 
-# What each class of VirtualHome node is in the household world: see ``virtualhome.toml``.
+# Properties of VirtualHome's classes in the household world: see ``virtualhome.toml``.
 
 CLASSES = Table[frozenset[str]](
     "virtualhome", "classes", lambda names, _: frozenset(names), __package__
@@ -162,12 +162,12 @@ SPOKEN = Table[str]("virtualhome", "spoken", package=__package__)
 
 
 def portable(node: Node) -> bool:
-    """True if it can be carried."""
+    """True if a node can be carried."""
     return "GRABBABLE" in node.properties and node.kind not in CLASSES["fixed"]
 
 
 def preposition(node: Node) -> Preposition:
-    """``on`` or ``in`` for a receptacle, else ""."""
+    """``on`` or ``in`` for a receptacle, else empty."""
     if portable(node):
         return DISHES.get(node.kind, "")
     if node.kind in CLASSES["surfaces"]:
@@ -176,7 +176,7 @@ def preposition(node: Node) -> Preposition:
 
 
 def affordances(node: Node) -> frozenset[str]:
-    """Actions that it does or that can be done to it."""
+    """Affordances of a node in the household world."""
     names = set(AFFORDANCES.get(node.kind, ()))
     if portable(node):
         names.add("pickupable")
@@ -188,7 +188,7 @@ def affordances(node: Node) -> frozenset[str]:
 
 
 def omission_cause(node: Node) -> str:
-    """Reason why a node is no object of the scene; empty where it is one."""
+    """Reason to leave a node out of the scene; empty to keep it."""
     if node.category in CLASSES["building"]:
         return "part of the building (rooms, floors, walls, ceilings, windows, doors)"
     if node.category == "Characters":
@@ -215,8 +215,8 @@ OUT_OF_REACH = "something it asks for is out of reach"
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """``relation`` is ``on``, ``inside``, ``holds`` or ``sit``; ``place`` a class name or a node's
-    id, as published; ``count`` is how often it must hold."""
+    """A goal predicate. ``relation``: ``on``, ``inside``, ``holds`` or ``sit``; ``place``: a class
+    name or node id, as published; ``count``: required number of objects."""
 
     relation: str
     item: str
@@ -225,7 +225,7 @@ class Predicate:
 
 
 def predicates(record: Mapping[str, Json]) -> list[Predicate]:
-    """The predicates that must hold at least once, in file order."""
+    """Predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
         parts = str(key).split("_")
@@ -238,7 +238,7 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
 
 
 def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> GoalCondition | str:
-    """A predicate as a condition on the final state, its place being given; or why it is none."""
+    """A predicate as a condition on the final state, given its place; a reason if impossible."""
     items = tuple(
         o.id for o in scene.objects if o.type == predicate.item and "pickupable" in o.affordances
     )
@@ -257,19 +257,19 @@ def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> Go
 
 # Rooms from floor tiles, doorways from doors and jambs.
 #
-# VirtualHome's room nodes have boxes that include what sticks out of them (in one home a stray
-# piece of wall makes a bathroom four metres too long), so a room is the rectangle that its floor
-# tiles fill: all rooms published are such.
+# The boxes of VirtualHome's room nodes include protruding parts (in one home a stray piece of wall
+# makes a bathroom four metres too long). We use the rectangle of a room's floor tiles instead; all
+# published rooms are rectangles.
 
 BOTH_SIDES_M = 0.4
-"""Metres to either side of a doorway at which one is in the rooms it joins."""
+"""Distance (metres) to either side of a doorway at which a point is in one of its rooms."""
 DOOR_WIDTH = 0.93
 """Width of VirtualHome's door frames, metres."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doorway:
-    """A gap from ``a`` to ``b`` between two rooms; ``door`` is a door node's id, 0 for none."""
+    """A gap from ``a`` to ``b`` between two rooms; ``door`` is its node id, 0 if there is none."""
 
     a: Point
     b: Point
@@ -277,7 +277,7 @@ class Doorway:
 
 
 def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
-    """Rooms and their rectangles. Names are ``kitchen``, ``living room``, ``bedroom 2``.
+    """Room name -> rectangle. Names are ``kitchen``, ``living room``, ``bedroom 2``.
 
     Raises ``DataError`` for a room without floor.
     """
@@ -304,7 +304,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
 
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]:
-    """The doorways between rooms, and how many others lead out of the house."""
+    """The doorways between rooms, and the number of doorways that lead out of the house."""
     places: list[tuple[float, float, int]] = []
     for number, node in graph.nodes.items():
         if node.category != "Doors" or node.box is None:
@@ -317,7 +317,7 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]
             places.append((x, y, door_id))
 
     def joins(dx: float, dy: float) -> bool:
-        """True if the points on both sides of the doorway are in two different rooms."""
+        """True if the two sides of the doorway are in different rooms."""
         first = next((room for room in rooms if room.contains(x - dx, y - dy)), None)
         second = next((room for room in rooms if room.contains(x + dx, y + dy)), None)
         return first is not None and second is not None and first is not second
@@ -333,23 +333,23 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]
     return doorways, outer_count
 
 
-# Mending: published boxes are boxes around furniture at any angle, and often too big to get past.
+# Repairs: published boxes enclose furniture at any angle, so they often block the way.
 #
-# What is inferred: a piece that reaches into a doorway is walked past; and where a room is still
-# out of reach, so is one piece after another, the one that opens most floor first.
+# Furniture that reaches into a doorway is made passable. While a room is still unreachable, more
+# furniture in it becomes passable, the largest piece first.
 
 CLEAR_M = 0.65
-"""Metres kept free on either side of a doorway."""
-TRIES = 30  # pieces made passable in a home, at most
+"""Clearance on either side of a doorway, metres."""
+TRIES = 30  # maximum number of pieces made passable per home
 
 
 def clear_doorways(
     objects: list[HouseObject], doorways: list[Doorway]
 ) -> tuple[list[HouseObject], int]:
-    """The objects, those that reach into a doorway made passable; and how many those are."""
+    """Make objects that reach into a doorway passable; return all objects and number changed."""
 
     def blocks(item: HouseObject, gap: Doorway) -> bool:
-        """True if a piece reaches into the strip that leads through a doorway."""
+        """True if a piece reaches into the strip in front of a doorway."""
         (ax, ay), (bx, by) = gap.a, gap.b
         half_x, half_y = abs(bx - ax) / 2 - 0.1, CLEAR_M
         if abs(bx - ax) <= abs(by - ay):
@@ -368,8 +368,8 @@ def clear_doorways(
 
 
 def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
-    """A scene all of whose rooms are within reach of each other on foot, its layout, the places
-    to stand, and how many pieces were made passable for it."""
+    """Make pieces passable until all rooms are connected; return the scene, its layout, the
+    standing positions, and the number of pieces changed."""
     layout = Layout(scene)
     places, missing = _reachable_places(layout)
     opened = 0
@@ -381,7 +381,7 @@ def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
         ]
         if not blocking:
             break
-        # The widest piece in a room that is cut off is the likeliest to be what cuts it off.
+        # The largest piece in an unreachable room most likely blocks it.
         objects = list(scene.objects)
         number = max(blocking, key=lambda n: objects[n].width * objects[n].depth)
         objects[number] = replace(objects[number], solid=False, opaque=False)
@@ -392,7 +392,7 @@ def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
 
 
 def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
-    """The places from which most rooms are within reach, all doors open, and the other rooms."""
+    """Positions of the component with the most rooms (doors open), and the unreachable rooms."""
     west, south, east, north = layout.bounds
     middle = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
     house = house_at(layout, middle)
@@ -415,7 +415,7 @@ def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
 
 
 def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
-    """The objects that a body at a place gets to, sees and reaches, all doors open."""
+    """The objects that a body at ``start`` can get to, see and reach, with all doors open."""
     house = house_at(layout, start)
     trip = Trip(house, house.actors["agent"])
     reached = set()
@@ -430,8 +430,8 @@ def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class ImportedHome:
-    """A published home. ``left`` counts the nodes left out by cause, ``inferred`` what was made
-    passable or otherwise supplied."""
+    """An imported home. ``left`` counts omitted nodes by reason, ``inferred`` the repairs, such as
+    pieces made passable."""
 
     home: Home
     graph: Graph
@@ -439,14 +439,14 @@ class ImportedHome:
     inferred: Mapping[str, int]
 
     def object_of(self, number: int) -> HouseObject | None:
-        """The object of a node, None for one that was left out."""
+        """The object of a node; None if the node was omitted."""
         node = self.graph.nodes.get(number)
         i = self.home.layout.index.get(node.name) if node else None
         return None if i is None else self.home.scene.objects[i]
 
 
 def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
-    """The home of a graph. Raises ``DataError`` where a room has no floor."""
+    """Import the home of a graph. Raises ``DataError`` if a room has no floor."""
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
     for words, box in rooms.items():
@@ -497,10 +497,10 @@ def _object(graph: Graph, node: Node, loose: Counter[str]) -> HouseObject:
 
 
 def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
-    """The holder of an object: the first box it is inside of, else the first surface or dish.
+    """The holder of an object: the first closable box around it, else the first surface or dish.
 
-    Boxes around furniture overlap (an apple on a table is also INSIDE the sofa round the corner),
-    so INSIDE counts for what opens, ON for the rest.
+    Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
+    counts only for furniture that opens, and ON for the rest.
     """
     options = [(graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())]
     for kind, relation in (("in", "INSIDE"), ("on", "ON"), ("in", "ON"), ("on", "INSIDE")):
@@ -514,7 +514,7 @@ def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
 
 
 def _rests_on(graph: Graph, dish: Node, item: Node) -> bool:
-    """True if a dish is itself in or on an item, by some chain."""
+    """True if a dish is itself in or on an item, directly or through others."""
     visited, queue = {dish.id}, [dish.id]
     while queue:
         for _, other in graph.holders.get(queue.pop(), ()):

@@ -25,6 +25,7 @@ from operator import itemgetter
 from types import TracebackType
 from typing import Protocol
 
+from wayword.core.action import Decision, Rejection
 from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
 from wayword.models.middleware.prices import Price
@@ -92,11 +93,12 @@ class Totals:
 class Meter:
     """Share of the budget that an episode under way has taken, and the turns it has played.
 
-    ``number`` counts the episodes of a run from 1."""
+    ``number`` counts the episodes of a run from 1; ``rejected``: the last turn's answer was."""
 
     number: int
     share: float = 0.0
     turns: int = 0
+    rejected: bool = False
 
 
 class Estimate:
@@ -256,9 +258,11 @@ class Account:
         EPISODE.set(None)
         self._wake()
 
-    def stepped(self) -> None:
-        """Note that a turn of the caller's episode has ended."""
+    def stepped(self, decision: Decision | Rejection | None = None) -> None:
+        """Note that a turn of the caller's episode has ended, with that decision."""
         if (meter := EPISODE.get()) is not None:
+            rejection = decision.fallback_for if isinstance(decision, Decision) else decision
+            meter.rejected = rejection is not None
             self.estimate.stepped(meter)
 
     async def admit(self) -> None:

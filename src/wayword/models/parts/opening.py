@@ -114,6 +114,13 @@ class Options:
     prices: Path | None = None
 
 
+class ModelPair(Model):
+    """A small and a large model behind one name; :func:`wrap` puts wrappers around each."""
+
+    small: Model
+    large: Model
+
+
 def wrap(
     model: Model,
     options: Options | None = None,
@@ -126,6 +133,10 @@ def wrap(
     budget, which also prices the answer, retries, and the rate limit, for each attempt.
     ``limiter`` replaces the model's own, where several processes share a rate.
     """
+    if isinstance(model, ModelPair):
+        parts = (wrap(each, options, account, limiter) for each in (model.small, model.large))
+        model.small, model.large = parts
+        return model
     given = options or Options()
     price = load_prices(given.prices).of(model.name)
     wrapped = model

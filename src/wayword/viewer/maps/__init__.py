@@ -20,7 +20,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import as_mapping
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
-from wayword.viewer.markup import Html, Letters, tag
+from wayword.viewer.markup import Html, Letters
 
 AROUND_METRES = 12.0
 """Margin around a walk within which the places of a graph are drawn: about two rooms or a street's
@@ -163,7 +163,9 @@ def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
 
 def figure(drawn: Map | Html | None) -> Html | None:
     """A map as a ``figure``."""
-    return tag("figure", render(drawn) if isinstance(drawn, Map) else drawn) if drawn else None
+    if drawn is None:
+        return None
+    return Html("<figure>{}</figure>").format(render(drawn) if isinstance(drawn, Map) else drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,6 @@ def together(
         edges=list(dict.fromkeys(edge for each in maps for edge in each.edges)),
         lettered=None if first.lettered is None
         else frozenset().union(*(each.lettered or () for each in maps)),
-        layer=first.layer and replace(first.layer, views={}),
+        views={},
     )  # fmt: skip
-    return tag("figure", render(both), class_="both")
+    return Html('<figure class="both">{}</figure>').format(render(both))

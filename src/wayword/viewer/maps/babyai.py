@@ -6,17 +6,15 @@ where the replay goes otherwise than the recording, the grid is drawn as it was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps import walked
-from wayword.viewer.maps.drawing import At, Layer, Map, dot, during, spans, square
-from wayword.viewer.markup import Html, tag
+from wayword.viewer.maps import toward, walked
+from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
 
 GridObject = tuple[str, str, str, int, int]
 """Kind, colour, state, x to the east and y to the south, in squares."""
@@ -36,13 +34,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     rows = trajectory.state.get("walls")
     if isinstance(rows, list | tuple) and rows and all(isinstance(row, str) for row in rows):
         frames = _replayed(trajectory, sources)
-        legend = [("meant", MEANT)]
+        drawn.legend = [("meant", MEANT)]
         if frames is None:
-            legend = [("", "the grid at the end")]
+            drawn.legend = [("", "the grid at the end")]
             frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
-        tall, wide = len(rows), max(len(row) for row in rows)
-        corners = [(-0.5, 0.5), (wide - 0.5, 0.5 - tall)]
-        drawn.layer = Layer(partial(_paint, rows, frames), corners, {}, legend)
+        marks = [(x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)]
+        drawn.shapes = [cell((x, -y), mark == "#") for x, y, mark in marks]
+        drawn.shapes += [object_shape(*span) for span in spans(frames)]
     return drawn
 
 
@@ -80,35 +78,33 @@ def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
     return kind, colour, state, x, y
 
 
-def _paint(rows: Sequence[str], frames: Sequence[Sequence[GridObject]], at: At) -> Html:
-    floor = [
-        square((x, -y), at, "cell wall-cell" if mark == "#" else "cell")
-        for y, row in enumerate(rows)
-        for x, mark in enumerate(row)
-    ]
-    return tag("g", *floor, *(paint_object(*span, at) for span in spans(frames)), class_="grid")
+def cell(middle: Point, wall: bool) -> Shape:
+    """A square of the floor."""
+    return square(middle, "cell wall-cell" if wall else "cell")
 
 
-def paint_object(item: GridObject, first: int, last: int, at: At) -> Html:
+_KEY = ((-3, 0), (-1.5, 1.5), (0, 0.4), (3, 0.4), (3, -1.5), (1.8, -1.5), (1.8, -0.4), (0, -0.4),
+        (-1.5, -1.5))  # fmt: skip
+"""Corners of a key, tenths of a square."""
+
+
+def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
     """An object on its square, as it was from step ``first`` to step ``last``."""
     kind, colour, state, x, y = item
     words = " ".join(part for part in (state, colour, kind) if part)
     paint = f"c-{colour}" if colour in _COLOURS else "c-grey"
-    look, inset = f"grid{kind} {paint}", 0.2
+    span: dict[str, Any] = {"title": words, "first": first, "last": last}
+    middle = float(x), -float(y)
     if kind == MEANT:
-        look, inset = "meant", 0.03
-    elif kind == "door":
-        look, inset = f"griddoor {'open' if state == 'open' else 'shut'} {paint}", 0.06
-    elif kind not in ("box", "key"):
-        look = f"gridball {paint}"
-    middle, span = (float(x), -float(y)), during(look, first, last)
-    if kind in (MEANT, "door", "box"):
-        return square(middle, at, inset=inset, title=words, **span)
-    cx, cy = at(middle)
-    size = abs(at((middle[0] + 0.3, middle[1]))[0] - cx)
-    if kind != "key":
-        return dot(middle, at, round(size, 1), title=words, **span)
-    r = f"{size / 2:.1f}"
-    ring = f"a{r} {r} 0 1 1 {size:.1f} 0a{r} {r} 0 1 1 {-size:.1f} 0"
-    d = f"M{cx - size:.1f} {cy:.1f}{ring}M{cx:.1f} {cy:.1f}h{size:.1f}v{r}"
-    return tag("path", tag("title", words), d=d, class_=span.pop("kind"), **span)
+        return square(middle, "meant", 0.47, **span)
+    if kind == "door":
+        return square(
+            middle, f"griddoor {'open' if state == 'open' else 'shut'} {paint}", 0.44, **span
+        )
+    if kind == "box":
+        return square(middle, f"gridbox {paint}", 0.3, **span)
+    if kind == "key":
+        corners = [(middle[0] + dx / 10, middle[1] + dy / 10) for dx, dy in _KEY]
+        return Shape("area", corners, f"gridkey {paint}", **span)
+    rim = [toward(middle, 20 * n, 0.3) for n in range(18)]
+    return Shape("area", rim, f"gridball {paint}", **span)

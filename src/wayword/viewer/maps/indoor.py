@@ -10,7 +10,7 @@ from wayword.core.episode import PathReference
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.drawing import Map, Point, RoomShape
+from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.world import ObjectReference
 
@@ -48,12 +48,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if (percept := sources.percept(scene, place)) and (room := room_in(percept.summary)):
             drawn.names[place] = room
     plan = sources.plan(scene)
-    for room in getattr(plan, "rooms", ()):
-        drawn.rooms.append(RoomShape(room.name, (room.x0, room.y0), (room.x1, room.y1)))
+    rooms = [(r.name, ((r.x0, r.y0), (r.x1, r.y1))) for r in getattr(plan, "rooms", ())]
+    drawn.shapes = [Shape("rect", corners, "room") for _, corners in rooms]
     for door in getattr(plan, "doors", ()):
-        half = door.width / 2
-        dx, dy = (0.0, half) if door.vertical else (half, 0.0)
-        drawn.doors.append(((door.x - dx, door.y - dy), (door.x + dx, door.y + dy)))
+        dx, dy = (0.0, door.width / 2) if door.vertical else (door.width / 2, 0.0)
+        ends = (door.x - dx, door.y - dy), (door.x + dx, door.y + dy)
+        drawn.shapes.append(Shape("line", ends, "door"))
+    drawn.shapes += [room_label(name, corners) for name, corners in rooms]
     return drawn
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// Runs side by side: the labels of maps, tables to copy, and what takes time of gained and lost episodes.
+// Runs side by side: the labels of maps, tables to copy, and what takes time: the chart, and gained and lost episodes.
 if (typeof unclutter === "function") unclutter(document.querySelectorAll("svg.map"));
 for (const pre of document.querySelectorAll("pre.copied")) {
   pre.tabIndex = 0;
@@ -12,11 +12,15 @@ for (const pre of document.querySelectorAll("pre.copied")) {
     () => { copy.textContent = "copied"; }, () => { copy.textContent = "not allowed"; }));
   pre.before(copy);
 }
-if (document.querySelector("[data-of]")) {
-  fetch(`compare/flips${location.search}`).then((answer) => answer.text()).then((text) => {
-    const arrived = new DOMParser().parseFromString(text, "text/html");
-    for (const part of arrived.querySelectorAll("[id^=flips-]")) document.getElementById(part.id)?.replaceWith(document.adoptNode(part));
-    document.body.dataset.whole = "1";
-  }, () => {}); // a server that has gone leaves the ids
+async function later(part, kind) {
+  const answer = await fetch(`compare/${part}${location.search}`);
+  if (!answer.ok) return;
+  const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const each of arrived.querySelectorAll(kind)) document.getElementById(each.id)?.replaceWith(document.adoptNode(each));
+}
+if (document.getElementById("lengths")) {
+  const parts = [later("lengths", "#lengths")];
+  if (document.querySelector("[data-of]")) parts.push(later("flips", "[id^=flips-]"));
+  Promise.allSettled(parts).then(() => { document.body.dataset.whole = "1"; }); // a server that has gone leaves the ids
 }
 document.body.dataset.ready = "1";

@@ -373,7 +373,7 @@
     pre.before(copy);
   }
 
-  if (maps.length) unclutter(maps);
+  unclutter(document.querySelectorAll("svg.map, svg.dial"));
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked) go(Number(asked[1]));
   else if (steps.length) mark(mistake || 1, true);

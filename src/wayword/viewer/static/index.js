@@ -65,12 +65,28 @@
       if (state.ended && row[3] !== state.ended) return;
       if (state.scene && row[5] !== state.scene) return;
       if (state.cause && !row[4].includes(which)) return;
-      if (words.length && !words.every((word) => folded[number].includes(word))) return;
+      if (words.length && !texts.found.has(row[0]) && !words.every((word) => folded[number].includes(word))) return;
       for (const [key, range] of state.ranges) if (!within(row[at(key)], range)) return;
       found.push(number);
     });
     if (state.sort) found.sort(compare(index(state.sort), state.down));
     return { total: found.length, rows: found.map((number) => data.rows[number]) };
+  }
+  // Words in thoughts, prompts and answers: asked of the server, whose first search reads them all.
+  let texts = { q: "", found: new Set() };
+  async function deepen(mine) {
+    if (!data.search || !state.q.trim() || texts.q === state.q) return;
+    const q = state.q;
+    const answer = await fetch(data.search + "?q=" + encodeURIComponent(q)).catch(() => null);
+    const said = answer && answer.ok ? await answer.json() : null;
+    if (mine !== asked || !said) return;
+    if (!said.ready) { reading(mine, () => deepen(mine)); return; }
+    texts = { q, found: new Set(said.found) };
+    if (said.found.length) await keepPlace();
+  }
+  function reading(mine, again) {
+    count.textContent += ", reading the texts …";
+    setTimeout(() => { if (mine === asked) { count.textContent = count.textContent.replace(/, reading.*/, ""); again(); } }, 1000);
   }
   function fold() {
     if (!folded) folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
@@ -234,6 +250,7 @@
     const mine = ++asked;
     keep();
     controls();
+    if (texts.q !== state.q) texts = { q: "", found: new Set() };
     let found = null;
     try { found = data.remote ? await remote(0) : local(); }
     catch (error) { count.textContent = "the server does not answer"; return; }
@@ -247,6 +264,8 @@
     const all = data.of.toLocaleString("en");
     count.textContent = shown.total === data.of ? all + " episodes" : shown.total.toLocaleString("en") + " of " + all;
     document.body.dataset.ready = "1";
+    if (found.ready === false) reading(mine, update);
+    else if (!data.remote) deepen(mine);
   }
 
   // Controls show what is chosen.

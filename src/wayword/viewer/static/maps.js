@@ -1,13 +1,49 @@
 "use strict";
-// Labels of maps that would cover others are hidden: numbers of stops come first, then rooms, then
-// the rest. Shared by every page that has a map.
+// Labels of maps: names next to their marks, and none that would cover others. Numbers of stops come
+// first, then rooms, then the rest. Shared by every page that has a map.
+const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
+
+// The first of eight places around a mark where its name meets nothing, in the map's units.
+function beside(map) {
+  const boxOf = (part) => {
+    const { x, y, width, height } = part.getBBox();
+    return { left: x, top: y, right: x + width, bottom: y + height };
+  };
+  const all = [...map.querySelectorAll("text[data-gap]")];
+  for (const label of all) label.classList.remove("under");
+  const labels = all.filter((label) => label.getBBox().width); // the others are not shown now
+  const marks = new Map(labels.map((label) => {
+    if (!label.dataset.at) label.dataset.at = label.getAttribute("x") + " " + label.getAttribute("y");
+    const [x, y] = label.dataset.at.split(" ").map(Number);
+    return [label, [x, y + Number(label.dataset.gap) - 3.5]];
+  }));
+  const taken = [...map.querySelectorAll(".stop:has(.number), .roomname")].map(boxOf);
+  for (const star of map.querySelectorAll(".star")) {
+    const { e, f } = star.transform.baseVal[0].matrix;
+    taken.push({ left: e - 15, top: f - 15, right: e + 15, bottom: f + 15 });
+  }
+  for (const [x, y] of marks.values()) taken.push({ left: x - 3, top: y - 3, right: x + 3, bottom: y + 3 });
+  const wide = Number(map.dataset.wide);
+  for (const label of labels) {
+    const [x, y] = marks.get(label), gap = Number(label.dataset.gap);
+    const width = label.getBBox().width + 2, high = 12, aside = width / 2 + gap - 3;
+    const spot = [[0, -gap], [0, gap + 4], [aside, 2], [-aside, 2], [aside, -gap], [-aside, -gap], [aside, gap + 2], [-aside, gap + 2]]
+      .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }))
+      .find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other)));
+    if (!spot) { label.classList.add("under"); continue; }
+    taken.push(spot);
+    label.setAttribute("x", ((spot.left + spot.right) / 2).toFixed(1));
+    label.setAttribute("y", ((spot.top + spot.bottom) / 2 + 3.5).toFixed(1));
+  }
+}
+
 function unclutter(maps) {
-  const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
   for (const map of maps) {
+    beside(map);
     const kept = [];
     for (const kind of [".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
       for (const label of map.querySelectorAll(kind)) {
-        if (label.dataset.placed) continue;
+        if (label.dataset.placed || (label.dataset.gap && label.classList.contains("under"))) continue;
         label.classList.remove("under");
         const box = label.getBoundingClientRect();
         if (!box.width) continue;

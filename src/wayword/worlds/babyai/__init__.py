@@ -1,11 +1,11 @@
-"""Levels of BabyAI, as the package ``minigrid`` has them.
+"""BabyAI levels from the package ``minigrid``.
 
-    level     one level: the package's rules, steps and verdict; what is in view, by name
+    level     one level: the package's rules, steps and success; the visible objects, by name
     world     the rules: low-level actions and high-level skills
-    expert    the package's bot; plans of skills
+    expert    the package's bot; plans made of skills
 
-Squares are the unit of length. x grows to the east and y to the south, as in the package; headings
-are degrees clockwise from north, so that up on its pictures is north.
+The unit of length is one square. x points east and y south, as in the package; headings are
+degrees clockwise from north, so north is up in its pictures.
 """
 
 from wayword.core.world import Family

@@ -1,7 +1,7 @@
-"""The expert of BabyAI's levels: the package's own bot, and plans for bodies that run skills.
+"""The expert for BabyAI levels: the package's own bot, and plans for bodies that run skills.
 
-The bot explores as it goes: it uses what has come into view, not the whole grid. It cannot look for
-a key in a box (level KeyInBox), so boxes that hold the key of a locked door are opened first.
+The bot explores: it uses only what it has seen, not the whole grid. It cannot look for
+a key in a box (level KeyInBox), so boxes with the key of a locked door are opened first.
 
 Source: ``minigrid.utils.baby_ai_bot`` (Chevalier-Boisvert et al. 2019, section 4).
 """
@@ -35,14 +35,14 @@ def solve(world: BabyAIWorld) -> ActionPlan:
 
 
 class SolvableLevels(Dataset):
-    """Levels of BabyAI: ``expert`` is the package's bot, by the level's own actions; actors that
-    run skills are planned for with those."""
+    """BabyAI levels. ``expert`` is the package's bot with the level's own actions; for actors that
+    run skills, plans consist of skills."""
 
     solutions: ClassVar[tuple[str, ...]] = ("expert",)
 
     def make_plan(self, task: Task, world: World, actor: str, how: str = "expert") -> ActionPlan:
         if not isinstance(world, BabyAIWorld):
-            raise UsageError(f"episode {task.episode.id} is no level of BabyAI")
+            raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         if set(ON_OBJECT) <= set(world.verbs):
             return LevelPlanner(world).plan()
         able({actor: world.verbs}, LOW_LEVEL, "low")
@@ -57,16 +57,16 @@ class SolvableLevels(Dataset):
         return actions
 
     def decided_by(self) -> str:
-        """Return the package that draws the levels and solves them."""
+        """Return the versions of the packages that generate and solve the levels."""
         return f"minigrid {version('minigrid')}, numpy {version('numpy')}"
 
     def _length(self, task: Task) -> int | None:
-        """L* in the level's own actions, whatever actions the dataset's actors have."""
+        """L* in the level's own actions, independent of the actors' action set."""
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
 def expert_length(level: str, seed: int) -> int | None:
-    """The number of actions the expert needs for the level of a ``seed``; None if it fails."""
+    """Return the number of actions the expert needs for a level and seed; None if it fails."""
     played = Level(level)
     played.start(seed)
     try:
@@ -78,8 +78,8 @@ def expert_length(level: str, seed: int) -> int | None:
 
 
 def plan(level: Level) -> Iterator[int]:
-    """Actions of the package's, each to be carried out before the next one is requested. Boxes that
-    hold the key of a locked door are opened first."""
+    """Yield the package's action codes; carry out each before requesting the next. Boxes with the
+    key of a locked door are opened first."""
     from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
 
     squares = [obj for obj in level.env.grid.grid if obj is not None]
@@ -102,24 +102,24 @@ def plan(level: Level) -> Iterator[int]:
         except (AssertionError, DisappearedBoxError) as error:
             raise PlanningFailed(f"{level.name}: the package's bot gave up: {error}") from error
         if last_action == DONE:
-            raise PlanningFailed(f"{level.name}: the package's bot takes the task for done")
+            raise PlanningFailed(f"{level.name}: the package's bot considers the task done")
         yield int(last_action)
 
 
-# By skills: clause after clause of the instruction, looking around until what it names is seen.
+# Skills: follow the instruction clause by clause, exploring until its objects are seen.
 
-MAX_SKILLS = 60  # skills that are tried for one clause
+MAX_SKILLS = 60  # skills tried per clause
 
 
 class LevelPlanner:
-    """Solves a level for a body that runs skills. Of the truth it reads the instruction, and which
-    objects fit its words; it has to see where they are."""
+    """Solver for a body that runs skills. Its ground truth is limited to the instruction and the
+    objects that match it; it has to find them by looking."""
 
     def __init__(self, world: BabyAIWorld) -> None:
         self._world, self._level, self._names = world, world.level, world.names
 
     def plan(self) -> ActionPlan:
-        """Yield every skill until the level ends. Raises ``PlanningFailed`` if it does not."""
+        """Yield skills until the level ends. Raises ``PlanningFailed`` if it does not."""
         for clause in _clauses(self._level.env.instrs):
             yield from self._clause(clause)
         raise PlanningFailed(f"{self._level.name}: not solved after the instruction's last clause")
@@ -141,7 +141,7 @@ class LevelPlanner:
         yield from self._do("go_grab", objects)
 
     def _do(self, verb: str, objects: Collection[Any]) -> ActionPlan:
-        """Run a skill on any of ``objects`` once one was seen and is reachable."""
+        """Run a skill on any of ``objects``, exploring until one is seen and reachable."""
         for _ in range(MAX_SKILLS):
             for name in self._names_of(objects):
                 feedback = yield Action(verb, (name,))
@@ -156,7 +156,7 @@ class LevelPlanner:
         raise PlanningFailed(f"{self._level.name}: {verb} keeps failing")
 
     def _open_a_door(self) -> ActionPlan:
-        """Open a door where nothing else is left to look at."""
+        """Open a door when everything reachable has been explored."""
         present = [obj for obj in self._names.objects.values() if self._level.find(obj)]
         doors = [obj for obj in present if obj.type == "door" and not obj.is_open]
         for door in sorted(doors, key=lambda door: bool(door.is_locked)):
@@ -169,7 +169,7 @@ class LevelPlanner:
         raise PlanningFailed(f"{self._level.name}: nothing is left to look at")
 
     def _unlock(self, door: Any) -> ActionPlan:
-        """Fetch the key of a door, out of a box where it is in one, and open the door."""
+        """Fetch the key of a door, opening a box that contains it if necessary; open the door."""
         squares = [obj for obj in self._level.env.grid.grid if obj is not None]
         boxed = [box.contains for box in squares if box.type == "box" and box.contains is not None]
         held = [self._level.carried] if self._level.carried is not None else []
@@ -198,7 +198,7 @@ class LevelPlanner:
 
 
 def _clauses(instruction: Any) -> Iterator[Any]:
-    """Yield the parts of an instruction in the order in which they are done."""
+    """Yield the clauses of an instruction in execution order."""
     if not hasattr(instruction, "instr_a"):
         yield instruction
         return

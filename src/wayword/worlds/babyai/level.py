@@ -1,6 +1,6 @@
-"""A level of the package ``minigrid``: its own rules, steps and verdict, and the view.
+"""A level of the package ``minigrid``: its own rules, steps and success, and the actor's view.
 
-Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272), as ``minigrid`` has it.
+Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272), as implemented in ``minigrid``.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from wayword.core.errors import UsageError, needing, suggest
 from wayword.core.world import Family, Observation
 from wayword.worlds import babyai
 
-VIEW_SIZE = 7  # squares in view ahead (the actor's own row among them) and across
+VIEW_SIZE = 7  # squares in view: ahead (including the actor's own row) and across
 MIDDLE = VIEW_SIZE // 2
 
-LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)  # the package's numbers of its actions
+LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)  # the package's action codes
 STEP_OF = ((1, 0), (0, 1), (-1, 0), (0, -1))
-"""Its directions as steps of x (to the east) and y (to the south)."""
+"""The package's directions as steps in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
 """... and as degrees clockwise from north."""
 PREFIX, SUFFIX = "BabyAI-", "-v0"
 
 
 class Level:
-    """A level of BabyAI, played with the package's own actions.
+    """A BabyAI level, played with the package's own actions.
 
         >>> level = Level("GoToObj")
         >>> level.start(0)
         >>> level.mission
         'go to the green key'
 
-    ``visible`` (7, 7) is true for squares in view, by column from the left and row from the
-    farthest, as the package has it. ``reward`` is the sum of the level's rewards, and ``over`` is
-    true once it has ended the episode. ``env`` is the environment itself; its steps return no
-    observation. Raises ``UsageError`` for a level that minigrid lacks, or without minigrid.
+    ``visible`` (7, 7) is true for visible squares, indexed by column from the left and row from the
+    farthest, as in the package. ``reward`` is the sum of the level's rewards; ``over`` is true
+    after the level has ended the episode. ``env`` is the environment; its steps return no
+    observation. Raises ``UsageError`` for an unknown level, or if minigrid is not installed.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.env: Any = _make_env(name)
-        self.env.gen_obs = dict  # unused, and slow to draw; ``look`` reads the squares
+        self.env.gen_obs = dict  # unused and slow to generate; ``look`` reads the squares
         self.reward = 0.0
         self.over = False
 
     def start(self, seed: int) -> None:
-        """Draw the level. The package redraws what cannot be solved, and prints that."""
+        """Generate the level, suppressing messages that the package prints when it retries."""
         with redirect_stdout(io.StringIO()):
             self.env.reset(seed=seed)
         self.reward, self.over = 0.0, False
@@ -63,11 +63,11 @@ class Level:
         self.look()
 
     def look(self) -> None:
-        """Read the view again."""
+        """Refresh the view."""
         self._view, self.visible = self.env.gen_obs_grid()
 
     def view(self, ahead: int, right: int) -> Any:
-        """The object in view on a square, by steps from the actor; None for none, or hidden."""
+        """The visible object on a square, by steps from the actor; None if empty or hidden."""
         return self._view.get(right + MIDDLE, VIEW_SIZE - 1 - ahead)
 
     @property
@@ -114,7 +114,7 @@ class Level:
         return None if number is None else (number % width, number // width)
 
     def target_squares(self) -> list[tuple[int, int]]:
-        """Return the squares of objects that fit the instruction's words and are on the grid."""
+        """Return the squares of objects on the grid that match the instruction."""
         roles = ("desc", "desc_move", "desc_fixed")
         words = (getattr(part, role, None) for part, _ in self._parts() for role in roles)
         objects = (
@@ -123,7 +123,7 @@ class Level:
         return sorted({square for each in objects if (square := self.find(each)) is not None})
 
     def met(self) -> tuple[int, int]:
-        """Return the number of the instruction's single parts that are done, and of all."""
+        """Return the number of completed parts of the instruction, and of all parts."""
         done = [part_done for _, part_done in self._parts()]
         return len(done) if self.reward > 0 else sum(done), len(done)
 
@@ -132,7 +132,7 @@ class Level:
         instructions, stack = [], [(self.env.instrs, False)]
         while stack:
             part, done = stack.pop()
-            if hasattr(part, "instr_a"):  # one after the other, or both
+            if hasattr(part, "instr_a"):  # "a then b" or "a and b"
                 sides = (part.instr_a, part.a_done), (part.instr_b, part.b_done)
                 stack += [(side, done or state == "success") for side, state in sides]
             else:
@@ -141,7 +141,7 @@ class Level:
 
 
 def state_of(obj: Any) -> str:
-    """``open``, ``closed`` or ``locked`` for doors, empty for all else."""
+    """``open``, ``closed`` or ``locked`` for doors, empty for other objects."""
     if obj.type != "door":
         return ""
     return "open" if obj.is_open else "locked" if obj.is_locked else "closed"
@@ -164,9 +164,9 @@ def _make_env(name: str) -> Any:
 class GridObject:
     """An object in view.
 
-    ``name`` is its colour, kind and a number, given in the order of first sight: ``red_ball_1``.
-    ``ahead`` is how many steps before the actor it is, ``right`` how many to the right (to the left
-    below zero). ``state`` is ``open``, ``closed`` or ``locked`` for doors, empty for all else.
+    ``name`` is made of color, kind and a number in order of first sight: ``red_ball_1``.
+    ``ahead`` and ``right`` are its distance in steps ahead and to the right (negative: left).
+    ``state`` is ``open``, ``closed`` or ``locked`` for doors, empty for other objects.
     """
 
     name: str
@@ -179,7 +179,7 @@ class GridObject:
 
 @dataclass(frozen=True, slots=True)
 class GridHeld:
-    """The object in the actor's hands."""
+    """The object that the actor holds."""
 
     name: str
     colour: str
@@ -188,11 +188,11 @@ class GridHeld:
 
 @dataclass(frozen=True, slots=True)
 class BabyAIObservation(Observation):
-    """The view of ``actor``: the 7 x 7 squares ahead and to its sides that nothing hides.
+    """The view of ``actor``: the unobstructed part of the 7 x 7 squares ahead and to its sides.
 
     ``heading`` is absolute (degrees clockwise from north: 0, 90, 180 or 270). ``things`` are
-    nearest first. ``walls`` are the steps to the wall straight ahead, straight to the left and
-    straight to the right; None if none is in view there.
+    nearest first. ``walls``: steps to the wall straight ahead, to the left and to the right; None
+    if no wall is visible there.
     """
 
     family: ClassVar[Family | None] = babyai.family
@@ -210,11 +210,11 @@ PLACES = tuple(
         key=lambda place: (place[0] + abs(place[1]), place[1]),
     )
 )
-"""Every square in view, nearest first: steps ahead and to the right. The first is the actor's."""
+"""All squares of the view as (ahead, right), nearest first. The first is the actor's own."""
 
 
 class LevelNames:
-    """The names an actor has for the objects of a level, in the order of first sight."""
+    """An actor's names for the objects of a level, numbered in the order of first sight."""
 
     def __init__(self) -> None:
         self.of: dict[Any, str] = {}
@@ -222,7 +222,7 @@ class LevelNames:
         self._count: dict[str, int] = {}
 
     def call(self, obj: Any) -> str:
-        """Return the object's name, a new one where it has none yet."""
+        """Return the object's name; a new object gets a new name."""
         name = self.of.get(obj)
         if name is None:
             kind = f"{obj.color}_{obj.type}"
@@ -233,7 +233,7 @@ class LevelNames:
 
 
 def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservation:
-    """Return the observation of the actor now; objects seen for the first time get their names."""
+    """Return the current observation of the actor; newly seen objects get names."""
     objects, held = [], level.carried
     for ahead, right in PLACES[1:]:
         obj = level.view(ahead, right)
@@ -253,7 +253,7 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
 
 
 def visible_squares(level: Level) -> list[tuple[int, int]]:
-    """Return x and y of every square in view, the actor's own included."""
+    """Return x and y of every visible square, including the actor's own."""
     (x, y), (dx, dy) = level.place, STEP_OF[level.facing]
     return [
         (x + ahead * dx - right * dy, y + ahead * dy + right * dx)
@@ -268,9 +268,9 @@ IsGoal = Callable[[Square, Square], bool]
 
 
 def route(level: Level, is_goal: IsGoal, explored: set[Square] | None = None) -> list[int] | None:
-    """Return the fewest turns and steps to the goal; None without a path.
+    """Return the shortest sequence of turns and steps to the goal; None without a path.
 
-    Only squares that are free or hold an open door are walked on, and only those in ``explored``
+    The path uses only free squares and open doors, limited to ``explored`` if given.
     if it is given.
     """
     start = (*level.place, level.facing)

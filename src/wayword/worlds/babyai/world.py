@@ -1,4 +1,4 @@
-"""The grid world: levels of BabyAI, as the package ``minigrid`` has them, in words.
+"""The grid world: BabyAI levels from the package ``minigrid``, as text.
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -9,15 +9,15 @@
     >>> world.step("agent", Action("pick_up")).status
     'nothing_there'
 
-Rules, instructions, step limits and verdicts are the package's: the world ends when the level says
-so. ``low`` has the package's actions, one step of it each; ``high`` skills over the squares that
-were seen. Time passes with every single motion, as in the package; nothing else changes when one
-fails. A skill is planned before its first step, so that one that fails changes nothing, not even
-the time. One that ends the level ends there.
+Rules, instructions, step limits and success come from the package: the world ends when the level
+ends. ``low`` has the package's actions, each one step; ``high`` has skills over the squares seen so
+far. Every motion takes time, as in the package, even if it fails; a failed motion changes nothing
+else. A skill is planned before its first step, so a failed skill changes nothing and takes no
+time. A skill stops when the level ends.
 
 Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272); as a task for language agents,
 LangSuitE (Jia et al. 2024, arXiv:2406.16294), "instruction grounding" and Table 2. The skills are
-our own.
+this project's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CODES = {
     "drop": lv.DROP,
     "toggle": lv.TOGGLE,
 }
-"""Verb -> the package's action."""
+"""Verb -> the package's action code."""
 LOW_LEVEL = (*CODES, "stop")
 
 
@@ -65,14 +65,14 @@ FAILURES: dict[str, tuple[str, ...]] = {
     "go_explore": ("nothing_unseen",),
     "stop": (),
 }
-"""Verb -> the failures it can answer with. Each pair has a test."""
+"""Verb -> statuses of its failures. Each pair has a test."""
 
 Details = dict[str, Json]
 Outcome = tuple[str, Details]  # A status and its details
 
 
 def do_low_level(level: Level, names: LevelNames, verb: str) -> Outcome:
-    """Carry out a single motion; its outcome is derived from the level before it."""
+    """Carry out a single motion; its outcome is predicted from the level before it."""
     outcome = _predict_outcome(level, names, verb)
     level.act(CODES[verb])
     return outcome
@@ -120,12 +120,12 @@ def open_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
 
 
 def name_of(names: LevelNames, obj: Any) -> str:
-    """Return an object's name; walls have none of their own."""
+    """Return an object's name; walls have no names."""
     return "a wall" if obj.type == "wall" else names.call(obj)
 
 
 class SkillFailed(Exception):
-    """A skill that cannot be run: its status and details."""
+    """Raised when a skill cannot be run; has a status and details."""
 
     def __init__(self, status: str, details: Details) -> None:
         super().__init__(status)
@@ -133,13 +133,13 @@ class SkillFailed(Exception):
 
 
 ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")
-"""Skills about one object: methods of :class:`LevelWalker`, as is ``go_explore``."""
+"""Skills with an object argument: methods of :class:`LevelWalker`, like ``go_explore``."""
 HIGH_LEVEL = (*ON_OBJECT, "go_explore", "turn_left", "turn_right", "drop", "stop")
-"""The verbs of bodies that are not steered step by step."""
+"""Verbs of bodies that run skills."""
 
 
 class LevelWalker:
-    """An actor in a level who remembers the squares seen. Skills raise ``SkillFailed``."""
+    """An actor that runs skills and remembers explored squares. Skills raise ``SkillFailed``."""
 
     def __init__(self, level: Level, names: LevelNames, on_step: Callable[[], None]) -> None:
         self.level, self.object_names = level, names
@@ -147,12 +147,12 @@ class LevelWalker:
         self._update_view = on_step
 
     def remember(self) -> None:
-        """Add the squares in view now."""
+        """Add the squares that are visible now."""
         self.explored.update(lv.visible_squares(self.level))
         self._update_view()
 
     def goto(self, name: str) -> Details:
-        """Stand in front of an object, facing it."""
+        """Walk up to an object and face it."""
         return self._go(name)
 
     def go_grab(self, name: str) -> Details:
@@ -172,7 +172,7 @@ class LevelWalker:
         return self._go(name, lv.TOGGLE)
 
     def go_put(self, name: str) -> Details:
-        """Go to an object and put what is held on a free square next to it."""
+        """Go to an object and put the held object on a free square next to it."""
         _, place = self._locate(name)
         held = self.level.carried
         if held is None:
@@ -186,7 +186,7 @@ class LevelWalker:
         return {"object": self.object_names.call(held), "place": name}
 
     def go_explore(self) -> Details:
-        """Walk towards the nearest unseen square, until it or a new object is seen."""
+        """Walk towards the nearest unexplored square until it or a new object is seen."""
         width, height = self.level.env.width, self.level.env.height
         goal: list[Square] = []
 
@@ -203,7 +203,7 @@ class LevelWalker:
         return {"seen": list(self.object_names.objects)[name_count:]}
 
     def _locate(self, name: str) -> tuple[Any, Square]:
-        """Return an object that was seen, and its square."""
+        """Return an object seen before, and its square."""
         obj = self.object_names.objects.get(name)
         if obj is not None and obj is self.level.carried:
             raise SkillFailed("already_held", {"object": name})
@@ -213,7 +213,7 @@ class LevelWalker:
         return obj, place
 
     def _go(self, name: str, *final_codes: int) -> Details:
-        """Go up to an object, so that it is right ahead, then act once more."""
+        """Walk until an object is right ahead, then carry out ``final_codes``."""
         _, place = self._locate(name)
         failure = SkillFailed("no_path", {"place": name})
         self._walk(lambda _, front: front == place, failure, *final_codes)
@@ -226,7 +226,7 @@ class LevelWalker:
         *final_codes: int,
         is_done: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take the shortest path over squares that were seen, and an action at its end."""
+        """Take the shortest path over explored squares, then carry out ``final_codes``."""
         codes = lv.route(self.level, is_goal, self.explored)
         if codes is None:
             raise failure
@@ -239,10 +239,10 @@ class LevelWalker:
 
 
 class SkillMenu:
-    """The closed choices of an actor that runs skills.
+    """The action choices of an actor that runs skills.
 
-    *Listed* are the skills that suit the objects it has seen and that are still there. *Accepted*
-    is every well-formed skill; the world answers it, with a failure where it must.
+    *Listed* are skills suitable for objects that it has seen and that still exist. *Accepted* is
+    every well-formed skill, which may fail when carried out.
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:
@@ -282,10 +282,10 @@ LOW_LEVEL_MENU = tuple(Action(verb) for verb in LOW_LEVEL)
 
 
 class BabyAIWorld(World):
-    """A level of BabyAI and its actor; family ``"babyai"``.
+    """A BabyAI level with one actor; family ``"babyai"``.
 
-    ``Episode.scene`` names the level, and ``Episode.start`` holds ``"seed"``, the number that the
-    package draws it by. Raises ``UsageError`` for an unknown level.
+    ``Episode.scene`` names the level; ``Episode.start["seed"]`` is the seed that generates it.
+    Raises ``UsageError`` for an unknown level.
     """
 
     actors: tuple[str, ...] = ("agent",)
@@ -308,7 +308,7 @@ class BabyAIWorld(World):
             raise DataError(where, "field 'scene'", problem)
         seed = episode.start.get("seed")
         if not isinstance(seed, int) or seed < 0:
-            raise DataError(where, "field 'seed'", f"{seed!r} is no whole number from 0 on")
+            raise DataError(where, "field 'seed'", f"must be a whole number >= 0, got {seed!r}")
         self.level.start(seed)
         self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
         self.actors = episode.actors[:1]
@@ -346,16 +346,16 @@ class BabyAIWorld(World):
         return self._stopped or self.level.over
 
     def pose(self, actor: str) -> Mapping[str, Json]:
-        """Return x to the east and y to the south, in squares; the heading in degrees."""
+        """Return x (east) and y (south) in squares, and the heading in degrees."""
         self._check(actor)
         x, y = self.level.place
         return {"x": x, "y": y, "heading": self.level.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the full grid and the level's verdict.
+        """Return the full grid and the level's status.
 
-        ``walls`` are rows from the north, ``#`` for a wall; ``things`` is all else. ``steps``
-        counts the level's own actions, ``idle`` those of the actor that led to none.
+        ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects.
+        ``steps`` counts the level's steps, ``idle`` actions of the actor that took no step.
         """
         level, grid, held = self.level, self.level.env.grid, self.level.carried
         rows, objects = [], []

@@ -1,4 +1,4 @@
-"""SceneBuilder: rooms, doors and objects in, a checked Scene out."""
+"""SceneBuilder: builds a validated Scene from rooms, doors and objects."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from wayword.worlds.household.scene import (
     validate,
 )
 
-FLAT_HEIGHT = 0.05  # objects lower than this (rugs, mats) are walked over; metres
-HEADROOM = 1.5  # objects that hang higher than this are walked under; metres
+FLAT_HEIGHT = 0.05  # bodies walk over lower objects (rugs, mats); metres
+HEADROOM = 1.5  # bodies walk under objects that hang higher; metres
 
 
 def type_name(label: str) -> str:
-    """A dataset's label as a type: ``CounterTop`` -> ``counter_top``, ``TVStand`` -> ``tv_stand``.
+    """Convert a dataset's label to a type: ``CounterTop`` to ``counter_top``.
 
-    Spaces and other signs become underscores.
+    Spaces and other characters become underscores.
     """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 class SceneBuilder:
-    """Builds a scene piece by piece.
+    """Builder for scenes.
 
         >>> house = SceneBuilder("flat")
         >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
@@ -47,7 +47,7 @@ class SceneBuilder:
         >>> (len(scene.walls), scene.doors[0].rooms)
         (8, ('kitchen', 'hall'))
 
-    The edges of the rooms' polygons become walls, and doors and openings cut their gaps into them.
+    The edges of the rooms' polygons become walls; doors and openings cut gaps into them.
     Lengths are metres.
     """
 
@@ -69,7 +69,7 @@ class SceneBuilder:
                 self.wall(a, b)
 
     def wall(self, a: Point, b: Point) -> None:
-        """Add a wall from ``a`` to ``b``. A wall shared by two rooms is kept once."""
+        """Add a wall from ``a`` to ``b``. A wall shared by two rooms is added only once."""
         wall = Wall(a, b)
         if wall not in self._walls and Wall(b, a) not in self._walls:
             self._walls.append(wall)
@@ -81,7 +81,7 @@ class SceneBuilder:
     def door(
         self, name: str, a: Point, b: Point, *, closed: bool = False, openable: bool = True
     ) -> str:
-        """Add a door in its gap. The rooms on its sides are found from the polygons."""
+        """Add a door in its gap. The rooms on its sides are inferred from the polygons."""
         self.opening(a, b)
         self._doors.append(Door(name, a, b, (), not closed, openable))
         return name
@@ -100,10 +100,10 @@ class SceneBuilder:
         receptacle: Preposition = "",
         **fields: Any,
     ) -> str:
-        """Add a fixed object by its box: centre, extents and underside.
+        """Add a fixed object by its box (metres): centre, extents and height of its underside.
 
-        It is ``solid`` unless flat, hung high or standing on something, and ``opaque`` unless set
-        otherwise in ``fields``, which takes every other field of ``HouseObject``. Returns the id.
+        It is ``solid`` unless flat, hung high or standing on something, and ``opaque`` by default;
+        ``fields`` sets these and any other field of ``HouseObject``. Returns the id.
         """
         stops_bodies = height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
         fields = {"solid": stops_bodies, "opaque": True, **fields}
@@ -123,8 +123,8 @@ class SceneBuilder:
     ) -> str:
         """Add a portable object, in or on ``parent`` or on the floor.
 
-        Without ``x`` and ``y`` it lies at its parent's centre. ``fields`` takes every other field
-        of ``HouseObject``. Returns the id.
+        Without ``x`` and ``y`` it is at its parent's centre. ``fields`` sets any other field of
+        ``HouseObject``. Returns the id.
         """
         support = self._objects.get(parent)
         if support is not None:
@@ -136,12 +136,12 @@ class SceneBuilder:
         return self.add(HouseObject(name or self._new_id(kind), kind, x or 0.0, y or 0.0, **fields))
 
     def add(self, obj: HouseObject) -> str:
-        """Add an object as it is: what importers of boxes use. Returns its id."""
+        """Add a complete object, as importers do. Returns its id."""
         self._objects[obj.id] = obj
         return obj.id
 
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
-        """Set where a body may stand: points on a grid (iTHOR's reachable positions)."""
+        """Set the positions where a body may stand: grid points (iTHOR's reachable positions)."""
         points = list(cells)
         west, south = min(x for x, _ in points), min(y for _, y in points)
         cells_ij = {(round((x - west) / spacing), round((y - south) / spacing)) for x, y in points}
@@ -164,7 +164,7 @@ class SceneBuilder:
         return scene
 
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
-        """Return the rooms 0.3 m to either side of a door's middle."""
+        """Return the rooms at points 0.3 m to either side of a door's middle."""
         (ax, ay), (bx, by) = door.a, door.b
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         nx, ny = 0.3 * (by - ay) / length, -0.3 * (bx - ax) / length

@@ -1,4 +1,4 @@
-"""The state of every object, door and body as arrays, and who is in what."""
+"""State of all objects, doors and bodies as arrays, including containment."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from numpy.typing import NDArray
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05
-"""Sight and hands aim at boxes drawn in by this much (metres), so that a fridge that touches a
-wall is not seen through it."""
-FLOOR = -1  # the ``inside`` of objects on the floor
+"""Boxes are shrunk by this margin (metres) for sight and reach, so that a fridge against a wall
+cannot be seen through it."""
+FLOOR = -1  # value of ``inside`` for objects on the floor
 
 
 class Entities:
     """(M,) arrays over objects (N), then doors (D), then actors (A): M = N + D + A.
 
-    ``x``, ``y`` centres and ``half_x``, ``half_y`` half extents (metres), ``bottom``, ``height``;
-    ``west`` … ``north`` the boxes drawn in by ``INSET``. ``inside`` (M,) is the number of the
-    object or actor that holds an object, ``FLOOR`` for none. ``open``, ``on``, ``dirty``,
-    ``sliced``, ``filled``, ``cooked`` (M,) bool; ``temperature`` (M,) indices of TEMPERATURES;
-    ``coffee`` (M,) says of what is filled that it is not with water, ``boiled`` (M,) of what is
-    cooked that it was in water. ``heated``, ``cooled``, ``cleaned`` (M,): that was once done.
-    ``anchor`` (M,) is the number whose visibility decides an object's own: its outermost enclosing
-    receptacle, or itself. ``is_exposed`` (M,) is false for what is enclosed or held.
-    ``closed_doors`` is (D,) bool. ``version`` grows whenever an object or a door moves, opens or
-    closes.
+    ``x``, ``y``: centres; ``half_x``, ``half_y``: half extents (metres); ``bottom``, ``height``;
+    ``west`` … ``north``: boxes shrunk by ``INSET``. ``inside``: index of the object or actor that
+    holds an object, ``FLOOR`` for none. ``open``, ``on``, ``dirty``, ``sliced``, ``filled``,
+    ``cooked`` are bool; ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
+    coffee, not water; ``boiled``: cooked in water. ``heated``, ``cooled``, ``cleaned``: true once
+    this has been done. ``anchor``: index of the entity that determines an object's visibility, its
+    outermost enclosing receptacle or itself. ``is_exposed`` is false for enclosed and held objects.
+    ``closed_doors`` (D,) is bool. ``version`` increases whenever an object or a door moves, opens
+    or closes.
     """
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -115,34 +114,34 @@ class Entities:
         return self.specs[i].type if i < self.objects else "door"
 
     def contents(self, i: int) -> list[int]:
-        """Return the objects directly in, on or held by it, in the scene's order."""
+        """Return the objects directly in, on or held by an entity, in scene order."""
         contents: list[int] = (self.inside == i).nonzero()[0].tolist()
         return contents
 
     def with_contents(self, i: int) -> list[int]:
-        """Return an object and all that is in or on it, itself first."""
+        """Return an object and everything in or on it, itself first."""
         members = [i]
         for member in members:
             members += self.contents(member)
         return members
 
     def holders(self, i: int) -> list[int]:
-        """Return the receptacles that an object is in or on, innermost first; an actor last where
-        one holds it."""
+        """Return the receptacles that an object is in or on, innermost first, then the actor that
+        holds it, if any."""
         holders: list[int] = []
         while (i := int(self.inside[i])) != FLOOR:
             holders.append(i)
         return holders
 
     def update_box(self, i: int | slice) -> None:
-        """Recompute the box of an object that moved, or those of several."""
+        """Recompute the boxes of one or several objects that moved."""
         half_width, half_depth = self.half_x[i] - self.inset_x[i], self.half_y[i] - self.inset_y[i]
         self.west[i], self.east[i] = self.x[i] - half_width, self.x[i] + half_width
         self.south[i], self.north[i] = self.y[i] - half_depth, self.y[i] + half_depth
         self.mid_height[i] = self.bottom[i] + self.height[i] / 2
 
     def place(self, i: int, x: float, y: float, bottom: float) -> None:
-        """Put an object, with all that is in it, at a place."""
+        """Move an object and its contents to a point (metres)."""
         self.version += 1
         dx, dy, dz = x - self.x[i], y - self.y[i], bottom - self.bottom[i]
         for member in self.with_contents(i):
@@ -152,7 +151,7 @@ class Entities:
             self.update_box(member)
 
     def move(self, i: int, holder: int) -> None:
-        """Hand an object, with all that is in it, to another holder."""
+        """Transfer an object and its contents to another holder."""
         self.version += 1
         self.inside[i] = holder
         for member in self.with_contents(i):
@@ -167,13 +166,13 @@ class Entities:
             self._update_anchor(member)
 
     def set_state(self, i: int, flag: str, value: int) -> None:
-        """Set one of the states that are neither place nor lid: ``on``, ``dirty``, ``heated`` …"""
+        """Set a state other than position and ``open``: ``on``, ``dirty``, ``heated`` …"""
         getattr(self, flag)[i] = value
         self._states[i] = None
 
     def states(self, i: int) -> tuple[str, ...]:
-        """Return the states of an object that show, as symbols: ``("open", "dirty")``. Their words
-        are in ``verbalize/household.py``."""
+        """Return the visible states of an object as symbols: ``("open", "dirty")``. For wording see
+        ``verbalize/household.py``."""
         cached_states = self._states[i]
         if cached_states is None:
             states = []
@@ -198,7 +197,7 @@ class Entities:
         self._states = [None] * self.size
 
     def _update_anchor(self, i: int) -> None:
-        """Find again whose visibility decides this one's."""
+        """Recompute which entity determines the visibility of an object."""
         anchor, is_exposed = i, True
         for holder in self.holders(i):
             if holder >= self.first_actor:

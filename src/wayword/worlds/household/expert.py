@@ -1,7 +1,7 @@
-"""The household expert: from goals to skills of a body that knows the house.
+"""The household expert: turns goals into skills of a body that knows the house.
 
-The objects to handle are read off the goals, each becomes a chain of sub-tasks (slice, fetch,
-treat, put), the cheapest of the chains is chosen by steps on foot, and its skills are carried out.
+The objects to handle follow from the goals. Each becomes a chain of sub-tasks (slice, fetch, treat,
+put); the chain with the fewest steps on foot is carried out.
 
 Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -35,15 +35,15 @@ from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
 REQUIRED_VERBS = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
-"""Verbs it takes to act as planned; the tasks that want slices have bodies that slice."""
-MAX_ROUNDS = 3  # passes over the goals: the second for what another goal undid
+"""Verbs that plans need; tasks with slices also have bodies that can slice."""
+MAX_ROUNDS = 3  # passes over the goals, in case one goal undoes another
 
 
 def solve(
     world: HouseholdWorld, actor: str, reference: HouseholdReference, high_level: bool = False
 ) -> ActionPlan:
-    """Return every action up to the stop, low-level ones alone unless ``high_level``, with why it
-    is taken. Raises ``PlanningFailed`` for a goal beyond it."""
+    """Return all actions up to the stop with their reasons, low-level only unless ``high_level``.
+    Raises ``PlanningFailed`` for a goal it cannot reach."""
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     skills = (HighLevelSkills if high_level else Skills)(world, actor, tidy)
     return ReasonedPlan(_solve(skills, reference), lambda: skills.thought)
@@ -76,7 +76,7 @@ def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
 
 
 def with_able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
-    """Return the episode with bodies for these actors that have all actions and no limit."""
+    """Return the episode with bodies that give these actors all actions and no step limit."""
     fields = episode.start.get("bodies", {})
     bodies = {a: {**fields.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
     return replace(episode, start={**episode.start, "bodies": {**fields, **bodies}})
@@ -91,8 +91,8 @@ def needs_high_level(world: HouseholdWorld, actor: str) -> bool:
 def solving_decisions(
     world: World, task: Task, high_level: bool = False, at_most: int | None = None
 ) -> list[Decision]:
-    """Return the expert's decisions in a new world, its stop the last. Raises ``PlanningFailed``
-    where they do not meet the goals, or are more than ``at_most``."""
+    """Return the expert's decisions in a new world, including the stop. Raises ``PlanningFailed``
+    if they do not meet the goals or exceed ``at_most``."""
     reference, episode = task.reference, task.episode
     if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
         raise UsageError(f"episode {episode.id} has no goals in a house")
@@ -110,11 +110,11 @@ def solving_decisions(
 
 
 class SolvableHousehold(Dataset):
-    """Household tasks: ``expert`` brings the goals about, by low-level actions where the body has
-    them, else by high-level skills.
+    """Household tasks. ``expert`` meets the goals with low-level actions if the body has them,
+    else with high-level skills.
 
-    L* counts low-level actions, and is the reference's where it gives one. It is computed with a
-    body that has every action; examples show actions that the dataset's own bodies have.
+    L* counts low-level actions; a reference may set it. It is computed with a body that has every
+    action, whereas examples use only the actions of the dataset's own bodies.
     """
 
     solutions: ClassVar[tuple[str, ...]] = ("expert", "errands")
@@ -129,18 +129,18 @@ class SolvableHousehold(Dataset):
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
         if not others_work and actor in able(verbs_by_actor, REQUIRED_VERBS, "all"):
             return solve(world, actor, reference)
-        return listed(lambda: [STOP])  # no hands to help with
+        return listed(lambda: [STOP])  # this body cannot help
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
         """Return the expert's actions, high-level ones for ``how="errands"``. Raises
-        ``PlanningFailed`` where they do not meet the goals."""
+        ``PlanningFailed`` if they do not meet the goals."""
         decisions = solving_decisions(self.world(task.episode), task, how == "errands")
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """Return a task with actions of its body that solve it; None if none are known.
+        """Return a task and a solution in its body's actions; None if there is none.
 
-        Raises ``UsageError`` for a task for several actors, whose parts only a team plays.
+        Raises ``UsageError`` for a task for several actors: only a team can play it.
         """
         if len(task.episode.actors) > 1:
             raise UsageError(
@@ -165,7 +165,7 @@ class SolvableHousehold(Dataset):
 
 
 def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondition:
-    """Return the goal of first rank whose object is nearest."""
+    """Return the goal of lowest rank whose object is nearest."""
     lowest_rank = min(map(_goal_rank, remaining))
     goals = [goal for goal in remaining if _goal_rank(goal) == lowest_rank]
     if len(goals) == 1:
@@ -183,9 +183,9 @@ def _goal_objects(goal: Any) -> Ids:
 
 
 def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
-    """Goals that bring others about come first, those that a later skill would undo last.
+    """Sort key: goals that help others come first, goals that a later skill would undo last.
 
-    What should stand open is opened before objects are put in it, the rest is closed after that.
+    Receptacles that should be open are opened before objects are put in; others closed afterwards.
     """
     kinds = list(PLANS)
     if type(goal) not in kinds:
@@ -197,7 +197,7 @@ def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
 
 
 def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
-    """Put one more of the objects into the receptacle that has most of them already."""
+    """Put one more object into the receptacle that contains most of them already."""
     contents = {
         r: {
             t
@@ -244,7 +244,7 @@ def _reach_beside(skills: Skills, goal: g.Beside) -> ActionPlan:
 
 def _reach_lit(skills: Skills, goal: g.Lit) -> ActionPlan:
     (lamp,) = _cheapest_chain(skills, goal.lamps, (), [])
-    yield from skills.reach(lamp, goal.distance)  # a body may reach farther than counts as lit
+    yield from skills.reach(lamp, goal.distance)  # a body's reach may exceed this distance
     yield from skills.toggle(lamp, True)
 
 
@@ -276,12 +276,12 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
         _cheapest_chain(skills, goal.objects, (), [])[0], goal.distance
     ),
 }
-"""Kind of goal -> its plan, in the order in which goals are pursued."""
+"""Goal type -> its plan, in the order of execution."""
 
 
 def _look_at_all(skills: Skills, objects: Sequence[str], required_count: int) -> ActionPlan:
-    """See objects and look into receptacles, the nearest first: all, or ``required_count`` of
-    them."""
+    """See objects and look into receptacles, nearest first; ``required_count`` of them, or all
+    if 0."""
     remaining = list(objects)
     while len(remaining) > (len(objects) - required_count if required_count else 0):
         nearest = cheapest(skills.world, skills.actor, [remaining])
@@ -301,9 +301,9 @@ def _cheapest_chain(
     traits: Sequence[Trait],
     later_stops: Sequence[Sequence[str]],
 ) -> list[str]:
-    """Return the cheapest object, tools for the traits it lacks in order, and places after that.
+    """Return the cheapest chain: object, tools for its missing traits in order, later places.
 
-    Only the objects that lack least are considered. Raises ``PlanningFailed``.
+    Only objects with the fewest missing traits are considered. Raises ``PlanningFailed``.
     """
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
     fewest = min(map(len, lacking.values()))
@@ -328,7 +328,7 @@ def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
 
 
 def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
-    """Return the tools that give ``obj`` a trait and, if necessary, can be switched."""
+    """Return the tools that can give ``obj`` a trait, with a switch if they need one."""
     entities, kind, tools = skills.entities, TOOLS[trait], []
     for tool in skills.world.layout.ids[: entities.objects]:
         r = skills.number(tool)
@@ -344,7 +344,7 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
 
 
 def _treat_first(skills: Skills, chain: Sequence[str], traits: Sequence[Trait]) -> ActionPlan:
-    """Give the chain's first object the traits it lacks: slicing first, then tool after tool."""
+    """Give the chain's first object its missing traits: slicing first, then tool by tool."""
     obj, missing = chain[0], _missing_traits(skills, chain[0], traits)
     if ("sliced", True) in missing:
         ids = skills.world.layout.ids[: skills.entities.objects]

@@ -1,9 +1,9 @@
-"""Goal conditions on the true final state, and the reference of an episode in the household world.
+"""Goal conditions on the true final state, and references of household episodes.
 
-Conditions count in parts, as ALFRED's do: goal-condition success is the share of parts that hold.
-They name objects by id; where an instruction says "a mug", a condition lists every mug.
+Conditions count in parts, as in ALFRED: goal-condition success is the share of satisfied parts.
+They name objects by id: for "a mug" in an instruction, the condition lists every mug.
 
-Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is that of
+Source: ALFRED (Shridhar et al. 2020, section 4.3). For the state see
 ``worlds.household.house.report``.
 """
 
@@ -19,13 +19,13 @@ from wayword.core.episode import Json, Reference
 
 State = Mapping[str, Json]
 Trait = tuple[str, Json]
-"""A field of an object's state and the value it must have: ``("temperature", "hot")``."""
+"""A field of an object's state and its required value: ``("temperature", "hot")``."""
 Ids = tuple[str, ...]
 
 
 @runtime_checkable
 class GoalCondition(Protocol):
-    """Something that should hold in the end, in ``parts`` that are scored one by one."""
+    """A condition on the final state, scored in ``parts``."""
 
     @property
     def parts(self) -> int:
@@ -36,14 +36,14 @@ class GoalCondition(Protocol):
         """The condition in a few words for people: ``hot egg in or on table``."""
 
     def met(self, state: State) -> int:
-        """Return the number of parts that hold."""
+        """Return the number of satisfied parts."""
 
 
-MAX_KINDS = 3  # kinds that a line of words lists
+MAX_KINDS = 3  # maximum number of kinds listed in a description
 
 
 def kinds(ids: Sequence[str]) -> str:
-    """Return the kinds of objects, each once, the first three.
+    """Return the distinct kinds of objects in words, at most three.
 
     >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
     'mug or cup or coffee machine'
@@ -55,8 +55,8 @@ def kinds(ids: Sequence[str]) -> str:
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
-    """Return the kinds of objects behind their traits: a trait that is a word by its value, one
-    that is true by its name.
+    """Return the kinds of objects with their traits: a string trait by its value, a boolean one by
+    its name.
 
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot not dirty egg'
@@ -81,7 +81,7 @@ def has_traits(state: State, obj: str, traits: tuple[Trait, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """``parts`` of ``objects``, by default any one, have all the traits."""
+    """At least ``parts`` of ``objects`` (default: any one) have all the traits."""
 
     objects: Ids
     traits: tuple[Trait, ...]
@@ -97,7 +97,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """``parts`` of ``objects``, each with the traits, are in or on one and the same receptacle.
+    """At least ``parts`` of ``objects``, each with the traits, are in or on the same receptacle.
 
     An object in a bowl on the table is also on the table.
     """
@@ -146,7 +146,7 @@ class Stacked:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An actor holds one of ``objects``."""
+    """An actor holds at least one of ``objects``."""
 
     objects: Ids
     parts: int = 1
@@ -161,10 +161,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """Any of ``lamps`` is on and in an actor's view, no farther than ``distance`` (metres).
+    """Any of ``lamps`` is on and in an actor's view, at most ``distance`` metres away.
 
-    ALFRED asks the same: that the lamp be on and ``visible``, which in its simulator means in the
-    picture and within 1.5 m.
+    ALFRED requires that the lamp is on and ``visible``, which in its simulator means in the image
+    and within 1.5 m.
     """
 
     lamps: Ids
@@ -220,11 +220,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
-    """The ground truth of an episode in the household world.
+    """Ground truth of a household episode.
 
-    ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
-    L*, the expert's number of low-level actions, its stop included; None if the expert
-    has to be run for it.
+    ``kind`` is the task type. ``goals`` are the conditions on the final state. ``expert_length`` is
+    L*, the expert's number of low-level actions including stop; None if it has to be
+    computed.
     """
 
     kind: str = ""
@@ -236,15 +236,15 @@ class HouseholdReference(Reference):
         return sum(goal.parts for goal in self.goals)
 
     def met(self, state: State) -> int:
-        """Return the number of them that hold in a final state."""
+        """Return the number of goal conditions satisfied in a final state."""
         return sum(goal.met(state) for goal in self.goals)
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """An object is in or on what it should be in or on, and open or closed as it should be.
+    """An object is in or on its target receptacle, and open or closed as required.
 
-    With ``at`` (x and y, metres), its middle also lies within ``within`` of there.
+    With ``at`` (x and y, metres), its centre must also be within ``within`` metres of that point.
     """
 
     object: str
@@ -265,21 +265,21 @@ class Restored:
         return int(in_place and (self.at is None or self.is_near_target(record["x"], record["y"])))
 
     def is_near_target(self, x: float, y: float) -> bool:
-        """True if a place is near enough to where the object should be."""
+        """True if a point is close enough to the object's target."""
         return self.at is None or math.dist(self.at, (x, y)) <= self.within
 
 
 @dataclass(frozen=True, slots=True)
 class RearrangementReference(HouseholdReference):
-    """The state to restore: ``goals`` for what was changed, ``others`` for what was not."""
+    """The state to restore: ``goals`` for changed objects, ``others`` for unchanged ones."""
 
     others: tuple[Restored, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
-    """The right answer; ``look`` lists the objects and receptacles one looks at to find it, of
-    which ``enough`` suffice (0: all of them are needed)."""
+    """The right answer; ``look`` lists the objects and receptacles to look at to find it, of which
+    ``enough`` suffice (0: all are needed)."""
 
     answer: str = ""
     look: Ids = ()

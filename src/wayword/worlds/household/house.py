@@ -1,4 +1,4 @@
-"""House: the state of a scene in which bodies act, as actors observe it and as judges read it."""
+"""House: the state in which bodies act, as seen by actors and as reported to judges."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from wayword.worlds.household.verbs import VERBS, Body
 
 
 class ObjectNames:
-    """The names one actor (or a group that shares them) has for objects: ``type_n`` in the order
-    in which they are first seen.
+    """Names of objects for one actor, or a group with shared names: ``type_n``, in the order of
+    first sight.
 
-    The first apple seen is ``apple_1``, whichever apple of the house it is. Actors keep their
-    names. ``of``: object -> its name, empty if it has none yet; ``index``: name -> object;
-    ``order``: objects in the order in which they were named.
+    The first apple seen is ``apple_1``, no matter which apple it is. Actors keep their
+    names. ``of``: object index -> name, empty if unnamed; ``index``: name -> object index;
+    ``order``: object indices in the order of naming.
     """
 
     def __init__(self, types: list[str], actors: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ class ObjectNames:
                 self.order.append(i)
 
     def forget(self, length: int) -> None:
-        """Go back to when ``length`` objects had names."""
+        """Undo all naming after the first ``length`` objects."""
         for i in self.order[length:]:
             del self.index[self.of[i]]
             self.of[i] = ""
@@ -64,7 +64,7 @@ class ObjectNames:
 
 
 class Fail(Exception):
-    """An action that cannot be done: a status, and the values for its sentence."""
+    """Raised when an action cannot be done: a status, and values for its message."""
 
     def __init__(self, status: str, **details: Json) -> None:
         super().__init__(status)
@@ -73,10 +73,10 @@ class Fail(Exception):
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """A body: place (metres), heading (degrees), hands, and what it has seen.
+    """A body: position (metres), heading (degrees), hands, and memory.
 
-    ``number`` is its index in the arrays of ``Entities``. ``discovered``, ``last_x``, ``last_y``,
-    ``last_box`` (M,) say what it has seen, and where and in which enclosing receptacle it last did.
+    ``number`` is its index in the arrays of ``Entities``. ``discovered`` (M,) marks entities it has
+    seen; ``last_x``, ``last_y``, ``last_box`` (M,): where and in which closed receptacle, at last.
     """
 
     name: str
@@ -99,13 +99,13 @@ class Actor:
     answer: str | None = None
 
     def memory(self) -> tuple[NDArray[Any], ...]:
-        """Return the arrays of what it has seen."""
+        """Return the arrays of its memory."""
         return self.discovered, self.last_x, self.last_y, self.last_box
 
 
 class House:
-    """The state that actions change. Built by the world at every reset. ``pointless`` are the verbs
-    without any possible object or addressee in this house."""
+    """The state that actions change, created at every reset. ``pointless``: verbs without any
+    possible object or addressee in this house."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class House:
         me.room = self.layout.room_at(me.x, me.y)
 
     def refresh(self, actor: Actor | None = None) -> None:
-        """Update all views, or one actor's, if its action cannot have changed the rest."""
+        """Update all views, or one actor's if its action cannot have changed the others."""
         entities = self.entities
         for me in (actor,) if actor else self.actors.values():
             if me.stopped:
@@ -171,11 +171,11 @@ class House:
                 me.last_box[visible] = entities.anchor[visible]
 
     def name(self, me: Actor, i: int) -> str:
-        """Return the name that an actor has for an object, else its type."""
+        """Return the actor's name for an object, or its type if unnamed."""
         return me.names.of[i] or self.entities.type(i)
 
     def others(self, me: Actor) -> list[tuple[int, float, float, float]]:
-        """Return the other bodies, for collisions; a body without a radius collides with no one."""
+        """Return the other bodies, for collisions; bodies without a radius are left out."""
         return [
             (a.number, a.x, a.y, a.body.radius)
             for a in self.actors.values()
@@ -183,13 +183,13 @@ class House:
         ]
 
     def holder(self, i: int) -> int:
-        """Return the actor (its number) that holds an object, directly or inside others, or -1."""
+        """Return the index of the actor that holds an object, directly or in another, or -1."""
         while 0 <= i < self.entities.first_actor:
             i = int(self.entities.inside[i])
         return i
 
     def distance(self, me: Actor, i: int) -> float:
-        """Return metres to the nearest point of an object or its receptacle; 0 if held."""
+        """Return the distance (metres) to an object or its receptacle; 0 if held."""
         if self.holder(i) == me.number:
             return 0.0
         t, a = self.entities, int(self.entities.anchor[i])
@@ -198,15 +198,15 @@ class House:
         return math.hypot(dx, dy)
 
     def spot(self, i: int) -> tuple[float, float] | None:
-        """Return metres east and north of the middle of the long furniture that an object is in or
-        on; None elsewhere, and in worlds without spots."""
+        """Return the offset (metres east and north) of an object from the centre of the long
+        furniture it is in or on; None elsewhere, and in worlds without spots."""
         t, r = self.entities, int(self.entities.inside[i])
         if not (self.has_spots and 0 <= r < t.objects and t.specs[r].is_long):
             return None
         return round(float(t.x[i] - t.x[r]), 2), round(float(t.y[i] - t.y[r]), 2)
 
     def attempt(self, act: Callable[[], dict[str, Json]]) -> dict[str, Json]:
-        """Carry out several actions or none: the state is restored if one of them fails."""
+        """Carry out several actions atomically: restore the state if one of them fails."""
         snapshot, actors = self.entities.snapshot(), list(self.actors.values())
         states = [(a.x, a.y, a.heading, [*a.hands], a.view, a.room, a.low_level) for a in actors]
         memories = [[array.copy() for array in a.memory()] for a in actors]
@@ -224,7 +224,7 @@ class House:
 
 
 def observation(house: House, me: Actor) -> HouseholdObservation:
-    """Return the observation of an actor, by the names it has for objects."""
+    """Return the observation of an actor, with the actor's names for objects."""
     entities, names, view = house.entities, me.names.of, me.view
     side_angle = me.body.view_angle / 6
     objects: list[SeenObject] = []
@@ -237,7 +237,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
         side: Direction = (
             "left" if bearing < -side_angle else "right" if bearing > side_angle else "middle"
         )
-        # To a tenth of a degree and a centimetre; several times as fast as round().
+        # Rounded to 0.1 degrees and 1 cm; several times as fast as round().
         bearing, metres = (int(bearing * 10 + 3600.5) - 3600) / 10, int(metres * 100 + 0.5) / 100
         if i < entities.objects:
             preposition, container = "", ""
@@ -266,7 +266,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     )
 
 
-# The full true state of a house in JSON values, for judges and recordings.
+# The true state of a house as JSON values, for judges and recordings.
 
 FLAGS = (
     *("open", "on", "dirty", "sliced", "filled", "cooked"),
@@ -276,13 +276,13 @@ FLAGS = (
 
 
 def report(house: House) -> dict[str, Json]:
-    """``objects``: id -> x, y, bottom, ``in`` (the id of its receptacle, or ""), ``held`` (the
-    actor that holds it, itself or in something, or ""), room, open, on, dirty, sliced, filled,
-    cooked, temperature, whether it was ever heated, cooled, cleaned, and whether it is filled with
-    coffee, or was boiled. ``doors``: id -> open.
+    """Return the true state. ``objects``: id -> x, y, bottom, ``in`` (id of its receptacle or ""),
+    ``held`` (name of the actor that holds it, directly or in another object, or ""), room, open,
+    on, dirty, sliced, filled, cooked, temperature; heated, cooled, cleaned (true once this has been
+    done), coffee, boiled. ``doors``: id -> open.
     ``actors``: name -> room, x, y, heading, holding (ids, oldest first), actions, low_level,
-    stopped, answer, names (name -> id), sees (ids of the objects and doors in view at the end, or
-    when it stopped -> metres to the nearest point).
+    stopped, answer, names (name -> id), sees (id -> metres to the nearest point, for objects and
+    doors in view at the end or when it stopped).
     ``messages``: [sender, recipients, text] in order of sending."""
     return {
         "scene": house.layout.scene.name,
@@ -292,7 +292,7 @@ def report(house: House) -> dict[str, Json]:
 
 
 class _LazyRecords(Mapping[str, Json]):
-    """Records by name, each made on access."""
+    """Records by name, each created on access."""
 
     def __init__(self, names: Collection[str], make_record: Callable[[str], Json]) -> None:
         self._names, self._make_record = names, make_record
@@ -308,7 +308,7 @@ class _LazyRecords(Mapping[str, Json]):
 
 
 def records(house: House) -> dict[str, Mapping[str, Json]]:
-    """Return objects, doors and actors of :func:`report`, each record made on access."""
+    """Return objects, doors and actors of :func:`report`, each record created on access."""
     ids, index, first_door = house.layout.ids, house.layout.index, house.entities.objects
     return {
         "objects": _LazyRecords(ids[:first_door], lambda name: _object_record(house, index[name])),

@@ -1,7 +1,7 @@
-"""The parts of a scene that never move, as arrays, and collisions with them.
+"""The fixed parts of a scene as arrays, and collisions with them.
 
-Walls, door leaves and the sides of tall furniture become *panels*: upright rectangles that block
-sight. What lies near a place is gathered once a cell of a coarse grid and cached.
+Walls, doors and the sides of tall furniture become *panels*: upright rectangles that block sight.
+The obstacles near a point are computed once per cell of a coarse grid and cached.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from wayword.worlds.household.scene import Room, Scene
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-CELL_SIZE = 1.0  # side of a cell of the coarse grid, metres
-HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # farthest place of a cell from its middle
+CELL_SIZE = 1.0  # side of a cell in the coarse grid, metres
+HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's centre to its corners
 DOORWAY_MARGIN = 0.3
-"""A body this close to a room (metres) is still in the house: rooms may leave gaps for walls."""
-LOWEST_EYE = 1.0  # furniture lower than this never blocks sight, whatever the body; metres
-MAX_CELLS = 4096  # cells kept in each cache before it is emptied
+"""A body this close to a room (metres) is still indoors: rooms may have gaps for walls."""
+LOWEST_EYE = 1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
+MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panels:
-    """Upright rectangles, S of them, each from a point a to a point b of the plan.
+    """S upright rectangles, each from a point a to a point b in the plan.
 
     ``ends`` (S, 4) are a and b. The first ``walls`` of them are walls and doors, from floor to
-    ceiling; ``door`` (S,) is the door's number (0 …), or -1. ``boxes`` (6, S) has the heights
-    between which the others stand (low, high), and the furniture they belong to (west, south, east,
-    north). Such a panel hides neither its own furniture, nor what lies within its box, nor anything
-    from an eye inside the box. ``boxes_in`` are the boxes that reach into the cell these panels
-    were gathered for. The rest is computed once for sight: with s = b - a, ``span`` (S, 2) is (sy,
-    -sx), ``along`` (S,) is a × s, and ``crosses`` (3 S, 3) times (rx, ry, r × -e) gives r × s, r ×
-    (a - e) and r × (b - e).
+    ceiling; ``door`` (S,) is the door's index or -1. ``boxes`` (6, S) gives, for the others, their
+    lowest and highest points and the box of their furniture (west, south, east, north). Such a
+    panel hides neither its own furniture, nor anything within its box, nor anything from an eye
+    inside the box. ``boxes_in``: boxes that overlap the cell for which these panels were selected.
+    The rest is precomputed for sight: with s = b - a, ``span`` (S, 2) is (sy, -sx), ``along``
+    (S,) is a × s, and ``crosses`` (3 S, 3) times (rx, ry, r × -e) gives r × s, r × (a - e) and
+    r × (b - e).
     """
 
     ends: Floats
@@ -67,13 +67,13 @@ class Panels:
         object.__setattr__(self, "crosses", crosses)
 
     def is_in_box(self, x: float, y: float) -> bool:
-        """True if a point of that cell is inside a box."""
+        """True if a point in that cell is inside a box."""
         return any(w <= x <= e and s <= y <= n for w, s, e, n in self.boxes_in)
 
 
 @dataclass(frozen=True, slots=True)
 class NearbyObstacles:
-    """Obstacles to a body near a cell: walls, doors (with their numbers), solid boxes; and the
+    """Obstacles to a body near a cell: walls, doors and solid boxes (with their indices); and the
     rooms it may be in."""
 
     walls: tuple[Segment, ...]
@@ -109,11 +109,11 @@ class Layout:
             np.array([box for _, box in self.boxes], dtype=np.float64).reshape(-1, 4).T,
             np.array([_bounding_box(room.polygon) for room in scene.rooms]).reshape(-1, 4).T,
         )
-        # Ends of walls and doors, boxes, rims of rooms: (4, N) each, to measure all at once.
+        # (4, N) each for walls, doors, boxes and rooms, to measure all distances at once.
 
     def with_scene(self, scene: Scene) -> Layout:
-        """Return the layout of a scene that differs in small objects alone, its furniture listed
-        first and in the same order: walls, lattices and panels are shared."""
+        """Return the layout of a scene that differs only in small objects (furniture first, in the
+        same order): walls, lattices and panels are shared."""
         layout = copy.copy(self)
         layout.scene = scene
         layout.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
@@ -121,7 +121,7 @@ class Layout:
         return layout
 
     def near(self, x: float, y: float, distance: float) -> NearbyObstacles:
-        """Everything that may stop a body that stays within a distance of a point."""
+        """Return everything that may stop a body within a distance (metres) of a point."""
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         cached = self._near.get(cell)
         if cached is None:
@@ -148,9 +148,9 @@ class Layout:
     def panels_near(
         self, x: float, y: float, distance: float, eye: float, closed_doors: NDArray[np.bool_]
     ) -> Panels:
-        """Return the panels within a distance of a place's cell that rise above the eye.
+        """Return the panels within a distance of a point's cell that rise above the eye.
 
-        ``closed_doors`` (D,) says which doors are; the leaves of open ones are left out.
+        ``closed_doors`` (D,) is a mask; open doors are left out.
         """
         cell = (
             math.floor(x / CELL_SIZE),
@@ -181,7 +181,7 @@ class Layout:
         return cached
 
     def room_at(self, x: float, y: float) -> str:
-        """Return the room a point is in; in a doorway between two, the nearer one."""
+        """Return the room that contains a point; in a doorway, the nearer one."""
         cached = self._rooms_at.get((x, y))
         if cached is None:
             if len(self._rooms_at) >= MAX_CELLS:
@@ -195,7 +195,7 @@ class Layout:
 
 
 def is_indoors(nearby: NearbyObstacles, x: float, y: float) -> bool:
-    """True if a point is in one of the rooms near, or in a doorway next to one."""
+    """True if a point is in a nearby room or in a doorway next to one."""
     return any(geo.inside_polygon(x, y, room.polygon) for room in nearby.rooms) or any(
         geo.polygon_distance(x, y, room.polygon) < DOORWAY_MARGIN for room in nearby.rooms
     )
@@ -236,23 +236,23 @@ def _panels(scene: Scene) -> Panels:
     return Panels(table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls)
 
 
-# Collision: a body goes from one place to another in a straight line.
+# Collision: a body moves between two points in a straight line.
 #
 # It is a disc against walls, closed doors and other bodies. Against furniture it is a point, and
-# the furniture's box is grown by the body's radius on all sides. Where the scene publishes a floor,
-# the floor stands for walls and furniture.
+# the furniture's box is enlarged by the body's radius on all sides. If the scene has a published
+# floor, the floor replaces walls and furniture.
 
 SLACK = 1e-6
-"""Metres by which a body may overlap an obstacle: rounding must not wedge one that just touches a
-wall."""
-OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: number, x, y, radius
+"""Overlap with an obstacle that is tolerated, in metres: rounding must not trap a body that touches
+a wall."""
+OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: index, x, y, radius
 
 
 def first_obstacle(
     layout: Layout, radius: float, line: Segment, closed_doors: Sequence[bool], others: OtherBodies
 ) -> tuple[str, int] | None:
     """Return the first obstacle on a line: ``("wall", -1)``, ``("furniture", object)``,
-    ``("door", door)``, ``("body", actor)`` or, where the house ends, ``("edge", -1)``; None if
+    ``("door", door)``, ``("body", actor)``, or ``("edge", -1)`` at the end of the house; None if
     the line is free."""
     p, q = line
     nearby = layout.near(*p, math.dist(p, q) + radius)
@@ -264,7 +264,7 @@ def first_obstacle(
         if geo.point_segment_distance(x, y, *p, *q) < radius + other_radius:
             return "body", number
     floor = layout.scene.floor
-    if floor is not None:  # it has to be under the whole line, checked every half cell
+    if floor is not None:  # must be free under the whole line, checked every half cell
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
         for i in range(count + 1):
             if not floor.is_free(
@@ -282,7 +282,7 @@ def first_obstacle(
 
 
 def can_stand(layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]) -> bool:
-    """True if a body may stand at a point, other bodies ignored."""
+    """True if a body may stand at a point, ignoring other bodies."""
     return first_obstacle(layout, radius, (point, point), closed_doors, ()) is None
 
 
@@ -293,8 +293,8 @@ def nearest_place(
     closed_doors: Sequence[bool],
     max_distance: float = 3.0,
 ) -> Point | None:
-    """Return the free place nearest to a point on a grid of 0.05 m around it (or on the floor's own
-    cells); for starts that a dataset puts into furniture. None if there is none."""
+    """Return the free position nearest to a point, on a grid of 0.05 m around it (or the floor's
+    own cells), for starts that a dataset puts into furniture. None if there is none."""
     floor = layout.scene.floor
     spacing = floor.spacing if floor else 0.05
     x0, y0 = point

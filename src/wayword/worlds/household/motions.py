@@ -1,8 +1,8 @@
-"""Acts of a body: low-level actions, a motion of the body or of a hand each, and high-level ones,
-runs of those that are carried out and counted as such.
+"""Actions of a body: low-level ones (a single motion), and high-level ones, which run a sequence of
+low-level actions and count as such.
 
-A low-level action raises ``Fail`` before it changes anything, or returns what fills its sentence. A
-high-level one is all or nothing: where one of its motions fails, none of them has happened.
+A low-level action either raises ``Fail`` before it changes anything, or returns its details. A
+high-level one is atomic: if one of its motions fails, all are undone.
 
 Source: LangSuitE (Jia et al. 2024), Table 9.
 """
@@ -28,11 +28,11 @@ HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
 def run_appliance(entities: Entities, i: int) -> None:
     """Apply an appliance to its contents after it was switched on, closed or filled.
 
-    A heater works while it is on, a cooler at all times; an openable one only while closed. Heat
-    cooks cookable objects, and boils them in water. Cleaners, fillers and brewers work while on,
-    and coffee and water replace each other; a drinker takes the water of a vessel put to it. Other
-    kinds of objects do nothing. The record that an object was heated, cooled or cleaned is
-    permanent; as in ALFRED, "heated" requires an openable heater, not a hob.
+    A heater works while on, a cooler always; openable ones only while closed. Heat cooks cookable
+    objects, and boils them in water. Cleaners, fillers and brewers work while on, and coffee and
+    water replace each other; a drinker takes the water of a vessel put on it. Other
+    kinds of objects do nothing. Once set, heated, cooled and cleaned stay set; as in ALFRED,
+    "heated" requires an openable heater, not a stove burner.
     """
     if i >= entities.objects:
         return
@@ -69,7 +69,7 @@ def run_appliance(entities: Entities, i: int) -> None:
 
 
 def pick_up(house: House, me: Actor, name: str) -> Details:
-    """Take an object in view and reach into the hands, with its contents."""
+    """Pick up an object in view and within reach, with its contents."""
     i = find_object(house, me, name)
     if i in me.hands:
         raise Fail("already_held", object=name)
@@ -98,14 +98,14 @@ def drop(house: House, me: Actor, name: str) -> Details:
 
 
 def _aim(house: House, r: int, spot: str) -> Point:
-    """Return the point that a spot on an object names. Raises ``Fail``."""
+    """Return the point (metres) that a spot denotes. Raises ``Fail``."""
     if (offset := st.parse_spot(spot)) is None:
         raise Fail("no_spot", spot=spot)
     return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[1]
 
 
 def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> Details:
-    """Put a held object in or on a receptacle in view and reach, at a spot if one is given."""
+    """Put a held object in or on a receptacle in view and within reach, optionally at a spot."""
     i, r = find_held(house, me, name), find_object(house, me, receptacle)
     entities = house.entities
     if r == i or i in entities.holders(r):
@@ -152,7 +152,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
 
 
 def close(house: House, me: Actor, name: str) -> Details:
-    """Close a receptacle, or a door that no one blocks."""
+    """Close a receptacle, or a door that no body blocks."""
     i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
     if not entities.openable[i]:
         raise Fail("not_openable", object=name)
@@ -186,7 +186,7 @@ def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
 
 
 def slice_(house: House, me: Actor, name: str) -> Details:
-    """Slice an object in reach with a knife in the hand."""
+    """Slice an object within reach with a held knife."""
     i = check_reach(house, me, find_object(house, me, name))
     if not house.entities.has_affordance(i, "sliceable"):
         raise Fail("not_sliceable", object=name)
@@ -216,11 +216,11 @@ LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "slice": slice_,
 }
 UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
-"""Verbs that change no one else's view."""
+"""Verbs that cannot change other actors' views."""
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a low-level action, count it, and let all actors look. Raises ``Fail``."""
+    """Do a low-level action, count it, and update the views. Raises ``Fail``."""
     details = LOW_LEVEL_ACTS[verb](house, me, *arguments)
     me.low_level += 1
     house.refresh(me if verb in UNNOTICED else None)
@@ -228,7 +228,7 @@ def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details
 
 
 def find_object(house: House, me: Actor, name: str) -> int:
-    """Return the object of that name. Raises ``Fail`` if no one has seen one."""
+    """Return the index of the object with that name. Raises ``Fail`` if there is none."""
     i = me.names.index.get(name)
     if i is None or i == me.number:
         raise Fail("no_such_object", object=name)
@@ -236,7 +236,7 @@ def find_object(house: House, me: Actor, name: str) -> int:
 
 
 def find_held(house: House, me: Actor, name: str) -> int:
-    """Return the object of that name in the actor's hands. Raises ``Fail``."""
+    """Return the index of the held object with that name. Raises ``Fail``."""
     i = find_object(house, me, name)
     if i not in me.hands:
         raise Fail("not_holding", object=name)
@@ -244,7 +244,7 @@ def find_held(house: House, me: Actor, name: str) -> int:
 
 
 def check_reach(house: House, me: Actor, i: int) -> int:
-    """Return the object if it is in view and within reach. Raises ``Fail``."""
+    """Return the object's index if it is in view and within reach. Raises ``Fail``."""
     entities, name = house.entities, house.name(me, i)
     if house.holder(i) == me.number:
         lid = next((k for k in entities.holders(i)[:-1] if entities.encloses[k]), None)
@@ -304,14 +304,14 @@ class SkillRun:
         return details
 
     def enter_room(self, name: str) -> Room | None:
-        """Walk to the middle of the room of that name; None without such a room."""
+        """Walk to the middle of the named room; None if there is no such room."""
         room = next((r for r in self.house.layout.scene.rooms if r.name == name), None)
         if room is not None:
             self.walk(room)
         return room
 
     def go_to(self, i: int) -> None:
-        """Walk to a place that should have an object in view and reach."""
+        """Walk to a position from which an object should be visible and within reach."""
         house, me = self.house, self.me
         if house.holder(i) == me.number:
             return
@@ -321,7 +321,7 @@ class SkillRun:
         self.walk(i, box)
 
     def walk(self, target: int | Room, box: Box | None = None, aim: Point | None = None) -> None:
-        """Walk to a place in reach of an object and a point on it, or into a room."""
+        """Walk until an object and a point on it are within reach, or into a room."""
         trip = Trip(self.house, self.me)
         for verb in trip.verbs(*trip.nearest_goal(target, box, aim)):
             self.do(verb)
@@ -378,7 +378,7 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
 
 
 def go_explore(script: SkillRun, name: str) -> Details:
-    """Walk to the middle of a room and turn once around; list objects seen, and closed ones."""
+    """Walk to the middle of a room, turn around once, and list the objects seen."""
     house, me, entities = script.house, script.me, script.house.entities
     if script.enter_room(name) is None:
         raise Fail("no_such_room", room=name)
@@ -432,8 +432,8 @@ def go_grab(script: SkillRun, name: str) -> Details:
 
 
 def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
-    """Walk to a receptacle, open it where it is closed, and put in or on it what was taken last, at
-    a spot if one is given."""
+    """Walk to a receptacle, open it if closed, and put the most recently taken object in or on it,
+    optionally at a spot."""
     house, me = script.house, script.me
     if not me.hands:
         raise Fail("hands_empty", receptacle=receptacle)
@@ -461,7 +461,7 @@ HIGH_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
 
 
 def run_skill(house: House, me: Actor, verb: str, *arguments: str) -> Details:
-    """Do a high-level action completely or not at all. Raises ``Fail``."""
+    """Do a high-level action atomically. Raises ``Fail``."""
     script = SkillRun(house, me)
     details = house.attempt(lambda: HIGH_LEVEL_ACTS[verb](script, *arguments))
     return {**details, "low_level": script.done_actions}

@@ -1,4 +1,4 @@
-"""HouseholdObservation: the view of an actor in a house, and the messages it receives."""
+"""HouseholdObservation: an actor's view of a house, and the messages it receives."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from wayword.core.world import Family, Observation
 from wayword.worlds import household
 
 Answerer = Callable[[str, str], str | None]
-"""``(actor, question) -> answer``, or None for no answer: a person, or a script."""
+"""``(actor, question) -> answer``, or None for no answer: implemented by a person or a script."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """A message and its sender. It is in the recipients' observations until they have acted."""
+    """A message and its sender; recipients observe it until their next action."""
 
     sender: str
     text: str
 
 
-Direction = Literal["left", "middle", "right"]  # A third of the view
+Direction = Literal["left", "middle", "right"]  # one third of the view each
 
-# Objects and doors in view are not frozen, though nothing changes them: a frozen object takes seven
-# times as long to make, and one is made for each object in view at every turn.
+# Objects and doors are not frozen, although they never change: creating a frozen object is seven
+# times slower, and one is created for every object in view at every turn.
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class SeenObject:
     """An object in view.
 
-    ``bearing`` is relative (degrees, right positive), ``distance`` to its nearest point (metres).
-    ``container`` is what it is ``preposition`` ("on" or "in"), both empty if that is the floor
-    or not in view. ``attributes`` are the states that show: open, closed, on, off, sliced, cooked,
-    boiled, dirty, filled, coffee (with that), hot, cold. ``spot`` is where on long furniture it is,
-    metres east and north of the middle, in worlds that tell it.
+    ``bearing`` is relative (degrees, positive to the right), ``distance`` is to its nearest point
+    (metres). ``preposition`` ("on" or "in") and ``container`` are empty if it is on the floor or
+    its container is not in view. ``attributes`` are its visible states: open, closed, on, off,
+    sliced, cooked, boiled, dirty, filled, coffee, hot, cold. ``spot`` is its position on long
+    furniture, metres east and north of the centre, in worlds that report it.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SeenObject:
 
 @dataclass(slots=True, unsafe_hash=True)
 class SeenDoor:
-    """A door in view; ``rooms`` are those it joins."""
+    """A door in view; ``rooms`` are on its two sides."""
 
     name: str
     direction: Direction
@@ -73,7 +73,7 @@ class SeenActor:
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
-    """Something in the actor's own hands; ``contents`` names what is in or on it."""
+    """An object in the actor's hands; ``contents`` names the objects in or on it."""
 
     name: str
     attributes: tuple[str, ...]
@@ -85,7 +85,7 @@ class HouseholdObservation(Observation):
     """The view of ``actor``.
 
     ``heading`` is absolute (degrees clockwise from north). ``objects`` are nearest first.
-    ``messages`` came since the actor's last action.
+    ``messages`` arrived since the actor's last action.
     """
 
     family: ClassVar[Family | None] = household.family

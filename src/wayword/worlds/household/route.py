@@ -1,8 +1,8 @@
-"""Routes: the low-level actions that bring a body to an object, or into a room.
+"""Routes: low-level actions that bring a body to an object or into a room.
 
-They lead over a lattice, the places a body gets to by whole steps, which is anchored at a body's
-own place and heading, so that every path on it is a list of turns and steps that the body can carry
-out. It is cached with the layout: a body that only turns and steps stays on one lattice.
+They lead over a lattice of the positions that a body can reach in whole steps from its current
+position and heading, so every path is a sequence of turns and steps that the body can carry out.
+The lattice is cached with the layout: a body stays on it as long as it only turns and steps.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
 PLANNING_MARGIN = -0.5 * SLACK
-"""Routes keep half the slack of a step, so that rounding never makes a planned step fail."""
+"""Planning uses half the slack of a step, so that rounding never makes a planned step fail."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
-    """``x``, ``y`` (P,) places; ``neighbors`` (P, 4) the place a step leads to in each direction
-    (ahead, right, back, left), -1 for none. Direction k has the heading ``turn + 90 k``. ``doors``
-    gives, for each door, the (place, direction) pairs, flat indices into ``neighbors``, that it
-    stops when closed."""
+    """Positions ``x``, ``y`` (P,), metres; ``neighbors`` (P, 4): the position after a step in each
+    direction (ahead, right, back, left), -1 for none. Direction k has the heading ``turn + 90 k``.
+    ``doors``: for each door, the steps that it blocks when closed, as flat indices into
+    ``neighbors``."""
 
     turn: float
     x: Floats
@@ -41,8 +41,8 @@ class Lattice:
 
 
 def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> Lattice:
-    """Return the lattice through a body's place, its directions reached by whole pans and turns."""
-    # Headings add up from many turns: round them, so that equal lattices share one key.
+    """Return the lattice through a body's position, aligned with its possible headings."""
+    # Headings accumulate rounding errors, so round them for equal lattices to share one key.
     turn = heading % body.fine_turn
     turn = 0.0 if turn < 1e-6 or body.fine_turn - turn < 1e-6 else round(turn, 6)
     (east, north), step = geo.unit(turn), body.step
@@ -58,8 +58,8 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
 
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
-    """Return (P,) steps from ``start`` to every place, -1 where there is no path."""
-    # Lists: a home's rings of places are too small to pay for an array operation per ring.
+    """Return (P,) the number of steps from ``start`` to every position, -1 without a path."""
+    # Lists: frontiers in a home are too small for array operations to pay off.
     flat = neighbors.ravel().tolist()
     steps = [-1] * len(neighbors)
     steps.append(0)  # index -1, for missing neighbors: counts as reached
@@ -78,11 +78,11 @@ def step_counts(neighbors: Ints, start: int) -> Ints:
 
 
 def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
-    """Return the directions of a shortest path to ``goal`` in a field of steps, with few turns."""
+    """Return the directions of a shortest path to ``goal``, with few turns, from ``steps``."""
     directions: list[int] = []
     place, direction = goal, -1
     while steps[place] > 0:
-        # Steps go both directions, so the step back from here names the place before.
+        # Steps are reversible, so stepping back from here gives the previous position.
         before = neighbors[place].tolist()
         options = [k for k in range(4) if before[k] >= 0 and steps[before[k]] == steps[place] - 1]
         direction = direction if direction in options else options[0]
@@ -117,7 +117,7 @@ def _build_lattice(layout: Layout, body: Body, turn: float, offset: list[float])
 
 
 def is_inside_polygon(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArray[np.bool_]:
-    """Return (P,) which points are inside a polygon (even-odd rule)."""
+    """Return a (P,) mask of the points inside a polygon (even-odd rule)."""
     is_inside = np.zeros(len(x), dtype=np.bool_)
     ax, ay = polygon[-1]
     for bx, by in polygon:
@@ -128,9 +128,9 @@ def is_inside_polygon(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArr
 
 
 class _Steps:
-    """The steps of a lattice under construction, cut one obstacle at a time.
+    """The steps of a lattice under construction; obstacles are applied one at a time.
 
-    Only steps ahead and to the right are held (``is_open`` (2, P)); the others are their mirrors.
+    Only steps ahead and to the right are stored (``is_open`` (2, P)); the others are their reverse.
     """
 
     def __init__(self, x: Floats, y: Floats, shape: tuple[int, ...], step: float) -> None:
@@ -144,7 +144,7 @@ class _Steps:
         self.sorted_x = x[self.order]
 
     def indoors(self, rooms: tuple[Room, ...]) -> NDArray[np.bool_]:
-        """Return (P,) which places are in a room, or in a doorway next to one."""
+        """Return a (P,) mask of positions in a room or in a doorway next to one."""
         inside = np.zeros(len(self.x), dtype=np.bool_)
         for room in rooms:
             corners = room.polygon
@@ -156,7 +156,7 @@ class _Steps:
         return inside
 
     def keep_floor(self, floor: Floor) -> None:
-        """Cut every step without floor under it, checked every half cell."""
+        """Remove every step that leaves the floor, checked every half cell."""
         count, cells = max(1, math.ceil(2 * self.step / floor.spacing)), floor_cells(floor)
         for k in range(2):
             for n in range(count + 1):
@@ -165,12 +165,12 @@ class _Steps:
                 self.is_open[k] &= geo.grid_lookup(cells, x, y, (floor.x, floor.y), floor.spacing)
 
     def remove_steps(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
-        """Cut the steps hit (2, N) of some places (N,)."""
+        """Remove the hit steps (2, N) of positions (N,)."""
         for k in range(2):
             self.is_open[k, near[is_hit[k]]] = False
 
     def door_edges(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Both directions of the steps hit, as flat indices into ``neighbors``."""
+        """Return both directions of the hit steps, as flat indices into ``neighbors``."""
         pairs: list[NDArray[np.intp]] = []
         for k in range(2):
             start = near[is_hit[k]]
@@ -187,7 +187,7 @@ class _Steps:
         return neighbors
 
     def near_wall(self, wall: Segment, radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return places around a wall, and which of their steps come within a radius of it."""
+        """Return positions around a wall, and a mask of their steps within a radius of it."""
         (ax, ay), (bx, by) = wall
         near = self._around(_segment_box(*wall), radius + self.step)
         px, py = self.x[near], self.y[near]
@@ -199,7 +199,7 @@ class _Steps:
             safe = np.where(turn == 0, 1.0, turn)
             t, u = (dx * sy - dy * sx) / safe, (dx * ry - dy * rx) / safe
             crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
-            # Segments that do not cross are closest at an end of one of them.
+            # Segments that do not cross are closest at an endpoint of one of them.
             steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
             walls = (ax, ay, px, py, qx, qy), (bx, by, px, py, qx, qy)
             away = np.minimum.reduce([geo.segment_distances(*each) for each in (*steps, *walls)])
@@ -207,7 +207,7 @@ class _Steps:
         return near, is_hit
 
     def through_box(self, box: Box, radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the places around a box, and which of their steps enter it, grown by a radius."""
+        """Return positions around a box, and a mask of steps that enter it grown by a radius."""
         near = self._around(box, radius + self.step)
         grown = radius + PLANNING_MARGIN
         low, high = (box[0] - grown, box[1] - grown), (box[2] + grown, box[3] + grown)
@@ -216,7 +216,7 @@ class _Steps:
             entry, exit_ = np.zeros(len(near)), np.ones(len(near))
             for axis, values in enumerate((self.x, self.y)):
                 start, step = values[near], values[self.targets[k, near]] - values[near]
-                # A step along the other axis: any tiny number keeps the slab test free of 0 / 0.
+                # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
                 step = np.where(np.abs(step) < 1e-9, 1e-9, step)
                 one, two = (low[axis] - start) / step, (high[axis] - start) / step
                 entry = np.maximum(entry, np.minimum(one, two))
@@ -225,7 +225,7 @@ class _Steps:
         return near, is_hit
 
     def _around(self, box: Box, by: float) -> NDArray[np.intp]:
-        """Return the places within a box grown by a distance."""
+        """Return positions within a box enlarged by a distance."""
         left = int(np.searchsorted(self.sorted_x, box[0] - by))
         right = int(np.searchsorted(self.sorted_x, box[2] + by, side="right"))
         near = self.order[left:right]
@@ -238,19 +238,19 @@ def _segment_box(a: Point, b: Point) -> Box:
 
 
 def floor_cells(floor: Floor) -> NDArray[np.bool_]:
-    """Return (H, W) which cells of a floor are walkable."""
+    """Return an (H, W) mask of a floor's walkable cells."""
     wide = max(len(row) for row in floor.rows)
     return np.asarray(np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == ".")
 
 
 MAX_TRIES = 400
-"""Places tried, nearest first, for one from which an object can be seen and reached. Each costs a
-sight test, so the number bounds the cost of an object that cannot be seen from anywhere."""
+"""Positions to try, nearest first, until an object is visible and within reach. Each needs a
+sight test, so this bounds the cost for an object that is not visible from anywhere."""
 
 
 def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
-    """Return the doors one must open, in order, on the shortest path to an object or into a room:
-    their numbers. Doors that do not open count as walls. Raises ``Fail`` without a path."""
+    """Return the indices of the doors to open, in order, on the shortest path to an object or into
+    a room. Doors that cannot be opened count as walls. Raises ``Fail`` without a path."""
     trip = Trip(house, me, open_doors=True)
     goal, _ = trip.nearest_goal(target)
     closed = np.flatnonzero(house.entities.closed_doors).tolist()
@@ -266,9 +266,9 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
 
 
 class Trip:
-    """Places within a body's reach on foot: the lattice, its open ``neighbors``, and the ``steps``
-    to each place. With ``open_doors``, as if the doors that open stood open. ``within`` bounds how
-    far from an object (metres) its goals may lie, where that is less than the body's reach."""
+    """Positions a body can walk to: the lattice, its open ``neighbors``, and the ``steps`` to each
+    position. ``open_doors``: treat openable doors as open. ``within``: maximum distance (metres) of
+    goals from their object, if less than the body's reach."""
 
     def __init__(
         self, house: House, me: Actor, open_doors: bool = False, within: float = math.inf
@@ -283,7 +283,7 @@ class Trip:
             if not (open_doors and entities.openable[entities.objects + number]):
                 flat[grid.doors[number]] = -1
         for _, x, y, radius in house.others(me):
-            # A step between two places outside this circle keeps the bodies apart all along it.
+            # A step between two positions outside this circle never brings the bodies into contact.
             clear = (radius + me.body.radius) ** 2 + (me.body.step / 2) ** 2
             taken = (grid.x - x) ** 2 + (grid.y - y) ** 2 < clear
             taken[self.start] = False
@@ -296,7 +296,7 @@ class Trip:
         return path_directions(self.neighbors, self.steps, goal)
 
     def verbs(self, goal: int, heading: float | None) -> list[str]:
-        """The verbs of a shortest path to ``goal``, and of a turn to a heading, if any, there."""
+        """Return verbs for a shortest path to ``goal`` and a final turn to ``heading`` if given."""
         verbs: list[str] = []
         facing = self.me.heading
         for direction in self.path(goal):
@@ -306,7 +306,7 @@ class Trip:
         return verbs if heading is None else verbs + turn_verbs(self.me.body, facing, heading)
 
     def near(self, box: Box, reach: float) -> NDArray[np.bool_]:
-        """Return (P,) which places are within reach (metres) of a box."""
+        """Return a (P,) mask of positions within reach (metres) of a box."""
         dx = np.maximum(np.maximum(box[0] - self.grid.x, self.grid.x - box[2]), 0.0)
         dy = np.maximum(np.maximum(box[1] - self.grid.y, self.grid.y - box[3]), 0.0)
         is_near: NDArray[np.bool_] = dx * dx + dy * dy <= reach * reach
@@ -319,8 +319,8 @@ class Trip:
         headings: Callable[[Point], Iterable[float]],
         max_tries: int | None = None,
     ) -> Iterator[tuple[int, float]]:
-        """Return places within reach of an object believed to be in ``box``, nearest first, each
-        with those of the headings there from which the object is in view."""
+        """Yield positions within reach of an object assumed to be in ``box``, nearest first, with
+        each heading from which it is visible."""
         house, me, grid = self.house, self.me, self.grid
         near = self.near(box, self.reach)
         goals = np.flatnonzero((self.steps >= 0) & near)
@@ -337,10 +337,10 @@ class Trip:
     def nearest_goal(
         self, target: int | Room, box: Box | None = None, aim: Point | None = None
     ) -> tuple[int, float | None]:
-        """The nearest place where an object (and ``aim``, a point on it) is in reach and view, with
-        the heading to face it. For a room: the place nearest its reachable centre, and None.
+        """Return the nearest position from which an object (and the point ``aim`` on it) is visible
+        and within reach, and the heading to face it. For a room: its most central position, None.
 
-        ``box`` is the assumed position of the object, by default its true one. Raises ``Fail``.
+        ``box`` is the assumed box of the object, by default its true one. Raises ``Fail``.
         """
         if isinstance(target, int):
             return self._to_object(target, box, aim)
@@ -356,7 +356,7 @@ class Trip:
         west, south, east, north = at = box or true_box(self.house, i)
 
         def headings(place: Point) -> Iterator[float]:
-            """Yield the possible headings nearest to the middle, then to the near point."""
+            """Yield headings closest to the object's centre, then to its nearest point."""
             if aim and math.dist(place, aim) > self.reach:
                 return
             near = min(max(place[0], west), east), min(max(place[1], south), north)
@@ -370,7 +370,7 @@ class Trip:
 
 
 def believed_box(house: House, me: Actor, i: int) -> Box:
-    """Return the box where an actor sees an object, or last saw it. Raises ``Fail``."""
+    """Return the box where an actor sees or last saw an object. Raises ``Fail``."""
     if house.holder(i) == me.number:
         return (me.x, me.y, me.x, me.y)
     if i in me.view.entities:
@@ -385,13 +385,13 @@ def believed_box(house: House, me: Actor, i: int) -> Box:
 
 
 def true_box(house: House, i: int) -> Box:
-    """Return the box of an object, or of what encloses it."""
+    """Return the box of an object or of the receptacle that encloses it."""
     t, a = house.entities, int(house.entities.anchor[i])
     return float(t.west[a]), float(t.south[a]), float(t.east[a]), float(t.north[a])
 
 
 def turn_verbs(body: Body, start: float, end: float) -> list[str]:
-    """Return the fewest turns and pans from one heading to another, as near as they get."""
+    """Return the fewest turns and pans between two headings, as close as possible."""
     turn = geo.relative(end, start)
     side = "right" if turn > 0 else "left"
     degrees = round(abs(turn) / body.fine_turn) * body.fine_turn
@@ -401,19 +401,19 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
     return [f"turn_{side}"] * quarters + [f"pan_{side}"] * pans
 
 
-# Landing: where an object comes to lie that a hand puts in or on a receptacle, and from where a
-# body must put it so that it lies near a given point.
+# Landing: where an object ends up when put in or on a receptacle, and from where a body must put
+# it to land near a given point.
 
-HAND_REACH = 0.3  # metres beyond the edge of a receptacle at which a hand puts objects
-ARM_LENGTH = 0.6  # metres ahead at which a body in the bend of a counter, so in its box, puts them
+HAND_REACH = 0.3  # metres from the near edge of a receptacle at which a hand puts objects
+ARM_LENGTH = 0.6  # the same from the body, if it is inside the box, as in the bend of a counter
 Pose = tuple[float, float, float]  # x, y (metres) and heading (degrees)
 
 
 def landing_spot(
     house: House, me: Actor, i: int, r: int, pose: Pose, aim: Point | None = None
 ) -> tuple[float, float, float]:
-    """Return the place of an object ``i`` put in or on ``r`` from a pose, within the edges of
-    ``r``: at ``aim``, else ahead within the body's reach. x, y and underside (metres)."""
+    """Return x, y and underside (metres) of an object ``i`` put in or on ``r`` from a pose, within
+    the edges of ``r``: at ``aim`` if given, else ahead within the body's reach."""
     t = house.entities
     room_x, room_y = max(t.half_x[r] - t.half_x[i], 0.0), max(t.half_y[r] - t.half_y[i], 0.0)
     east, north = geo.unit(pose[2])
@@ -435,8 +435,8 @@ def landing_spot(
 
 
 def route_to_put(house: House, me: Actor, i: int, r: int, point: Point, within: float) -> list[str]:
-    """Return verbs that bring ``me`` where an object ``i`` put in or on ``r`` comes to lie within a
-    distance (metres) of a point, by the fewest steps. Raises ``Fail`` without such a place."""
+    """Return the fewest verbs that bring ``me`` to a pose from which an object ``i`` put in or on
+    ``r`` lands within a distance (metres) of a point. Raises ``Fail`` without such a pose."""
     trip = Trip(house, me)
 
     def lands(place: Point) -> Iterator[float]:

@@ -1,7 +1,7 @@
 """A house as plain frozen data.
 
-Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. Sources of scenes differ
-(iTHOR metadata, VirtualHome graphs, generated houses); all of them end here, best through
+Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. All sources of scenes
+(iTHOR metadata, VirtualHome graphs, generated houses) are converted to this form, best with
 :class:`~wayword.worlds.household.builder.SceneBuilder`.
 """
 
@@ -26,18 +26,18 @@ AFFORDANCES = frozenset(
         *("slicer", "heater", "cooler", "cleaner", "filler", "brewer", "drinker"),
     )
 )
-"""Acts that an object can undergo, or do.
+"""Actions that an object can undergo or perform.
 
-``heater`` heats its contents while on (and closed, where it can close), ``cooler`` cools them
-while closed, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` with
-coffee; ``drinker`` (a plant) takes the water of a vessel put to it; ``slicer`` slices from the
-hand.
+``heater`` heats its contents while on (and closed, if it can be closed), ``cooler`` cools them
+while closed, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` fills
+them with coffee; ``drinker`` (a plant) takes the water of a vessel put on it; ``slicer`` slices
+when held.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A named floor: ``polygon`` lists its corners in order (metres)."""
+    """A named area of the floor; ``polygon`` lists its corners in order (metres)."""
 
     name: str
     polygon: tuple[Point, ...]
@@ -53,10 +53,10 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door leaf that fills the gap from ``a`` to ``b`` when closed, and is out of the way if not.
+    """A door that closes the gap from ``a`` to ``b``; an open door blocks nothing.
 
-    ``rooms`` names the rooms on its two sides, one where it leads outside. A door that is not
-    ``openable`` stays as it is.
+    ``rooms`` names the rooms on its two sides, only one if it leads outside. A door that is not
+    ``openable`` keeps its state.
     """
 
     id: str
@@ -72,12 +72,12 @@ class HouseObject:
     """Furniture or a small object: ``HouseObject("apple|3", "apple", 1.0, 2.0, parent="table|1")``.
 
     ``x``, ``y`` are the centre and ``width`` (x), ``depth`` (y), ``height`` the extents of its
-    axis-aligned box, whose underside is at ``bottom``. ``parent`` is the id of the object it is in
-    or on, empty for the floor. ``receptacle`` says whether other objects go ``"on"`` or ``"in"``
-    it; an openable one that objects go in encloses: closed, it hides them. ``accepts`` lists the
-    types that fit (empty: all), ``capacity`` how many objects (0: any number), ``controls`` the ids
-    of objects that go on and off with it (a knob and its burner, a tap and its basin). ``solid``
-    objects stop bodies, ``opaque`` ones block sight where they rise above the eye.
+    axis-aligned box, with its underside at ``bottom``. ``parent`` is the id of the object it is in
+    or on, empty for the floor. ``receptacle``: whether other objects go ``"on"`` or ``"in"`` it; an
+    openable one with ``"in"`` hides its contents while closed. ``accepts``: types that fit (empty:
+    all); ``capacity``: maximum number of objects (0: any); ``controls``: ids of objects that it
+    switches on and off (a knob its burner, a tap its basin). ``solid`` objects stop bodies,
+    ``opaque`` ones block sight if they rise above the eye.
     """
 
     id: str
@@ -106,17 +106,17 @@ class HouseObject:
 
     @property
     def is_long(self) -> bool:
-        """True for furniture on which objects can be more than half a metre apart, so that a spot
-        on it is worth naming."""
+        """True for furniture over half a metre long, where a position on it is worth
+        naming."""
         return max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Floor that feet may stand on, for houses that publish it (iTHOR's reachable positions).
+    """Walkable floor, for houses that publish it (iTHOR's reachable positions).
 
-    ``rows[j][i]`` is ``"."`` where a body may stand at ``(x + i * spacing, y + j * spacing)``, and
-    ``"#"`` where not. Given a floor, walls and furniture are not asked; doors and bodies still are.
+    ``rows[j][i]`` is ``"."`` if a body may stand at ``(x + i * spacing, y + j * spacing)``, else
+    ``"#"``. A floor replaces walls and furniture as obstacles; doors and bodies still block.
     """
 
     x: float
@@ -126,7 +126,7 @@ class Floor:
 
     def is_free(self, x: float, y: float) -> bool:
         """True if the cell nearest to a point is walkable."""
-        # Half-way points fall to one side for certain, however they were rounded.
+        # ``grid_index`` breaks half-way ties consistently, whatever the rounding error.
         i = grid_index(x, self.x, self.spacing)
         j = grid_index(y, self.y, self.spacing)
         return 0 <= j < len(self.rows) and 0 <= i < len(self.rows[j]) and self.rows[j][i] == "."
@@ -134,7 +134,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A house in its initial state. Check one made by hand with :func:`validate`."""
+    """A house in its initial state. Check a hand-made one with :func:`validate`."""
 
     name: str
     rooms: tuple[Room, ...]
@@ -144,7 +144,7 @@ class Scene:
     floor: Floor | None = field(default=None)
 
     def to_json(self) -> dict[str, Json]:
-        """Return plain JSON values, without fields at their defaults."""
+        """Return JSON values; fields with default values are omitted."""
         return {
             "name": self.name,
             "rooms": [{"name": r.name, "polygon": _points(r.polygon)} for r in self.rooms],
@@ -156,7 +156,7 @@ class Scene:
 
 
 def validate(scene: Scene, source: str = "") -> None:
-    """Raise ``DataError`` for ids that clash, parents that are missing, cyclic or no receptacle,
+    """Raise ``DataError`` for duplicate ids, parents that are missing, cyclic or not receptacles,
     and unknown affordances or temperatures."""
     source = source or f"scene {scene.name}"
     ids: set[str] = set()
@@ -175,7 +175,7 @@ def validate(scene: Scene, source: str = "") -> None:
 
 
 def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
-    """Return the first problem of an object in its scene; empty without one."""
+    """Return the first problem of an object in its scene; empty if there is none."""
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has unknown affordances {unknown}"
     if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
@@ -189,7 +189,7 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
         if parent in ancestors:
             return "is inside itself"
         if not by_id[parent].receptacle:
-            return f"has the parent {parent!r}, which is no receptacle"
+            return f"has the parent {parent!r}, which is not a receptacle"
         ancestors.add(parent)
         parent = by_id[parent].parent
     return ""
@@ -200,7 +200,7 @@ def _points(points: tuple[Point, ...]) -> list[list[float]]:
 
 
 def _non_default_fields(record: Door | HouseObject | Floor) -> dict[str, Json]:
-    """Return every field that differs from its default, in JSON values."""
+    """Return the fields that differ from their defaults, as JSON values."""
     slim: dict[str, Json] = {}
     for spec in fields(record):
         value = getattr(record, spec.name)

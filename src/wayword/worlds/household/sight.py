@@ -1,13 +1,13 @@
-"""Sight: the objects a body sees, for all of them at once.
+"""Sight: the entities visible to a body, computed for all at once.
 
-An object is seen when its centre or the nearest point of its box lies within the view distance and
-the view angle, and no panel stands in the line from the eye to that point: a wall, a closed door,
-or a side of furniture that rises above the eye and that the line meets between its underside and
-its top. What is in an open enclosing receptacle is seen when the receptacle is; what is in a closed
-one, or held by an actor, is not. Bodies hide nothing.
+An object is visible if the centre or the nearest point of its box is within the view distance and
+the view angle, and no panel blocks the line from the eye to that point: a wall, a closed door, or a
+side of furniture that rises above the eye and is crossed by the line between its bottom and its
+top. Objects in an open enclosing receptacle are visible if the receptacle is; objects in a closed
+one, or held by an actor, are not. Bodies block nothing.
 
 Source: the view cone is LangSuitE's (Jia et al. 2024, section 3.1, Appendix E); occlusion is this
-project's own, as the paper says "unblocked by walls" without saying how.
+project's own: the paper requires "unblocked by walls" without giving a method.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleEntities:
-    """The view of a body: ``entities`` in the scene's order, with ``bearing`` (degrees, relative,
-    right positive) and ``distance`` (metres, to the nearest point); those inside an open
+    """The view of a body: ``entities`` in scene order, with ``bearing`` (degrees, relative,
+    positive to the right) and ``distance`` (metres, to the nearest point); contents of an open
     receptacle have its bearing and distance."""
 
     entities: list[int]
@@ -38,18 +38,18 @@ class VisibleEntities:
 
 
 EMPTY_VIEW = VisibleEntities([], [], [])
-RAY_END = 1 - 1e-9  # A panel that a line of sight meets only at its very end does not block it
+RAY_END = 1 - 1e-9  # a panel that a line of sight meets only at its end does not block it
 SLACK = 1e-12
-"""Slack of the test against the view's edge, so that an object exactly on the edge is seen however
-the cosine was rounded."""
+"""Tolerance at the edge of the view, so that rounding of the cosine never hides an object exactly
+on the edge."""
 
 
 @dataclass(slots=True, eq=False)
 class NearbyEntities:
-    """Objects out in the open within sight of a cell, actors aside: ``entities`` (C,), their
+    """Unenclosed objects within sight of a cell, without actors: ``entities`` (C,), their
     ``centre`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
 
-    ``enclosed`` (I,) are the objects inside open receptacles, ``slot`` (I,) whose (0 … C-1).
+    ``enclosed`` (I,) are objects inside open receptacles, ``slot`` (I,) those receptacles' slots.
     """
 
     entities: NDArray[np.intp]
@@ -63,13 +63,13 @@ class NearbyEntities:
 
 @dataclass(slots=True, eq=False)
 class VisiblePoints:
-    """The P points that a body sees from where it stands, whatever its heading.
+    """The P points visible to a body from its position, for any heading.
 
-    ``cache_key``: the body's place, and the state of the house. ``slot`` (P,) numbers the objects
-    near; ``lines`` (P, 2) leads there from the eye, and ``min_ahead`` (P,) is how far ahead a point
-    must lie to be within the view angle. Nearest points of boxes come before centres, so that a
-    centre in view gives the bearing. ``distance`` is that to the nearest point of each object near,
-    metres.
+    ``cache_key``: the body's position and the state of the house. ``slot`` (P,) gives the nearby
+    object of each point; ``lines`` (P, 2) leads there from the eye, and ``min_ahead`` (P,) is the
+    forward distance required to be within the view angle. Nearest points of boxes come before
+    centres, so that a visible centre determines the bearing. ``distance`` is to the nearest point
+    of each nearby object, metres.
     """
 
     cache_key: tuple[object, ...]
@@ -81,8 +81,8 @@ class VisiblePoints:
 
 
 class Sight:
-    """The objects that bodies see. Caches what is near a cell until something moves, and what is
-    out in the open around a body while it turns."""
+    """Computes views. Caches the entities near a cell until something moves, and the visible points
+    around a body while it only turns."""
 
     def __init__(self, layout: Layout, entities: Entities) -> None:
         self._layout, self._entities = layout, entities
@@ -124,7 +124,7 @@ class Sight:
         near = self._nearby(x, y, body.view_distance, me)
         count = len(near.entities)
         eye = np.array(((x,), (y,)))
-        # Two aims an object, (2, xy, C): its centre, then the nearest point of its box.
+        # Two aims per object, (2, xy, C): its centre, then the nearest point of its box.
         aims = np.empty((2, 2, count))
         np.subtract(near.centre, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
@@ -185,7 +185,7 @@ def _gather(
 def sees_box(
     panels: Panels, body: Body, place: tuple[float, float, float], box: Box, mid_height: float
 ) -> bool:
-    """True if a body at ``place`` would see an object with that (inset) box at height
+    """True if a body at ``place`` (x, y, heading) would see an object with that (inset) box and
     ``mid_height``."""
     body_x, body_y, heading = place
     east, north = unit(heading)
@@ -204,12 +204,12 @@ def sees_box(
 def is_unhidden(
     panels: Panels, eye: tuple[float, float, float], aims: Floats, mid_heights: Floats
 ) -> NDArray[np.bool_]:
-    """Return (P,) true if nothing stands between the eye and the points that are ``aims`` (2, P)
-    away from it, at the ``mid_heights`` (P,)."""
+    """Return a (P,) mask of points without an obstacle between them and the eye. ``aims`` (2, P)
+    are their offsets from the eye, ``mid_heights`` (P,) their heights."""
     count, walls = len(panels.along), panels.walls
     # With e the eye, r an aim and s a panel from a to b, the panel is met at
-    # t = (a - e) × s / (r × s), which must lie in (0, SHORT), and r × (a - e) and r × (b - e) must
-    # not have the same sign: equal corners give equal signs, so that no line slips between walls.
+    # t = (a - e) × s / (r × s), which must be in (0, RAY_END), and r × (a - e) and r × (b - e) must
+    # not have the same sign: shared corners give equal signs, so no line slips between two walls.
     along = panels.along - (panels.span[:, 0] * eye[0] + panels.span[:, 1] * eye[1])
     inverse = np.divide(1.0, along, out=np.zeros(count), where=along != 0)
     lines = np.empty((3, aims.shape[1]))
@@ -226,7 +226,7 @@ def is_unhidden(
         if len(crossings):
             side, point = np.divmod(crossings, aims.shape[1])
             side += walls
-            # Sides of furniture hide what lies behind them, not what is in or around their box.
+            # Sides of furniture hide objects behind them, but not objects in or near their box.
             line_height = eye[2] + 1 / inverse_t[side, point] * (mid_heights[point] - eye[2])
             low, high, west, south, east, north = panels.boxes[:, side]
             x, y = aims[0, point] + eye[0], aims[1, point] + eye[1]

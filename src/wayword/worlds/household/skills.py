@@ -8,7 +8,7 @@ Each is a generator of actions, carried out by the caller:
     feedback = world.step("agent", actions.send(feedback))
 
 They read the world's true state and change nothing themselves. :class:`Skills` uses low-level
-actions, :class:`HighLevelSkills` those of a body that is not steered step by step.
+actions, :class:`HighLevelSkills` high-level ones.
 
 Source: LangSuitE (Jia et al. 2024), Table 9.
 """
@@ -63,7 +63,7 @@ def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) 
     return min(chains, key=lambda chain: chain[0])[1] if chains else None
 
 
-MAX_REPLANS = 8  # route replans before an object counts as out of reach
+MAX_REPLANS = 8  # route replans before an object is considered out of reach
 TOOLS: dict[Trait, str] = {
     ("temperature", "hot"): "heater",
     ("temperature", "cold"): "cooler",
@@ -74,9 +74,9 @@ TOOLS: dict[Trait, str] = {
     ("cooled", True): "cooler",
     ("cleaned", True): "cleaner",
 }
-"""Trait -> the affordance of the tool that gives it to an object."""
+"""Trait -> the affordance of the tool that produces it."""
 REQUIRED_HIGH_LEVEL = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open")
-"""Verbs that high-level skills take; other manipulation verbs only if the task needs them."""
+"""Verbs needed by high-level skills; other manipulation verbs only if the task needs them."""
 TREATMENTS = {"heater": "heat", "cooler": "cool", "cleaner": "clean"}
 STOP_THOUGHT = "All that was asked for is done, so I stop."
 ANSWER_THOUGHT = "I have seen enough to answer."
@@ -93,7 +93,7 @@ Skill = TypeVar("Skill", bound=Callable[..., ActionPlan])
 
 
 def with_reason(skill: Skill) -> Skill:
-    """Attach a reason to a skill, worded at its start and kept until its end."""
+    """Decorate a skill with a reason, which is worded at its start and kept until its end."""
 
     @wraps(skill)
     def run_with_reason(skills: Skills, *args: Any, **options: Any) -> ActionPlan:
@@ -117,7 +117,7 @@ class Skills:
         >>> shown.thoughts[-1]
         'All that was asked for is done, so I stop.'
 
-    ``tidy`` closes receptacles that were opened to reach an object. ``reasons`` are those of the
+    ``tidy``: close receptacles that were opened to reach an object. ``reasons``: those of the
     running skills, outermost first. Skills raise ``PlanningFailed``.
     """
 
@@ -148,7 +148,7 @@ class Skills:
         return self.number(obj) in self.me.hands
 
     def within(self, obj: str, receptacle: str) -> bool:
-        """True if an object is in or on a receptacle, however deep."""
+        """True if an object is in or on a receptacle, directly or inside other objects."""
         return self.number(receptacle) in self.entities.holders(self.number(obj))
 
     def takes(self, receptacle: str, obj: str) -> bool:
@@ -173,8 +173,8 @@ class Skills:
         return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
 
     def reason(self, skill: str, obj: str, *arguments: Any) -> str:
-        """Return the reason for a skill: a fixed sentence from the state of the plan, not what a
-        model would think; empty if nothing is left to do."""
+        """Return the reason for a skill as a fixed sentence about the plan's state, not a model's
+        thought; empty if nothing is left to do."""
         name = self.name_of(obj)
         if skill in REASONS:
             return REASONS[skill].format(name)
@@ -216,7 +216,7 @@ class Skills:
         )
 
     def action(self, verb: str, *objects: str) -> Action:
-        """Return an action on objects by the names that the actor has for them."""
+        """Return an action on objects, with the actor's names for them."""
         return Action(verb, tuple(self.world.name(self.actor, each) or each for each in objects))
 
     def do(self, verb: str, *objects: str) -> ActionPlan:
@@ -225,7 +225,7 @@ class Skills:
             raise PlanningFailed(f"{verb} {', '.join(objects)}: {feedback.status}")
 
     def is_at_hand(self, obj: str, within: float = math.inf) -> bool:
-        """True if an object (or its receptacle) is in view and in reach, ``within`` metres."""
+        """True if an object (or its receptacle) is visible, within reach and ``within`` metres."""
         house, me, i = self.world.house, self.me, self.number(obj)
         near = house.distance(me, i) <= min(within, me.body.manipulation_distance)
         return house.holder(i) == me.number or (
@@ -234,8 +234,8 @@ class Skills:
 
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
-        """Go through doors to a place where an object (or its enclosing receptacle) is in view, in
-        reach and at most ``within`` metres away."""
+        """Go through doors to a position where an object (or its enclosing receptacle) is visible,
+        within reach and at most ``within`` metres away."""
         for _ in range(MAX_REPLANS):
             if self.is_at_hand(obj, within):
                 return
@@ -256,20 +256,20 @@ class Skills:
         yield from self.do("open", door)
 
     def enclosing(self, obj: str) -> list[str]:
-        """Return the receptacles that enclose an object, the outermost first."""
+        """Return the receptacles that enclose an object, outermost first."""
         holders = reversed(self.entities.holders(self.number(obj)))
         inside = (k for k in holders if k < self.entities.objects and self.entities.encloses[k])
         return [self.world.layout.ids[k] for k in inside]
 
     def uncover(self, obj: str, within: float = math.inf) -> ActionPlan:
-        """Go to an object, ``within`` metres, and open its enclosing receptacles."""
+        """Go to within ``within`` metres of an object, opening its enclosing receptacles."""
         for box in self.enclosing(obj):
             yield from self.unlock(box)
         yield from self.reach(obj, within)
 
     @with_reason
     def look_at(self, obj: str) -> ActionPlan:
-        """Look into a receptacle that opens; make sure any other object has been seen."""
+        """Look into an openable receptacle; make sure any other object has been seen."""
         i = self.number(obj)
         if self.entities.encloses[i]:
             yield from self.unlock(obj)
@@ -301,7 +301,7 @@ class Skills:
 
     @with_reason
     def take(self, obj: str) -> ActionPlan:
-        """Pick up an object unless it is held; full hands are emptied first."""
+        """Pick up an object unless already held; empty full hands first."""
         if self.holds(obj):
             return
         while len(self.me.hands) >= self.me.body.inventory_capacity:
@@ -333,7 +333,7 @@ class Skills:
 
     @with_reason
     def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
-        """Bring an object into or onto a receptacle, within a distance of a point on it."""
+        """Bring an object into or onto a receptacle, within ``tolerance`` metres of a point."""
         yield from self.take(obj)
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
@@ -341,7 +341,7 @@ class Skills:
         try:
             verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
         except Fail as failure:
-            problem = f"nowhere does {obj} land near its place on {receptacle}"
+            problem = f"no pose puts {obj} near its target on {receptacle}"
             raise PlanningFailed(problem) from failure
         for verb in verbs:
             yield from self.do(verb)
@@ -356,7 +356,7 @@ class Skills:
 
     @with_reason
     def put_down(self, obj: str, excluded: Iterable[str] = ()) -> ActionPlan:
-        """Lay an object on the nearest surface that takes it, or on the floor."""
+        """Put an object on the nearest surface that takes it, or on the floor."""
         surfaces = [
             spec.id
             for spec in self.entities.specs
@@ -376,7 +376,7 @@ class Skills:
 
     @with_reason
     def slice(self, obj: str, knife: str) -> ActionPlan:
-        """Slice an object where it is, and lay the knife next to it."""
+        """Slice an object where it is, and put the knife next to it."""
         if self.holds(obj):
             yield from self.put_down(obj)
         yield from self.take(knife)
@@ -396,7 +396,7 @@ class Skills:
         if not self.has_trait(obj, trait) and self.entities.has_affordance(
             self.number(tool), "cooler"
         ):
-            yield from self.unlock(tool)  # objects inside from the start are cooled by closing it
+            yield from self.unlock(tool)  # contents present from the start cool when it is closed
         if not self.has_trait(obj, trait) and self.entities.is_ajar(self.number(tool)):
             yield from self.reach(tool)
             yield from self.do("close", tool)
@@ -434,8 +434,8 @@ class Skills:
 
 
 class HighLevelSkills(Skills):
-    """Skills by high-level actions, which name objects: an object must be seen before it is used.
-    Raises ``PlanningFailed``, also for an object that is not seen from the middle of its
+    """Skills made of high-level actions. These name objects, so an object must be seen before it is
+    used. Raises ``PlanningFailed``, also for an object that is not visible from the middle of its
     room."""
 
     @with_reason
@@ -453,7 +453,7 @@ class HighLevelSkills(Skills):
             raise PlanningFailed(f"{obj} is not seen from the middle of its room")
 
     def _walk(self, action: Action, target: str) -> ActionPlan:
-        """Return an action that walks to a target; closed doors on the path are opened first."""
+        """Repeat an action that walks to a target, opening closed doors on the path first."""
         for _ in range(MAX_REPLANS):
             feedback = yield action
             if feedback.ok:
@@ -476,8 +476,8 @@ class HighLevelSkills(Skills):
 
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
-        """Go where an object (or its enclosing receptacle) is in view and in reach; get closer only
-        with single steps, if the body has them."""
+        """Go where an object (or its enclosing receptacle) is visible and within reach; get closer
+        with single steps only, if the body has them."""
         yield from self.find(obj)
         if not self.is_at_hand(obj):
             yield from self._walk(self.action("goto", obj), obj)
@@ -486,7 +486,7 @@ class HighLevelSkills(Skills):
 
     @with_reason
     def unlock(self, receptacle: str) -> ActionPlan:
-        """Look into a receptacle, which opens it if it is closed."""
+        """Look into a receptacle, which opens it if closed."""
         yield from self.find(receptacle)
         was_closed = self.is_closed(receptacle)
         if was_closed and self.entities.on[self.number(receptacle)]:
@@ -517,12 +517,12 @@ class HighLevelSkills(Skills):
             yield from self.do("put", obj, receptacle)
 
     def put_near(self, obj: str, receptacle: str, point: Point, tolerance: float) -> ActionPlan:
-        """Put an object without aiming, which takes single steps."""
+        """Put an object without aiming, as aiming needs single steps."""
         yield from self.put(obj, receptacle)
 
     @with_reason
     def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
-        """Heat, cool or wash an object, and have it in the hands; by hand without such a verb."""
+        """Heat, cool or wash an object and hold it; by low-level actions if the verb is absent."""
         kind = TOOLS[trait]
         verb = TREATMENTS.get(kind, "")
         if verb not in self.me.body.actions:
@@ -537,19 +537,19 @@ class HighLevelSkills(Skills):
             raise PlanningFailed(f"{verb} {obj}: no effect")
 
 
-# Orders: sub-tasks on particular objects, in the order in which they are done.
+# Orders: sub-tasks on particular objects, in the order of execution.
 #
-# If a task specifies its sub-tasks and their order (TEACh), its reference holds the plan; the
-# expert carries it out, and a scripted commander reads it to the actor.
+# If a task specifies its sub-tasks and their order (TEACh), its reference contains the plan; the
+# expert carries it out, and a scripted commander passes it on to the actor.
 
 OrderKind = Literal["bring", "slice", "on", "off", "open", "close"]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """``Order("bring", "mug|1", "sink_basin|1")``: ids of the scene.
+    """A sub-task, with ids of the scene: ``Order("bring", "mug|1", "sink_basin|1")``.
 
-    ``other`` is the destination of an object, or the knife to slice it with.
+    ``other`` is the destination of the object, or the knife to slice it with.
     """
 
     deed: OrderKind
@@ -559,8 +559,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PlannedReference(HouseholdReference):
-    """Goals, and orders that achieve them; ``worker`` is the actor who does all the work, and
-    ``helpers`` the actors that may share it. Their actions count for path-weighted
+    """Goals and the orders that achieve them; ``worker`` is the actor who does the work alone, or
+    shares it with ``helpers``. The actions of all of these count for path-weighted
     metrics."""
 
     plan: tuple[Order, ...] = ()
@@ -569,7 +569,7 @@ class PlannedReference(HouseholdReference):
 
 
 def carry_out(skills: Skills, plan: Sequence[Order]) -> ActionPlan:
-    """Yield the actions of a plan. Raises ``PlanningFailed``."""
+    """Yield the actions that carry out a plan. Raises ``PlanningFailed``."""
     for order in plan:
         if order.deed == "bring":
             yield from skills.put(order.object, order.other)

@@ -1,4 +1,4 @@
-"""The verbs: what each takes, and which failures it can answer with.
+"""The verbs with their arguments and failures, and the body that uses them.
 
 Source: LangSuitE (Jia et al. 2024), Tables 2 and 9.
 """
@@ -20,9 +20,9 @@ Slot = Literal["object", "held", "receptacle", "place", "room", "tool", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """``level`` is low, high or speech; ``slots`` are the arguments, in order. ``needs`` is the
-    affordance that makes an object worth listing on the menu for this verb, ``failures`` the
-    statuses it can answer with. Each of those pairs has a test, each status a sentence in
+    """A verb. ``level`` is low, high or speech; ``slots`` are the arguments, in order. ``needs`` is
+    the affordance that objects must have to be listed on the menu, ``failures`` are the statuses of
+    failed actions. Each (verb, failure) pair has a test, each status a sentence in
     ``sentences.toml``. A failed action changes nothing."""
 
     name: str
@@ -32,7 +32,7 @@ class Verb:
     failures: tuple[str, ...] = ()
 
 
-# Statuses of an action that fails, by what it attempts.
+# Statuses of failed actions, by kind of attempt.
 _TOUCH_FAILS = ("no_such_object", "not_visible", "closed", "too_far")
 _TAKE_FAILS = ("not_pickupable", "hands_full", "already_held")
 _OPEN_FAILS = ("not_openable", "already_open", "running")
@@ -82,8 +82,8 @@ VERBS: dict[str, Verb] = {
         Verb("stop", "low"),
     )
 }
-"""Every verb, in menu order. ``stop`` also takes one text, the answer; ``put`` and ``go_put`` also
-take a spot, at the end (:func:`parse_spot`)."""
+"""All verbs, in menu order. ``stop`` also takes an answer as text; ``put`` and ``go_put`` also take
+a spot as last argument (:func:`parse_spot`)."""
 
 STATUSES = ("ok", *sorted({status for verb in VERBS.values() for status in verb.failures}))
 LOW_LEVEL = tuple(name for name, verb in VERBS.items() if verb.level == "low")
@@ -92,7 +92,7 @@ SPEECH = tuple(name for name, verb in VERBS.items() if verb.level == "speech")
 
 
 def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
-    """True if a verb of that name takes that many arguments, none of them empty."""
+    """True if the verb exists and takes that many arguments, none of them empty."""
     if name == "stop":
         return len(arguments) <= 1
     verb = VERBS.get(name)
@@ -103,11 +103,11 @@ def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
 
 _OFFSET = r"[0-9]+(\.[0-9]+)? m (east|west|north|south)"
 SPOT_PATTERN = rf"({_OFFSET}( and {_OFFSET})?( of the middle)?|(in the )?middle)"
-"""Regular expression of spots on furniture, of the few signs that constrained decoding supports."""
+"""Regular expression for spots on furniture; uses only syntax supported by constrained decoding."""
 
 
 def parse_spot(text: str) -> tuple[float, float] | None:
-    """Return metres east and north of the middle of a piece of furniture; None for no spot.
+    """Return metres east and north of the middle of a piece of furniture; None if invalid.
 
     >>> parse_spot("0.8 m west and 0.2 m north of the middle")
     (-0.8, 0.2)
@@ -120,22 +120,22 @@ def parse_spot(text: str) -> tuple[float, float] | None:
     return metres["east"] - metres["west"], metres["north"] - metres["south"]
 
 
-# Body: what an actor is able to see, reach, carry and do.
+# Body: the senses, reach, capacity and actions of an actor.
 #
 # Source: LangSuitE (Jia et al. 2024), Appendix E, Table 8.
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """``Body(focal_length=10, view_distance=5, inventory_capacity=2)``.
+    """Parameters of an actor: ``Body(focal_length=10, view_distance=5, inventory_capacity=2)``.
 
-    Lengths are metres. ``focal_length`` sets the width of the view, 2·atan(18 / f) (10 gives
-    121.9°). ``manipulation_distance`` is measured to the nearest point of an object's box.
-    ``pan_degrees`` is how far pan_left and pan_right turn, a divisor of 90; 0 makes them side
+    Lengths are metres. ``focal_length`` sets the view angle, 2·atan(18 / f) (10 gives 121.9°).
+    ``manipulation_distance`` is measured to the nearest point of an object's box.
+    ``pan_degrees`` is the turn of pan_left and pan_right, a divisor of 90; 0 makes them side
     steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture;
-    one of radius 0 floats: walls do not stop it, and it blocks no one.
-    ``step_limit`` counts actions (0: no limit). ``actions`` lists the verbs it knows; with
-    ``answers`` it may give an answer when it stops, as question tasks require.
+    a body of radius 0 floats: walls do not stop it, and it blocks no one.
+    ``step_limit`` counts actions (0: no limit). ``actions`` lists its verbs; ``answers``: it may
+    give an answer when it stops, as question tasks require.
     """
 
     focal_length: float = 10.0
@@ -151,7 +151,7 @@ class Body:
     answers: bool = True
 
     open_verbs: tuple[str, ...] = field(init=False, repr=False)
-    """Those of its verbs that take free text."""
+    """Its verbs that take free text."""
 
     def __post_init__(self) -> None:
         open_verbs = (*SPEECH, "stop") if self.answers else SPEECH
@@ -159,21 +159,21 @@ class Body:
         object.__setattr__(self, "open_verbs", spoken)
         for name in ("focal_length", "view_distance", "manipulation_distance", "step", "eye"):
             if not getattr(self, name) > 0:
-                raise UsageError(f"body: {name} must be above 0, not {getattr(self, name)!r}")
+                raise UsageError(f"body: {name} must be above 0, got {getattr(self, name)!r}")
         if self.pan_degrees < 0 or (self.pan_degrees and 90 % self.pan_degrees):
-            raise UsageError(f"body: pan_degrees must divide 90, not {self.pan_degrees!r}")
+            raise UsageError(f"body: pan_degrees must divide 90, got {self.pan_degrees!r}")
         for verb in self.actions:
             if verb not in VERBS:
                 raise UsageError(f"body: no action {verb!r}; {suggest(verb, list(VERBS))}")
 
     @property
     def view_angle(self) -> float:
-        """The width of the view in degrees."""
+        """Horizontal field of view in degrees."""
         return 2 * math.degrees(math.atan(18 / self.focal_length))
 
     @property
     def fine_turn(self) -> float:
-        """The smallest turn in degrees."""
+        """Smallest turn in degrees."""
         return self.pan_degrees or 90.0
 
 

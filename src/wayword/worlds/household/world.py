@@ -1,4 +1,4 @@
-"""The household world: houses of words, where walls hide, doors matter, and several bodies act.
+"""The household world: text-based houses with walls, doors and objects, and one or more bodies.
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -17,9 +17,9 @@
     >>> world.step("agent", Action("go_grab", ("apple_1",))).status
     'ok'
 
-What a body is able to do is :class:`~wayword.worlds.household.verbs.Body`; what there is in a house
-:class:`~wayword.worlds.household.scene.Scene`; the verbs, and what each can answer, are in
-``verbs``. The action space takes every well-formed action, and the world answers with a
+Abilities of a body are set in :class:`~wayword.worlds.household.verbs.Body`, the contents of a
+house in :class:`~wayword.worlds.household.scene.Scene`; the verbs and their failures are in
+``verbs``. The action space accepts every well-formed action, and the world answers with a
 status. A failed action changes nothing.
 
 Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
@@ -61,19 +61,19 @@ from wayword.worlds.household.verbs import (
 )
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
-"""Verbs of bodies that can change something in a house."""
+"""Verbs that change something in a house."""
 UNSEEN_DOOR = "a closed door"
-"""Placeholder for an unseen, so unnamed, door on a path; feedback and recorded episodes contain
-it."""
+"""Placeholder for a door on a path that is unseen and therefore unnamed; part of feedback and of
+recorded episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HouseholdActions(ActionSpace):
     """The actions available to an actor in a house, and the ``body`` that does them.
 
-    ``rooms`` are the rooms of the house by name. ``fixed_names`` is true if every object has its
-    name from the start, not from first sight, ``shared_names`` if all actors use the same
-    names, and ``has_spots`` if spots on furniture are described.
+    ``rooms`` are the names of the house's rooms. ``fixed_names``: every object has its name from
+    the start, not only from first sight; ``shared_names``: all actors use the same
+    names; ``has_spots``: positions on furniture are described.
     """
 
     body: Body = field(kw_only=True)
@@ -84,13 +84,13 @@ class HouseholdActions(ActionSpace):
 
 
 class ActionMenu:
-    """The closed choices of an actor.
+    """The action choices of an actor.
 
-    *Listed* is what the actor knows to be possible: each verb with the objects it has seen
-    that show the affordance, in the order of first sight; hands reach only what is in view and
-    near. What it cannot know may still fail: a door may be closed, a box may have been emptied.
-    *Accepted* is every well-formed action: the verb is one of the body's, and it has the right
-    number of words. The world answers it, with a failure if needed.
+    *Listed* are actions that are possible as far as the actor knows: each verb with the objects
+    seen so far that have the affordance, in the order of first sight; hand actions only for objects
+    in view and within reach. They may still fail for reasons it cannot know: a door may be closed,
+    a box emptied. *Accepted* is every well-formed action: a verb of the body with the right number
+    of arguments. It may fail when carried out.
     """
 
     def __init__(self, house: House, me: Actor) -> None:
@@ -115,8 +115,8 @@ class ActionMenu:
         )
 
     def spot_forms(self) -> tuple[str, ...]:
-        """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and
-        receptacles seen; empty with empty hands."""
+        """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and visible or
+        remembered receptacles; empty with empty hands."""
         names = self._me.names
         held = "|".join(names.of[i] for i in self._held)
         seen = [i for i in names.order[: self._count] if self._me.discovered[i]]
@@ -164,14 +164,14 @@ class ActionMenu:
         return actions
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
-        """Verb -> True if the act is possible as far as the actor knows, by numbers of objects."""
+        """Verb -> function of object indices: true if possible as far as the actor knows."""
         house, entities, me, hands = self._house, self._house.entities, self._me, self._held
         has_free_hand = len(hands) < me.body.inventory_capacity
         has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
 
         @cache
         def can_touch(i: int) -> bool:
-            """True if an object is in view, or in the hands, and near enough to touch."""
+            """True if an object is visible or held, and within reach."""
             is_present = i in me.view.entities or house.holder(i) == me.number
             return is_present and house.distance(me, i) <= me.body.manipulation_distance
 
@@ -209,22 +209,21 @@ class ActionMenu:
 
 @lru_cache(maxsize=256)
 def useful_verbs(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
-    """Return the verbs without the pointless ones."""
+    """Return the verbs except the pointless ones."""
     return tuple(verb for verb in verbs if verb not in pointless)
 
 
 class HouseholdWorld(World):
-    """A house and those who act in it; family ``"household"``.
+    """A house and its actors; family ``"household"``.
 
-    ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
-    per actor of the episode; optionally ``"scene"``, the name the scene must have, and
-    ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is that of every actor not
-    named there. ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` an object
-    named by one actor has that name for all, which lets them talk about it; each still sees
-    only its own view. With ``named`` every object has such a name from the start, in the scene's
-    order: an actor who knows the house can refer to it. With ``spots``
-    observations give positions on long furniture. ``layout`` may be one made earlier
-    from a scene with the same rooms, doors and furniture.
+    ``Episode.start`` contains ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees) for
+    every actor; optionally ``"scene"``, the required name of the scene, and ``"bodies"``: actor ->
+    fields of ``Body`` that differ from ``body``, the default. ``answerer`` answers ``ask``, and may
+    be set later. With ``shared_names``, an object named by one actor has that name for all, so that
+    they can talk about it; each still sees only its own view. With ``named``, every object has a
+    shared name from the start, in scene order, so an actor who knows the house can refer to it.
+    With ``spots``, observations give positions on long furniture. ``layout`` may be reused from
+    a scene with the same rooms, doors and furniture.
     """
 
     def __init__(
@@ -247,7 +246,7 @@ class HouseholdWorld(World):
 
     @property
     def house(self) -> House:
-        """The true state. For oracles, judges and tests."""
+        """The true state, for oracles, judges and tests."""
         if self._house is None:
             raise ValueError("reset the world first")
         return self._house
@@ -261,7 +260,7 @@ class HouseholdWorld(World):
         return tuple(self._house.actors) if self._house else ("agent",)
 
     def reset(self, episode: Episode) -> None:
-        """Start an episode. Raises ``DataError`` for another scene, a missing pose, or one in a
+        """Start an episode. Raises ``DataError`` for another scene, a missing pose, or a pose in a
         wall, in furniture or in another actor."""
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
@@ -293,7 +292,7 @@ class HouseholdWorld(World):
     def action_space(self, actor: str) -> HouseholdActions:
         me, pointless = self._actor(actor), self.house.pointless
         menu = ActionMenu(self.house, me)
-        # No chat for a single actor, no ask without an answerer.
+        # No chat with a single actor, no ask without an answerer.
         open_verbs = useful_verbs(
             me.body.open_verbs, pointless | {"ask"} if self.answerer is None else pointless
         )
@@ -337,16 +336,16 @@ class HouseholdWorld(World):
         return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the full true state: see ``house.report``."""
+        """Return the complete true state: see ``house.report``."""
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:
-        """Return the true state as :meth:`state` gives it, each record made when it is looked up:
-        for goals judged at every step."""
+        """Return the true state like :meth:`state`, but with each record created on access, for
+        goals that are judged at every step."""
         return records(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:
-        """Return the actor's name for an object or door of the scene, None before it has one."""
+        """Return the actor's name for an object or door (by id), None if it has none yet."""
         return self._actor(actor).names.of[self.layout.index[object_id]] or None
 
     def object_id(self, actor: str, name: str) -> str | None:
@@ -355,9 +354,9 @@ class HouseholdWorld(World):
         return None if i is None or i >= self.house.entities.first_actor else self.layout.ids[i]
 
     def route(self, actor: str, target: str, within: float = math.inf) -> list[Action] | None:
-        """Low-level actions that bring an actor where it sees and reaches an object or door (an id
-        of the scene), wherever it truly is, at most ``within`` metres away; or into a room (its
-        name). None without a path as the doors stand. For oracles and experts."""
+        """Return low-level actions that bring an actor to where an object or door (by id) is truly
+        visible and within reach, at most ``within`` metres away, or into a room (by name). None
+        without a path through open doors. For oracles and experts."""
         goal = self._target(target)
         trip = Trip(self.house, self._actor(actor), within=within)
         try:
@@ -366,8 +365,8 @@ class HouseholdWorld(World):
             return None
 
     def doors_to_open(self, actor: str, target: str) -> list[str] | None:
-        """Return the ids of the closed doors on the shortest path there, in order; None without a
-        path. For oracles and experts."""
+        """Return the ids of the closed doors on the shortest path to a target, in order; None
+        without a path. For oracles and experts."""
         try:
             doors = closed_doors_to(self.house, self._actor(actor), self._target(target))
         except Fail:
@@ -379,12 +378,12 @@ class HouseholdWorld(World):
             return self.layout.index[target]
         room = next((room for room in self.scene.rooms if room.name == target), None)
         if room is None:
-            raise ValueError(f"{target!r} is no object, door or room of scene {self.scene.name}")
+            raise ValueError(f"{target!r} is not an object, door or room of {self.scene.name}")
         return room
 
     def _closed_door_names(self, me: Actor, place: str) -> list[str]:
-        """The names of the closed doors on an actor's path to a room, or to where it last saw an
-        object, up to the first unseen one (``UNSEEN_DOOR``): behind that it knows no path."""
+        """Return names of closed doors on an actor's path to a room, or to where it last saw an
+        object, up to the first unseen one (``UNSEEN_DOOR``): it knows no path beyond that."""
         target_room, i = place, me.names.index.get(place)
         if i is not None:
             target_room = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))

@@ -1,10 +1,10 @@
-"""Viewpoint graphs: ``graph`` has the places and their neighbors, ``world`` the rules."""
+"""Viewpoint graphs: ``graph`` has the viewpoints and their neighbors, ``world`` the rules."""
 
 from wayword.core.world import Family
 
 SUCCESS_METRES = 3.0
 """An episode succeeds strictly within this distance of the goal (Anderson et al. 2018).
 
-nDTW and CLS decay over the same distance (Ilharco et al. 2019, Jain et al. 2019)."""
+The same distance sets the decay of nDTW and CLS (Ilharco et al. 2019, Jain et al. 2019)."""
 
 family = Family("indoor", place="viewpoint", goal_radius=SUCCESS_METRES)

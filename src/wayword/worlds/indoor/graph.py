@@ -1,8 +1,8 @@
-"""Viewpoint graphs: places one can stand at indoors, and their neighbors.
+"""Viewpoint graphs: positions to stand at indoors, and their neighbors.
 
-Loads MatterSim connectivity (position = pose[3], pose[7], pose[11] in metres; an edge where both
-ends are included and the line between them is unobstructed, of its straight length), and computes
-all-pairs geodesic distances once, cached on disk under the file's own checksum.
+Loads MatterSim connectivity (position = pose[3], pose[7], pose[11] in metres; an edge wherever both
+ends are included and the line between them is unobstructed, with its straight length), and computes
+all-pairs geodesic distances once, cached on disk under the file's checksum.
 
 Source: Matterport3DSimulator, ``connectivity/README.md``.
 """
@@ -22,15 +22,15 @@ from wayword.core.errors import DataError
 from wayword.core.files import read_cached_arrays, read_field, read_json, write_cached_arrays
 from wayword.core.geometry import absolute, bearings, elevations
 
-CACHE_VERSION = 1  # raise it when the cached arrays change
+CACHE_VERSION = 1  # increase it when the cached arrays change
 SMALL_GRAPH = 100
-"""Below this many viewpoints Floyd-Warshall's plain loop replaces a search from every place: it
-needs no scipy, whose import takes longer than all other work on a generated house."""
+"""Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: it needs
+no scipy, whose import takes longer than all other work on a generated house."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A neighbor: absolute heading and elevation (degrees), straight distance (metres)."""
+    """A neighbor: absolute heading and elevation (degrees), straight-line distance (metres)."""
 
     viewpoint: str
     heading: float
@@ -40,10 +40,10 @@ class Neighbor:
 
 @dataclass(frozen=True, eq=False)
 class ViewpointGraph:
-    """The graph of a scan. Read-only once made, and shared by every episode in it.
+    """The graph of a scan, read-only and shared by all of its episodes.
 
-    ``positions`` (N, 3) metres, z up. ``edges`` (E, 2) indices, both directions listed, sorted.
-    ``distances`` (N, N) metres along the graph, ``inf`` without a path.
+    ``positions`` (N, 3): metres, z up. ``edges`` (E, 2): indices, in both directions, sorted.
+    ``distances`` (N, N): metres along the graph, ``inf`` without a path.
     """
 
     scan: str
@@ -61,7 +61,7 @@ class ViewpointGraph:
 
     @cached_property
     def adjacent(self) -> dict[str, tuple[str, ...]]:
-        """The viewpoints one step away, in the file's order."""
+        """Viewpoints one step away, in file order."""
         ends: dict[str, list[str]] = {name: [] for name in self.ids}
         for start, end in self.edges.tolist():
             ends[self.ids[start]].append(self.ids[end])
@@ -72,7 +72,7 @@ class ViewpointGraph:
         return float(self.distances[self.index[start], self.index[end]])
 
     def bearing(self, start: str, end: str) -> tuple[float, float, float]:
-        """Heading and elevation (degrees) and straight distance (metres) from one to the other."""
+        """Heading and elevation (degrees) and straight-line distance (metres) between two."""
         x, y, z = (self.positions[self.index[end]] - self.positions[self.index[start]]).tolist()
         floor_distance = (x * x + y * y) ** 0.5
         heading, elevation = absolute(float(bearings(x, y))), float(elevations(z, floor_distance))
@@ -94,7 +94,7 @@ class ViewpointGraph:
         path = [start]
         while path[-1] != end:
             lengths = {n.viewpoint: n.distance for n in self.neighbors(path[-1])}
-            ends = self.adjacent[path[-1]]  # in the file's order, which decides between equals
+            ends = self.adjacent[path[-1]]  # in file order, which breaks ties
             path.append(min(ends, key=lambda n: lengths[n] + self.distance(n, end)))
         return path
 
@@ -102,7 +102,7 @@ class ViewpointGraph:
 def build(
     scan: str, ids: tuple[str, ...], positions: NDArray[np.float64], edges: NDArray[np.int32]
 ) -> ViewpointGraph:
-    """Return a graph with its distances. ``edges`` (E, 2) must list both directions."""
+    """Build a graph with its distances. ``edges`` (E, 2) must include both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
     return ViewpointGraph(scan, ids, positions, edges, all_pairs(len(ids), edges, lengths))
 
@@ -110,15 +110,15 @@ def build(
 def all_pairs(
     count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) from each place to each along directed ``edges`` (E, 2)."""
+    """Return distances (count, count) between all nodes along directed ``edges`` (E, 2)."""
     return (floyd_warshall if count < SMALL_GRAPH else all_pairs_dijkstra)(count, edges, lengths)
 
 
 def floyd_warshall(
     count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Distances (count, count) by Floyd and Warshall's algorithm: each place in turn as a
-    station between all others."""
+    """Return distances (count, count) by the Floyd-Warshall algorithm: each node in turn as an
+    intermediate stop between all others."""
     table = np.full((count, count), np.inf)
     table[edges[:, 0], edges[:, 1]] = lengths
     np.fill_diagonal(table, 0.0)
@@ -130,7 +130,7 @@ def floyd_warshall(
 def all_pairs_dijkstra(
     count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) by a search from every node."""
+    """Return distances (count, count) by Dijkstra's algorithm from every node."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
@@ -141,8 +141,8 @@ def all_pairs_dijkstra(
 def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     """Read ``{scan}_connectivity.json`` or ``.json.gz``.
 
-    ``cache`` is a folder for the parsed graph and its distances; a cached file that is stale or
-    damaged is rebuilt. Raises ``DataError``.
+    ``cache`` is a folder for the parsed graph and its distances; a stale or damaged cache file is
+    rebuilt. Raises ``DataError``.
     """
     scan = path.name.split("_connectivity")[0]
     if cache is None:

@@ -7,8 +7,8 @@
     >>> world.step("agent", world.action_space("agent").listed[0]).status
     'ok'
 
-Moves lead to a neighbor of the current viewpoint. After a move the actor faces the direction it
-went in, as in the Matterport3D simulator's panoramic action space (Fried et al. 2018).
+Moves lead to a neighbor of the current viewpoint. After a move the actor faces the direction of
+the move, as in the Matterport3D simulator's panoramic action space (Fried et al. 2018).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 
 @dataclass(frozen=True, slots=True)
 class IndoorObservation(Observation):
-    """The actor's viewpoint and its neighbors; ``heading`` in degrees, absolute.
+    """The actor's viewpoint and its neighbors; ``heading`` is absolute, in degrees.
 
     ``neighbors`` are listed clockwise from north.
     """
@@ -44,7 +44,7 @@ class IndoorObservation(Observation):
 
 
 class IndoorWorld(Walkable):
-    """A walk on a viewpoint graph by one actor. Actions: ``goto[viewpoint]`` and ``stop``."""
+    """One actor walking on a viewpoint graph. Actions: ``goto[viewpoint]`` and ``stop``."""
 
     def __init__(self, graph: ViewpointGraph) -> None:
         self.graph = graph
@@ -91,7 +91,7 @@ class IndoorWorld(Walkable):
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Return a path that begins at the actor's viewpoint, as actions that end in ``stop``."""
+        """Convert a path from the actor's viewpoint to actions that end in ``stop``."""
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
@@ -105,24 +105,24 @@ class IndoorWorld(Walkable):
 
 
 # Walks that end at an object (REVERIE): ``stop[81]`` ends the walk and names object 81 of the scan,
-# one of those in view; ``stop`` alone names none.
+# which must be in view; a plain ``stop`` names none.
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleObject:
-    """An object in view: its ID within the scan, its name, its heading (degrees, absolute)."""
+    """An object in view: its ID within the scan, name and absolute heading (degrees)."""
 
     id: str
     name: str
     heading: float
 
 
-ObjectsAt = Callable[[str], Sequence[VisibleObject]]  # viewpoint in, the objects in view out
+ObjectsAt = Callable[[str], Sequence[VisibleObject]]  # viewpoint -> objects in view
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference(PathReference):
-    """The object meant, and the viewpoints from which it is in view."""
+    """The target object, and the viewpoints from which it is visible."""
 
     object_id: str = ""
     visible_from: frozenset[str] = frozenset()

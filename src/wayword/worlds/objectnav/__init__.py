@@ -1,15 +1,15 @@
-"""Finding an object: a base with a camera, simulated or real.
+"""Object search: a base with a camera, simulated or real.
 
     observation    depth images and the view of one capture
     base           the interface of a base, and its actions
-    ground         where a base may stand, and the shortest paths
+    ground         free positions of a base, and shortest paths
     simulated      a base in a household scene
     world          the rules; the reference
     thor           a base in AI2-THOR itself
-    robot          a base over ROS 2 and Nav2, which converts frames; rosbridge is its link
+    robot          a base over ROS 2 and Nav2, which converts frames; rosbridge is its connection
 
 ROS has x forward or east, y left or north, angles counter-clockwise from x. Here x is east, y is
-north and headings are degrees clockwise from north. ``robot`` converts, nothing else does.
+north and headings are degrees clockwise from north. Only ``robot`` converts between the two.
 """
 
 from wayword.core.world import Family

@@ -1,9 +1,9 @@
 """The interface of robots that agents search with, and the actions of a search.
 
-Three motions are enough for LGX and for frontier exploration: take a picture with depth, turn on
-the spot, go straight to a point. :class:`~wayword.worlds.objectnav.simulated.SimulatedBase` offers
-them in a scene; an adapter to a real robot is one more class, and
-:class:`~wayword.worlds.objectnav.world.ObjectNavWorld` turns any of them into a world.
+LGX and frontier exploration need only three motions: capture a picture with depth, turn in place,
+and go straight to a point. :class:`~wayword.worlds.objectnav.simulated.SimulatedBase` implements
+them in a scene; a real robot needs one adapter class.
+:class:`~wayword.worlds.objectnav.world.ObjectNavWorld` turns any base into a world.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wayword.worlds.objectnav.observation import Shown, View
 class MotionResult:
     """The result of a motion.
 
-    ``status`` is ``"ok"``, ``"blocked"`` if something was in the path (the base stands before
-    it), ``"refused"`` if the base would not try, or ``"lost"`` if its connection broke.
+    ``status`` is ``"ok"``, ``"blocked"`` if an obstacle stopped the base in front of it,
+    ``"refused"`` if the base declined to move, or ``"lost"`` if its connection broke.
     ``metres`` is the distance traveled.
     """
 
@@ -47,8 +47,8 @@ def parse_start(episode: Episode) -> tuple[float, float, float, float]:
 
 @dataclass(slots=True)
 class Odometer:
-    """Counts of a base since its start: ``metres`` gone, steps of 0.25 m, turns of 30 degrees, and
-    motions that something blocked."""
+    """Counts since the start of an episode: ``metres`` traveled, steps of 0.25 m, turns of 30
+    degrees, and motions blocked by an obstacle (``bumps``)."""
 
     metres: float = 0.0
     moves: int = 0
@@ -56,7 +56,7 @@ class Odometer:
     bumps: int = 0
 
     def report(self, shown: Iterable[Shown]) -> dict[str, Json]:
-        """Return the counts and the objects truly in view, in the judges' format."""
+        """Return the counts and the objects truly in view, in the format for judges."""
         return {
             "metres": round(self.metres, 4),
             "moves": self.moves,
@@ -71,26 +71,26 @@ class Odometer:
 
 @runtime_checkable
 class Base(Protocol):
-    """A body with a camera. Methods block until the motion has ended."""
+    """A body with a camera. Methods block until the motion is finished."""
 
     def start(self, episode: Episode) -> None:
         """Prepare for an episode; a simulated base is placed at its start. Raises ``DataError``."""
 
     def capture(self) -> View:
-        """Return the camera's view now. Moves nothing."""
+        """Return the camera's current view, without moving."""
 
     def rotate(self, degrees: float) -> MotionResult:
-        """Turn in place, right positive."""
+        """Turn in place; positive is to the right."""
 
     def go_to(self, x: float, y: float) -> MotionResult:
-        """Face a point (metres) and go there in a straight line, or by the route of the base's
+        """Face a point (metres) and go there, in a straight line or along a route by the base's own
         planner."""
 
     def pose(self) -> Mapping[str, Json]:
-        """Return ``x``, ``y`` and ``heading``, as accurately as the base knows them."""
+        """Return ``x``, ``y`` (metres) and ``heading`` (degrees), as estimated by the base."""
 
     def report(self) -> Mapping[str, Json]:
-        """Return the other data for judges: metres traveled, motions, and objects truly in view."""
+        """Return other data for judges: metres traveled, motions, and objects truly in view."""
 
     def stop(self) -> None:
         """Stop moving at the end of the search."""
@@ -104,19 +104,19 @@ class Base(Protocol):
 
 MOVE_AHEAD = Action("move_ahead")
 LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
-"""The closed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
+"""The listed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
 _NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")  # their patterns
-MAX_NUMBER = 1000.0  # larger numbers are rejected as places and turns
+MAX_NUMBER = 1000.0  # larger coordinates and turns are rejected
 
 
 def rotate(degrees: float) -> Action:
-    """Turn in place, right positive; written to a hundredth of a degree."""
+    """Turn in place, positive to the right; formatted to 0.01 degrees."""
     return Action("rotate", (f"{degrees:.2f}".rstrip("0").rstrip("."),))
 
 
 def goto(x: float, y: float) -> Action:
-    """Go to a point in a straight line; written to the millimetre."""
+    """Go to a point in a straight line; formatted to the millimetre."""
     return Action("goto", (f"{x:.3f}", f"{y:.3f}"))
 
 
@@ -132,5 +132,5 @@ def parse_numbers(action: Action) -> tuple[float, ...] | None:
 
 
 def is_motion(action: Action) -> bool:
-    """True if it is a listed motion or any other well-formed one."""
+    """True if the action is a listed motion or any other well-formed one."""
     return action in LISTED_MOTIONS or parse_numbers(action) is not None

@@ -1,4 +1,4 @@
-"""Ground: where a body's centre may be, as a fine grid, and the shortest paths over it.
+"""Ground: free positions of a body's centre as a fine grid, and shortest paths on it.
 
 >>> from wayword.core.geometry import path_length
 >>> from wayword.worlds.household.builder import SceneBuilder
@@ -30,13 +30,13 @@ from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SPACING = 0.05  # side of a cell, metres: a fifth of a step
+SPACING = 0.05  # side of a grid cell in metres: a fifth of a step
 
 
 @dataclass(eq=False)
 class Ground:
-    """``free`` (H, W) is true if a body's centre may be at ``(x + i * spacing, y + j * spacing)``
-    for row j and column i. A place counts as its nearest cell."""
+    """Free positions. ``free`` (H, W) is true if a body's centre may be at ``(x + i * spacing, y +
+    j * spacing)`` for row j and column i. A point is looked up at its nearest cell."""
 
     x: float
     y: float
@@ -45,26 +45,26 @@ class Ground:
     _fields: dict[int, tuple[Floats, NDArray[np.int32]]] = field(default_factory=dict, repr=False)
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
-        """Return row and column of the cell nearest to a place; it may lie off the grid."""
+        """Return row and column of the cell nearest to a point; it may be off the grid."""
         return grid_index(y, self.y, self.spacing), grid_index(x, self.x, self.spacing)
 
     def point(self, cell: int) -> Point:
-        """Return the centre of a cell, by its flat number."""
+        """Return the centre of a cell, by its flat index."""
         j, i = divmod(int(cell), self.free.shape[1])
         return self.x + i * self.spacing, self.y + j * self.spacing
 
     def at(self, x: float, y: float) -> bool:
-        """True if a place is free."""
+        """True if a point is free."""
         j, i = self.cell(x, y)
         rows, columns = self.free.shape
         return 0 <= j < rows and 0 <= i < columns and bool(self.free[j, i])
 
     def clear(self, p: Point, q: Point) -> bool:
-        """True if the straight line is free, checked every half cell."""
+        """True if the straight line between two points is free, checked every half cell."""
         return bool(self._line_samples(p, q)[2].all())
 
     def stop_before(self, p: Point, q: Point) -> Point:
-        """Return the last free place on the straight line from a free place ``p`` to ``q``."""
+        """Return the last free point on the straight line from a free point ``p`` to ``q``."""
         xs, ys, free = self._line_samples(p, q)
         if free.all():
             return q
@@ -72,8 +72,8 @@ class Ground:
         return float(xs[last_free]), float(ys[last_free])
 
     def nearest(self, x: float, y: float, max_distance: float = math.inf) -> Point | None:
-        """Return the free place nearest to a point: the point itself where it is free, else the
-        centre of a cell; None if none lies within ``max_distance`` metres."""
+        """Return the free position nearest to a point: the point itself if free, else the centre of
+        a cell; None if there is none within ``max_distance`` metres."""
         if self.at(x, y):
             return x, y
         numbers, xs, ys = self._cells
@@ -83,13 +83,13 @@ class Ground:
         return self.point(numbers[int(np.argmin(distances))])
 
     def reach(self, start: Point) -> Floats:
-        """(H, W) metres of the shortest path in eight directions; infinite where there is none."""
+        """(H, W) shortest distances in metres over 8-connected cells; inf without a path."""
         return self._distance_field(start)[0].reshape(self.free.shape)
 
     def path(self, start: Point, goals: Sequence[Point]) -> list[Point] | None:
-        """The corners of a shortest path from ``start`` to the nearest of some places, in order.
+        """Return the corners of a shortest path from ``start`` to the nearest of ``goals``.
 
-        None if no goal is free and in reach.
+        None if no goal is free and reachable.
         """
         metres, previous = self._distance_field(start)
         numbers = {goal: self._cell_number(goal) for goal in goals if self.at(*goal)}
@@ -101,7 +101,7 @@ class Ground:
             cells.append(int(previous[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
         path = corners
-        for _ in range(4):  # from both ends in turn: each pass frees corners that the last one left
+        for _ in range(4):  # alternately from both ends: each pass removes corners the last kept
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
                 break
@@ -109,19 +109,19 @@ class Ground:
         return path if path[0] == corners[0] else path[::-1]
 
     def _cell_number(self, point: Point) -> int:
-        """Return the flat number of the cell nearest to a place."""
+        """Return the flat index of the cell nearest to a point."""
         j, i = self.cell(*point)
         return int(j * self.free.shape[1] + i)
 
     def _line_samples(self, p: Point, q: Point) -> tuple[Floats, Floats, Bools]:
-        """x and y of a point every half cell of a straight line, and whether each is free."""
+        """Sample a line every half cell; return x, y and a mask of free points."""
         count = max(1, math.ceil(2 * math.dist(p, q) / self.spacing))
         t = np.arange(count + 1) / count
         x, y = p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
         return x, y, grid_lookup(self.free, x, y, (self.x, self.y), self.spacing)
 
     def _distance_field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
-        """Metres from the start's cell to each cell, and the cell before it; a few are cached."""
+        """Distances (metres) from the start's cell to each cell, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
         place = self.nearest(*start, max_distance=0.5)
@@ -137,7 +137,7 @@ class Ground:
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """Flat number, x and y of each free cell."""
+        """Flat index, x and y of each free cell."""
         numbers = np.flatnonzero(self.free)
         rows, columns = np.divmod(numbers, self.free.shape[1])
         return numbers, self.x + columns * self.spacing, self.y + rows * self.spacing
@@ -148,9 +148,9 @@ class Ground:
 
 
 def grid_graph(free: Bools, spacing: float) -> Any:
-    """Return the steps between free cells and their eight neighbors, as a sparse matrix of metres.
+    """Return steps between free 8-connected cells, as a sparse matrix of distances in metres.
 
-    A diagonal step needs both of the cells that it passes between.
+    A diagonal step requires that both adjacent cells are free.
     """
     from scipy.sparse import csr_array
 
@@ -169,8 +169,8 @@ def grid_graph(free: Bools, spacing: float) -> Any:
 
 
 def ground_of(scene: Scene, radius: float) -> Ground:
-    """Return the ground of a scene for a body of that radius (metres): its published floor where it
-    has one, else what is indoors and clear of walls, solid furniture and closed doors."""
+    """Return the ground of a scene for a body of that radius (metres): its published floor if any,
+    else the indoor area clear of walls, solid furniture and closed doors."""
     if scene.floor is not None:
         floor = scene.floor
         return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
@@ -181,12 +181,12 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         np.arange(west, east + SPACING, SPACING), np.arange(south, north + SPACING, SPACING)
     )
     free: Bools = np.zeros(x.shape, dtype=np.bool_)
-    for room in scene.rooms:  # in a room, or in a doorway or a gap next to one
+    for room in scene.rooms:  # inside a room, or in a doorway or gap next to one
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
             free |= segment_distances(x, y, *a, *b) < DOORWAY_MARGIN
     lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
-    for a, b in lines:  # less the slack, so that a body may touch a wall, as in the household world
+    for a, b in lines:  # minus the slack, so a body may touch a wall, as in the household world
         free &= segment_distances(x, y, *a, *b) >= radius - SLACK
     for o in scene.objects:
         if o.solid:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,16 @@ from wayword.core.world import Family, Observation
 from wayword.worlds import objectnav
 
 Floats = NDArray[np.float64]
-NO_HIT = 255  # the level of pixels with nothing within reach
+NO_HIT = 255  # level of pixels with no surface within reach
 
 
 @dataclass(frozen=True, slots=True)
 class DepthImage:
     """A depth image of E rows and C columns, in 8 bits.
 
-    ``elevations`` (E) of the rows and ``bearings`` (C) of the columns are degrees, up and right
-    positive, relative to where the camera faces. ``levels`` holds a byte a pixel, row by row:
-    metres along the ray in steps of ``reach`` / 254, 255 for nothing within ``reach``.
+    ``elevations`` (E) of the rows and ``bearings`` (C) of the columns are degrees, positive up and
+    to the right, relative to the camera's heading. ``levels`` holds one byte per pixel, row by row:
+    metres along the ray in steps of ``reach`` / 254; 255 if there is no surface within ``reach``.
 
     >>> import numpy as np
     >>> image = DepthImage.of(np.array([[1.0, np.inf]]), (-1.0, 1.0), (0.0,), reach=5.0)
@@ -41,21 +42,21 @@ class DepthImage:
     def of(
         metres: Floats, bearings: tuple[float, ...], elevations: tuple[float, ...], reach: float
     ) -> DepthImage:
-        """Return the image of ``metres`` (E, C), infinite where nothing is within ``reach``."""
+        """Encode ``metres`` (E, C), infinite if there is no surface within ``reach``."""
         steps = np.where(np.isfinite(metres), np.round(metres / reach * (NO_HIT - 1)), NO_HIT)
         levels = np.clip(steps, 0, NO_HIT).astype(np.uint8).tobytes()
         return DepthImage(bearings, elevations, reach, levels)
 
     def metres(self) -> Floats:
-        """Return (E, C) metres along each ray, infinite where nothing is within reach."""
+        """Return (E, C) metres along each ray, infinite if there is no surface within reach."""
         shape = len(self.elevations), len(self.bearings)
         levels = np.frombuffer(self.levels, np.uint8).reshape(shape)
         metres = levels * (self.reach / (NO_HIT - 1))
         return np.asarray(np.where(levels == NO_HIT, np.inf, metres))
 
     def points(self, eye: float) -> tuple[Floats, Floats, Floats]:
-        """Return (P,) each: the ends of the rays that met something, as metres ahead, metres to the
-        right and the height above the floor, for a camera at height ``eye``."""
+        """Return three (P,) arrays for the rays that hit a surface: metres ahead, metres to the
+        right, and height above the floor, for a camera at height ``eye``."""
         metres = self.metres()
         is_hit = np.isfinite(metres)
         elevations = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[is_hit]
@@ -72,10 +73,10 @@ class DepthImage:
 class Camera:
     """An RGB-D camera at height ``eye``: ``Camera(field_of_view=80, reach=5)``.
 
-    ``field_of_view`` is its width in degrees (RoboTHOR's LoCoBot: 79), ``reach`` how far depth is
-    measured and ``sight`` how far objects are recognized, in metres. ``column`` is the width of a
-    depth column in degrees and ``rows`` the elevations of the depth rows. Vertically the camera
-    sees from ``floor`` to ``top`` degrees: the range it covers if tilted once up and once down.
+    ``field_of_view`` is horizontal, in degrees (RoboTHOR's LoCoBot: 79); ``reach`` is the maximum
+    range of depth and ``sight`` of object recognition, in metres. ``column`` is the width of a
+    depth column in degrees and ``rows`` the elevations of the depth rows. Vertically the view
+    extends from ``floor`` to ``top`` degrees: what a camera covers by tilting once up and down.
     """
 
     field_of_view: float = 80.0
@@ -89,16 +90,16 @@ class Camera:
 
     @property
     def bearings(self) -> tuple[float, ...]:
-        """The middles of the depth columns, from left to right."""
+        """Bearings of the centres of the depth columns, from left to right."""
         return _columns(self.field_of_view, self.column)
 
     @property
     def slopes(self) -> Floats:
-        """(E, 1) how far the rays of each row rise, metres a metre of floor."""
+        """(E, 1) slope of the rays in each row: rise in metres per metre of floor."""
         return np.asarray(np.tan(np.radians(self.rows))[:, None])
 
     def across(self, heading: float) -> Floats:
-        """Return (C, 2) unit vectors east and north of the columns, for a camera that faces so."""
+        """Return (C, 2) unit vectors (east, north) of the columns for a camera heading."""
         along = np.radians(heading + np.array(self.bearings))
         return np.stack((np.sin(along), np.cos(along)), axis=1)
 
@@ -111,13 +112,13 @@ def _columns(field_of_view: float, column: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An object that is truly in a view, for simulated detectors and judges.
+    """An object that is truly in view, for simulated detectors and judges.
 
-    ``kind`` is its type (``alarm_clock``) and ``words`` what a person would call it
-    (``"cat-shaped mug"``). ``bearing`` is relative (degrees, right positive), of its middle;
-    ``elevation`` likewise, up positive. ``distance`` is the metres along the floor to the nearest
-    point of its box, ``away`` those to its middle. ``width`` and ``height`` are degrees it takes in
-    the view, ``fraction`` the visible share of it, above 0.
+    ``kind`` is its type (``alarm_clock``), ``words`` its name in plain words (``"cat-shaped
+    mug"``). ``bearing`` is relative (degrees, positive to the right) and to its centre, as is
+    ``elevation`` (positive up). ``distance`` (metres along the floor) is to the nearest point of
+    its box, ``away`` to its centre. ``width`` and ``height`` are its extent in view in degrees,
+    ``fraction`` (above 0) is its visible share.
     """
 
     id: str
@@ -141,8 +142,8 @@ def sighting(
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """An object as seen from a place (x, y, heading) at height ``eye``. ``box``: the middle, x and
-    y, width, depth, underside, height (metres). Its width in view is that of the box's diagonal."""
+    """An object as seen from a pose (x, y, heading) at height ``eye``. ``box``: centre x and y,
+    width, depth, underside, height (metres). The width in view is that of the box's diagonal."""
     x, y, box_width, box_depth, bottom, box_height = box
     dx, dy = x - pose[0], y - pose[1]
     away = math.hypot(dx, dy)
@@ -158,14 +159,43 @@ def sighting(
 
 
 @dataclass(frozen=True, slots=True)
+class FloorMap:
+    """A robot's own map of the floor, in square cells of ``cell`` metres.
+
+    ``x`` and ``y`` (metres) are the centre of the first cell; rows of ``columns`` cells follow from
+    south to north. ``levels`` has one byte per cell, compressed by zlib: 0 free, 1 to 98 free but
+    near an obstacle, 99 too near for the robot's centre, 100 an obstacle, 255 unknown. These are
+    the costs of ROS's ``nav_msgs/OccupancyGrid``.
+    """
+
+    x: float
+    y: float
+    cell: float
+    columns: int
+    levels: bytes = field(repr=False)
+
+    def at(self, xs: NDArray[Any], ys: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the levels at points (metres); 255 outside the map."""
+        levels = np.frombuffer(zlib.decompress(self.levels), np.uint8).reshape(-1, self.columns)
+        xs, ys = np.broadcast_arrays(xs, ys)
+        i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
+        j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)
+        inside = (i >= 0) & (j >= 0) & (i < levels.shape[1]) & (j < levels.shape[0])
+        found = np.full(xs.shape, 255, np.uint8)
+        found[inside] = levels[j[inside], i[inside]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class View(Observation):
-    """A capture of a base: its place by its own odometry, and its camera's output.
+    """A capture of a base: its position by its own odometry, and its camera's output.
 
     ``x`` and ``y`` are metres, ``heading`` degrees clockwise from north. ``eye`` is the camera's
-    height and ``field_of_view`` its width in degrees. ``depth`` is the depth image. ``image`` is
-    an encoded picture (PNG or JPEG) from a real camera, and ``shown`` the objects truly in view in
-    a simulation, None if that is unknown: both are for detectors
-    (:mod:`wayword.perception.detectors`); agents decide on the output of their detector.
+    height and ``field_of_view`` its horizontal angle in degrees. ``depth`` is the depth image.
+    ``image`` is an encoded picture (PNG or JPEG) from a real camera; ``shown`` lists the objects
+    truly in view in a simulation, None if unknown. Both are for detectors
+    (:mod:`wayword.perception.detectors`); agents use only the output of their detector.
+    ``floor`` is the robot's own map, None if it has none.
     """
 
     family: ClassVar[Family | None] = objectnav.family
@@ -179,14 +209,15 @@ class View(Observation):
     depth: DepthImage
     shown: tuple[Shown, ...] | None = None
     image: bytes = field(default=b"", repr=False)
+    floor: FloorMap | None = None
 
 
-# Depth images out of what cameras and lasers measure.
+# Depth images from the measurements of cameras and lasers.
 #
-# Angles are degrees, bearings right positive, elevations up positive; lengths are metres.
+# Angles are degrees; bearings are positive to the right, elevations up. Lengths are metres.
 
 ROW_ELEVATIONS = Camera().rows
-COLUMN_DEGREES = 2.0  # degrees of a column
+COLUMN_DEGREES = 2.0  # width of a depth column in degrees
 
 
 def from_camera(
@@ -197,11 +228,11 @@ def from_camera(
     tilt: float = 0.0,
     column: float = COLUMN_DEGREES,
 ) -> DepthImage:
-    """Return the image of a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or
-    not positive where nothing was measured.
+    """Convert a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or not
+    positive if nothing was measured.
 
-    ``field_of_view`` is its width, ``tilt`` how far it looks up. Only those ``rows`` (elevations)
-    are kept that lie in the picture over its full width, so that unseen places do not count as
+    ``field_of_view`` is horizontal, ``tilt`` is positive up. Of ``rows`` (elevations), only those
+    fully inside the picture are kept, so that unseen areas do not count as
     empty.
 
     >>> import numpy as np
@@ -242,10 +273,10 @@ def from_laser(
     reach: float,
     rows: tuple[float, ...] = ROW_ELEVATIONS,
 ) -> DepthImage:
-    """The image that a camera at height ``eye`` would have of walls where a laser met something.
+    """Return the depth image of a camera at height ``eye`` that sees walls wherever a laser hit.
 
-    ``ranges`` (C,) are metres along the floor, infinite where nothing was met. A laser sees one
-    plane: what is lower or higher is unknown, and the floor is assumed up to what was met. Rows
+    ``ranges`` (C,) are metres along the floor, infinite without a hit. A laser measures a single
+    plane: anything lower or higher is unknown, and the floor is assumed up to the hit. Rows
     that look up end at the walls as well.
     """
     slope = np.tan(np.radians(np.array(rows)))[:, None]
@@ -258,7 +289,7 @@ def from_laser(
 def nearest_per_column(
     ranges: Floats, bearings: Floats, column: float = COLUMN_DEGREES
 ) -> tuple[Floats, Floats]:
-    """Ranges and bearings of columns, from left to right: the nearest of what falls in each."""
+    """Return ranges and bearings of columns from left to right: the nearest range in each."""
     numbers = np.floor((bearings + 180.0) / column).astype(np.intp)
     columns = np.unique(numbers)
     metres = np.array([ranges[numbers == n].min() for n in columns])
@@ -266,8 +297,8 @@ def nearest_per_column(
 
 
 def clear_ahead(image: DepthImage, eye: float, bearing: float, half_width: float = 0.25) -> float:
-    """Return metres a body can go towards a bearing before something stands within ``half_width``
-    to its side, between ankle and head; the image's reach where nothing does."""
+    """Return metres free towards a bearing until an obstacle is within ``half_width`` to the side,
+    between ankle and head height; the image's reach if there is none."""
     ahead, right, up = image.points(eye)
     angle = math.radians(bearing)
     along = ahead * math.cos(angle) + right * math.sin(angle)

@@ -3,12 +3,13 @@
     base = RosBase(RosSettings(url="ws://127.0.0.1:9090"))
     world = ObjectNavWorld(base)
 
-It reads the place from odometry, the picture from a camera and depth from a laser or a depth
-camera; it goes with Nav2's ``NavigateToPose`` and turns with Nav2's ``Spin``. Every wait has a
-limit. A motion that goes wrong has a status: ``refused`` (the goal was rejected), ``blocked``
-(given up on the way, or too slow) or ``lost`` (the connection broke, or there is no answer). After
-a broken connection all goals are cancelled before anything else is done, and no motion is repeated
-by itself: the agent observes where the robot is and decides again.
+It reads the place from odometry or transforms, the picture from a camera and depth from a laser or
+a depth camera; it goes with Nav2's ``NavigateToPose``, a short way at a time, and turns with Nav2's
+``Spin``. A heartbeat tells the robot that someone is driving. Every wait has a limit. A motion that
+goes wrong has a status: ``refused`` (the goal was rejected), ``blocked`` (given up on the way, or
+too slow) or ``lost`` (the connection broke, or there is no answer). After a broken connection all
+goals are cancelled before anything else is done, and no motion is repeated by itself: the agent
+observes where the robot is and decides again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import os
 import signal
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ from wayword.worlds.objectnav.base import Base, MotionResult
 from wayword.worlds.objectnav.observation import (
     DepthImage,
     Floats,
+    FloorMap,
     View,
     from_camera,
     from_laser,
@@ -48,19 +51,33 @@ Answer = TypeVar("Answer")
 CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
 """Cancels all goals of an action: no ID and no time (``action_msgs/srv/CancelGoal``)."""
-MESSAGE_TYPES = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
+MESSAGE_TYPES = {
+    "scan": "sensor_msgs/msg/LaserScan",
+    "image": "sensor_msgs/msg/Image",
+    "odometry": "nav_msgs/msg/Odometry",
+    "pose": "geometry_msgs/msg/PoseStamped",
+    "pose_with_covariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "tf": "tf2_msgs/msg/TFMessage",
+}
+NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
+MIN_PROGRESS = 0.05  # metres that a leg of a longer way must come nearer to its end
+TF_TOPICS = "/tf", "/tf_static"
+SPEED_TOPIC = "/speed_limit"
 
 
-# Messages: ROS 2's to and from our places, headings and depth images. Only here frames change.
+# Messages: ROS 2's to and from our places, headings, depth images, maps. Only here frames change.
 #
-# Sources: REP 103 (axes: x forward, y left; counter-clockwise), ``nav_msgs/Odometry``,
-# ``sensor_msgs/LaserScan``, ``sensor_msgs/Image``, ``sensor_msgs/CompressedImage``. rosbridge sends
-# bytes in base64, and what is not finite as null.
+# Sources: REP 103 (axes: x forward, y left; counter-clockwise), REP 105 (frames), and the messages
+# of ``nav_msgs``, ``sensor_msgs`` and ``tf2_msgs``. rosbridge sends bytes in base64, and what is
+# not finite as null.
 
 DEPTH_ENCODINGS = {"16UC1": ("<u2", 0.001), "mono16": ("<u2", 0.001), "32FC1": ("<f4", 1.0)}
 """Encoding -> type of a pixel, and its unit in metres."""
 
 Message = Mapping[str, Json]
+Place = tuple[float, float, float]
+"""x and y in metres, and the heading in degrees clockwise from y."""
+Vector = tuple[float, ...]
 
 
 @contextmanager
@@ -74,7 +91,7 @@ def naming_field(topic: str, field: str) -> Iterator[None]:
         raise DataError(topic, f"field {field!r}", problem, remedy) from error
 
 
-def parse_place(message: Message, topic: str) -> tuple[float, float, float]:
+def parse_place(message: Message, topic: str) -> Place:
     """Return x, y and heading of an ``Odometry``, ``PoseWithCovarianceStamped`` or ``PoseStamped``.
 
     >>> parse_place({"pose": {"pose": ros_pose(1.0, 2.0, 90.0)}}, "/odom")
@@ -91,6 +108,13 @@ def parse_place(message: Message, topic: str) -> tuple[float, float, float]:
     if not all(map(math.isfinite, (x, y, yaw))):
         raise DataError(topic, "field 'pose'", "is not finite")
     return x, y, round(absolute(90.0 - math.degrees(yaw)), 6)
+
+
+def parse_frame(message: Message) -> str:
+    """Return the frame that a message is in; empty where it has none."""
+    header = message.get("header")
+    frame = header.get("frame_id") if isinstance(header, dict) else None
+    return frame if isinstance(frame, str) else ""
 
 
 def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
@@ -135,18 +159,79 @@ def image_depth(
     return from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
+def floor_map(message: Message, topic: str) -> FloorMap:
+    """Return an ``OccupancyGrid`` as a map of the floor."""
+    with naming_field(topic, "data"):
+        info, data = message["info"], np.array(message["data"], np.int16).astype(np.uint8)
+        cell, origin = float(info["resolution"]), info["origin"]
+        x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
+        if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
+            raise ValueError("the grid is turned, or its cells have no size")
+        levels = data.reshape(int(info["height"]), int(info["width"]))
+        return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
+
+
+class Transforms:
+    """The latest transforms between frames, as ``/tf`` and ``/tf_static`` publish them."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, tuple[str, Vector, Vector, float]] = {}
+
+    def add(self, message: Message, topic: str) -> None:
+        """Add the transforms of a ``TFMessage``; those on ``/tf_static`` never age."""
+        received = time.monotonic() if topic == TF_TOPICS[0] else math.inf
+        with naming_field(topic, "transforms"):
+            for each in message["transforms"]:
+                shift, turn = (each["transform"][key] for key in ("translation", "rotation"))
+                entry = (
+                    str(each["header"]["frame_id"]).lstrip("/"),
+                    tuple(float(shift[axis]) for axis in "xyz"),
+                    tuple(float(turn[axis]) for axis in "xyzw"),
+                    received,
+                )
+                self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
+
+    def place(self, frame: str, body: str, after: float) -> Place | None:
+        """Return x, y and heading of a body's frame in another, from transforms received after a
+        time (``time.monotonic``) only; None if one is missing."""
+        from scipy.spatial.transform import Rotation
+
+        point, turn, child = np.zeros(3), Rotation.identity(), body
+        for _ in range(len(self._parents) + 1):
+            if child == frame:
+                x_axis = turn.apply((1.0, 0.0, 0.0))
+                yaw = math.degrees(math.atan2(x_axis[1], x_axis[0]))
+                return float(point[0]), float(point[1]), round(absolute(90.0 - yaw), 6)
+            if child not in self._parents:
+                return None
+            child, shift, quaternion, received = self._parents[child]
+            if received < after:
+                return None
+            rotation = Rotation.from_quat(quaternion)
+            point, turn = rotation.apply(point) + np.array(shift), rotation * turn
+        return None
+
+
 @dataclass(frozen=True)
 class RosSettings:
     """``url`` is the rosbridge server's; ``plain`` lets ``ws://`` leave this machine. A token is
     read from ``$WAYWORD_ROBOT_TOKEN``.
 
-    ``odometry`` (``nav_msgs/Odometry``), ``image`` (``sensor_msgs/CompressedImage``; empty for
-    none) and ``depth`` are topics; ``depth_from`` says whether the latter is a laser ``scan`` or
-    a depth ``image`` that has the camera's own view. ``navigate`` (``NavigateToPose``) and
-    ``spin`` (``Spin``) are actions. ``field_of_view`` (degrees) and ``eye`` (metres above the
-    floor) are the camera's, ``reach`` how far depth is trusted. ``scan_turn`` is how many degrees
-    clockwise the laser's front is off the robot's, ``scan_flipped`` says that it hangs upside down,
-    ``tilt`` how many degrees a depth camera looks up (down negative).
+    ``odometry``, ``image`` (``sensor_msgs/CompressedImage``; empty for none) and ``depth`` are
+    topics. ``pose_from`` is the type of the first; with ``tf`` the place of ``body_frame`` in
+    ``map_frame`` is read from ``/tf`` and ``/tf_static`` instead. ``depth_from`` says whether depth
+    is a laser ``scan`` or a depth ``image`` that has the camera's own view. ``navigate``
+    (``NavigateToPose``) and ``spin`` (``Spin``) are actions. ``field_of_view`` (degrees) and
+    ``eye`` (metres above the floor) are the camera's, ``reach`` how far depth is trusted.
+    ``scan_turn`` is how many degrees clockwise the laser's front is off the robot's,
+    ``scan_flipped`` says that it hangs upside down, ``tilt`` how many degrees a depth camera looks
+    up (down negative). ``costmap`` (``nav_msgs/OccupancyGrid``) is a map of the robot's own that
+    searchers plan on, in the frame of the poses.
+
+    Goals are at most ``farthest`` metres away; longer ways go in several. ``speed`` (m/s; 0 for
+    none) is sent to Nav2 as the speed limit, and ``heartbeat`` is a topic for a watchdog on the
+    robot. A search ends where ``battery`` (``sensor_msgs/BatteryState``) falls below the share
+    ``least_charge``, or ``emergency_stop`` (``std_msgs/Bool``) is true. Empty topics are not used.
     Limits in seconds: ``patience`` to connect, ``answer`` for a message or a service, ``motion``
     for one motion; ``settle`` is waited after each motion before looking. ``throttle`` is the least
     milliseconds between pictures.
@@ -155,11 +240,21 @@ class RosSettings:
     url: str = "ws://127.0.0.1:9090"
     plain: bool = False
     odometry: str = "/odom"
+    pose_from: Literal["odometry", "pose", "pose_with_covariance", "tf"] = "odometry"
+    map_frame: str = "map"
+    body_frame: str = "base_link"
     image: str = "/camera/image_raw/compressed"
     depth: str = "/scan"
     depth_from: Literal["scan", "image"] = "scan"
     navigate: str = "/navigate_to_pose"
     spin: str = "/spin"
+    costmap: str = ""
+    farthest: float = 2.0
+    speed: float = 0.0
+    heartbeat: str = "/wayword/heartbeat"
+    battery: str = ""
+    least_charge: float = 0.2
+    emergency_stop: str = ""
     field_of_view: float = 69.0
     eye: float = 0.9
     reach: float = 5.0
@@ -180,6 +275,10 @@ class RosSettings:
             raise UsageError("robot: scan_turn must be -360 to 360 degrees, tilt -60 to 60")
         if min(self.patience, self.answer, self.motion, self.reach) <= 0 or self.settle < 0:
             raise UsageError("robot: patience, answer, motion and reach must be above 0")
+        if not 0.1 <= self.farthest <= 2 or not 0 <= self.speed <= 5:
+            raise UsageError("robot: farthest must be 0.1 to 2 m, speed 0 to 5 m/s")
+        if not 0 <= self.least_charge <= 1:
+            raise UsageError("robot: least_charge must be 0 to 1, such as 0.2 for 20 percent")
 
 
 class RosBase:
@@ -194,21 +293,61 @@ class RosBase:
         self.link = link or Link(settings.url, token, settings.patience, settings.plain)
         self._place = (0.0, 0.0, 0.0)
         self._frame = "odom"
+        self._transforms = Transforms()
+        self._halted = ""
+        self._reported_breaks = 0
         self._metres = 0.0
         self._counts = dict.fromkeys(("moves", "turns", "bumps", "refused", "lost"), 0)
 
     def start(self, episode: Episode) -> None:
         """Connect and stop any running motion; the robot starts from its current place."""
-        s = self.settings
-        self.link.subscribe(s.odometry, "nav_msgs/msg/Odometry")
-        self.link.subscribe(s.depth, MESSAGE_TYPES[s.depth_from], s.throttle)
-        if s.image:
-            self.link.subscribe(s.image, "sensor_msgs/msg/CompressedImage", s.throttle)
+        s, link = self.settings, self.link
+        link.close()  # a topic that tells its state only once tells it anew
+        self._halted, link.listener, link.heartbeat = "", self._hear, s.heartbeat
+        link.subscribe(s.depth, MESSAGE_TYPES[s.depth_from], s.throttle)
+        if s.pose_from == "tf":
+            for topic in TF_TOPICS:
+                link.subscribe(topic, MESSAGE_TYPES["tf"], queue=100)
+        else:
+            link.subscribe(s.odometry, MESSAGE_TYPES[s.pose_from])
+        states = {
+            s.battery: "sensor_msgs/msg/BatteryState",
+            s.emergency_stop: "std_msgs/msg/Bool",
+            s.costmap: "nav_msgs/msg/OccupancyGrid",
+        }
+        for topic, kind in {**states, s.image: "sensor_msgs/msg/CompressedImage"}.items():
+            if topic:
+                link.subscribe(topic, kind, s.throttle)
+        if s.heartbeat:
+            link.advertise(s.heartbeat, "std_msgs/msg/Empty")
+        if s.speed:
+            link.advertise(SPEED_TOPIC, "nav2_msgs/msg/SpeedLimit")
         self._metres, self._counts = 0.0, dict.fromkeys(self._counts, 0)
-        self.link.clear_interrupt()
-        self.link.open()
-        self._with_retries(self._cancel)
-        self._with_retries(self._locate)
+        link.clear_interrupt()
+        link.open()
+        self._reported_breaks = link.reconnections
+        with self._cancel_on_interrupt():
+            self._with_retries(self._cancel)
+            known = {topic: -math.inf for topic in states if topic}
+            self._with_retries(lambda: link.latest(known, s.answer))
+            self._with_retries(self._locate)
+
+    def _hear(self, topic: str, message: Message) -> None:
+        """Take in transforms, and end the search at the first message that asks for it."""
+        problem, s = "", self.settings
+        if topic in TF_TOPICS:
+            self._transforms.add(message, topic)
+        elif topic == s.battery:
+            share = message.get("percentage")
+            if not isinstance(share, int | float) or not 0 <= share <= 1:
+                problem = f"the battery's percentage must be a share from 0 to 1, got {share!r}"
+            elif share < s.least_charge:
+                problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
+        elif topic == s.emergency_stop and message.get("data") is not False:
+            problem = "the emergency stop is pressed: release it, and start the search again"
+        if problem and not self._halted:
+            self._halted = problem
+            self.link.interrupt(problem)
 
     def capture(self) -> View:
         with self._cancel_on_interrupt():
@@ -225,14 +364,22 @@ class RosBase:
         return result
 
     def go_to(self, x: float, y: float) -> MotionResult:
-        position, heading = self._place[:2], self._place[2]
-        if math.dist(position, (x, y)) > 1e-3:
-            heading = bearing(position, (x, y))
-        pose = ros_pose(x, y, heading)
-        args = {"pose": {"header": {"frame_id": self._frame}, "pose": pose}, "behavior_tree": ""}
-        result = self._do_motion(self.settings.navigate, "nav2_msgs/action/NavigateToPose", args)
-        self._counts["moves"] += max(1, math.ceil(result.metres / 0.25 - 1e-9))
-        return result
+        metres = 0.0
+        while True:
+            (east, north, heading), away = self._place, math.dist(self._place[:2], (x, y))
+            if away > 1e-3:
+                heading = bearing((east, north), (x, y))
+            legs = max(1, math.ceil(away / self.settings.farthest - 1e-9))
+            pose = ros_pose(east + (x - east) / legs, north + (y - north) / legs, heading)
+            goal = {"header": {"frame_id": self._frame}, "pose": pose}
+            args = {"pose": goal, "behavior_tree": ""}
+            result = self._do_motion(self.settings.navigate, NAVIGATE_TYPE, args)
+            self._counts["moves"] += max(1, math.ceil(result.metres / 0.25 - 1e-9))
+            metres = round(metres + result.metres, 4)
+            if legs == 1 or result.status != "ok":
+                return MotionResult(result.status, metres, result.reason)
+            if math.dist(self._place[:2], (x, y)) > away - MIN_PROGRESS:
+                return MotionResult("blocked", metres, "the robot comes no nearer to the point")
 
     def pose(self) -> Mapping[str, Json]:
         x, y, heading = self._place
@@ -258,13 +405,17 @@ class RosBase:
 
     @contextmanager
     def _cancel_on_interrupt(self) -> Iterator[None]:
-        """Ctrl-C cancels all goals and ends the run."""
+        """Ctrl-C cancels all goals and ends the run; the battery and the emergency stop end the
+        episode. Raises ``RobotError``."""
         try:
             with calling_on_ctrl_c(self.link.interrupt):
                 yield
         except (InterruptedError, KeyboardInterrupt):
             self.link.clear_interrupt()
             self._cancel_quietly()
+            if self._halted:
+                self.link.close()
+                raise RobotError(f"the search ended, all goals cancelled: {self._halted}") from None
             try:  # an event loop has noted the Ctrl-C and is being cancelled
                 asyncio.get_running_loop()
             except RuntimeError:
@@ -282,6 +433,11 @@ class RosBase:
             turn = abs(relative(self._place[2], start[2]))
             status = "blocked" if distance > 0.05 or turn > 3.0 else "lost"
         self._metres += distance
+        breaks = self.link.reconnections - self._reported_breaks
+        self._reported_breaks += breaks
+        if breaks and status != "lost":
+            note = "the connection had broken before it; all goals were cancelled then"
+            reason = f"{reason}; {note}" if reason else note
         counter = {"blocked": "bumps", "refused": "refused", "lost": "lost"}.get(status)
         if counter:
             self._counts[counter] += 1
@@ -294,6 +450,8 @@ class RosBase:
         try:
             if not self.link.connected:
                 raise LinkLost
+            if s.speed:
+                self.link.publish(SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed})
             return self.link.goal(action, kind, args, s.motion)
         except LinkLost:
             start = time.monotonic()
@@ -307,7 +465,9 @@ class RosBase:
             return ("blocked" if has_feedback else "silent"), reason
 
     def _reopen(self) -> None:
-        """Reconnect and cancel any running goal."""
+        """Reconnect and cancel any running goal. Raises ``RobotError``, also once halted."""
+        if self._halted:
+            raise RobotError(self._halted)
         try:
             self.link.open()
         except RobotError:
@@ -341,30 +501,51 @@ class RosBase:
         self.link.close()
         raise RobotError(f"the robot at {self.settings.url} {problem}")
 
-    def _locate(self) -> None:
-        """Take the place from odometry that comes from now on."""
-        topic = self.settings.odometry
-        message = self.link.latest({topic: time.monotonic()}, self.settings.answer)[topic]
-        self._place = parse_place(message, topic)
-        header = message.get("header")
-        frame = header.get("frame_id") if isinstance(header, dict) else None
-        self._frame = frame if isinstance(frame, str) and frame else self._frame
+    def _locate(self, now: float | None = None) -> None:
+        """Take the place from messages that come from ``now`` on."""
+        s, now = self.settings, time.monotonic() if now is None else now
+        if s.pose_from == "tf":
+            places: list[Place] = []
+
+            def missing() -> str:
+                place = self._transforms.place(s.map_frame, s.body_frame, now)
+                places.extend([place] if place else [])
+                return "" if place else f"/tf from {s.body_frame} to {s.map_frame}"
+
+            self.link.wait(missing, s.answer)
+            self._place, self._frame = places[-1], s.map_frame
+            return
+        # A localizer says its pose only while the robot moves, and once to a new subscriber.
+        after = -math.inf if s.pose_from == "pose_with_covariance" else now
+        message = self.link.latest({s.odometry: after}, s.answer)[s.odometry]
+        self._place = parse_place(message, s.odometry)
+        self._frame = parse_frame(message) or self._frame
 
     def _read_view(self) -> View:
-        """Return a view of messages that all come from now on."""
+        """Return a view of messages that all come from now on, a map aside."""
         s, now = self.settings, time.monotonic()
-        topics = [topic for topic in (s.odometry, s.depth, s.image) if topic]
-        latest = self.link.latest(dict.fromkeys(topics, now), s.answer)
-        self._place, scan, image = parse_place(latest[s.odometry], s.odometry), latest[s.depth], b""
+        after = dict.fromkeys(filter(None, (s.depth, s.image)), now)
+        if s.costmap:
+            after[s.costmap] = -math.inf
+        latest = self.link.latest(after, s.answer)
+        self._locate(now)
+        scan, image, floor = latest[s.depth], b"", None
         if s.image:
             with naming_field(s.image, "data"):
                 image = base64.b64decode(latest[s.image]["data"], validate=True)
+        if s.costmap:
+            frame = parse_frame(latest[s.costmap])
+            if frame != self._frame:
+                problem = f"is {frame!r}, and poses are in {self._frame!r}"
+                remedy = f"set dataset.pose_from=tf and dataset.map_frame={frame}"
+                raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
+            floor = floor_map(latest[s.costmap], s.costmap)
         if s.depth_from == "scan":
             mounting = s.scan_turn, s.scan_flipped
             depth = scan_depth(scan, s.depth, s.eye, s.reach, *mounting)
         else:
             depth = image_depth(scan, s.depth, s.field_of_view, s.reach, s.tilt)
-        return View("robot", *self._place, s.eye, s.field_of_view, depth, image=image)
+        return View("robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor)
 
 
 @contextmanager

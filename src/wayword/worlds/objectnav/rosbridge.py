@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 32 * 2**20  # bytes of a message; a camera image is well below it
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 """Seconds between attempts to connect: the wait doubles from the first to the longest."""
+PING_SECONDS, PONG_SECONDS = 1.0, 3.0
+"""How often the other side is asked for a sign of life, and how long its answer may take: a network
+that is gone sends no word of it."""
+HEARTBEAT_SECONDS = 0.2  # a fifth of what the watchdog on the robot waits for
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 
 
@@ -55,23 +59,39 @@ class Link:
         self.reconnections = 0
         self._opened = False
         self._connection: ClientConnection | None = None
-        self._topics: dict[str, tuple[str, int]] = {}
+        self.listener: Callable[[str, Mapping[str, Json]], None] = lambda topic, message: None
+        """Called with each message and its topic, in the reading thread."""
+        self._topics: dict[str, tuple[str, int, int]] = {}
+        self._advertised: dict[str, str] = {}
+        self.heartbeat = ""
+        """Topic on which an empty message is published while connected; empty for none."""
+        self._complaint = ""
         self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}  # and when it came
         self._answers: dict[str, Mapping[str, Json]] = {}
         self._with_feedback: set[str] = set()
-        self._interrupted = False
+        self._interruption: str | None = None
         self._changed = threading.Condition()
 
     @property
     def connected(self) -> bool:
         return self._connection is not None
 
-    def subscribe(self, topic: str, kind: str, throttle: int = 0) -> None:
-        """Receive a topic of that ROS type, a message every ``throttle`` milliseconds at most; now
-        and after every reconnection."""
-        self._topics[topic] = (kind, throttle)
+    def subscribe(self, topic: str, kind: str, throttle: int = 0, queue: int = 1) -> None:
+        """Receive a topic of that ROS type, a message every ``throttle`` milliseconds at most, of
+        which ``queue`` may wait; now and after every reconnection."""
+        self._topics[topic] = kind, throttle, queue
         if self.connected:
             self._subscribe(topic)
+
+    def advertise(self, topic: str, kind: str) -> None:
+        """Announce a topic of that ROS type, now and after every reconnection."""
+        self._advertised[topic] = kind
+        if self.connected:
+            self._send({"op": "advertise", "topic": topic, "type": kind})
+
+    def publish(self, topic: str, message: Mapping[str, Json]) -> None:
+        """Send a message on an advertised topic. Raises ``LinkLost``."""
+        self._send({"op": "publish", "topic": topic, "msg": message})
 
     def open(self) -> None:
         """Connect, unless already connected. Raises ``RobotError``."""
@@ -104,15 +124,21 @@ class Link:
         Raises ``LinkLost``, and ``TimeoutError`` where a topic is silent for ``timeout`` seconds.
         """
 
-        def missing() -> list[str]:
-            received = self._latest
-            return [t for t, time in after.items() if t not in received or received[t][1] < time]
+        def missing() -> str:
+            latest = self._latest
+            return ", ".join(t for t, at in after.items() if t not in latest or latest[t][1] < at)
 
+        self.wait(missing, timeout)
+        return {topic: self._latest[topic][0] for topic in after}
+
+    def wait(self, missing: Callable[[], str], timeout: float) -> None:
+        """Wait for messages until nothing is missing. Raises ``LinkLost``, and ``TimeoutError``
+        with what is missing and the server's last complaint."""
         with self._changed:
             self._wait(lambda: not missing(), timeout)
             if silent := missing():
-                raise TimeoutError(", ".join(silent))
-            return {topic: self._latest[topic][0] for topic in after}
+                said = f" (rosbridge: {self._complaint})" if self._complaint else ""
+                raise TimeoutError(silent + said)
 
     def goal(
         self, action: str, kind: str, args: Mapping[str, Json], timeout: float
@@ -123,8 +149,8 @@ class Link:
         argument true if the action had given feedback; and ``InterruptedError`` after it was
         cancelled because of ``interrupt``.
         """
-        if self._interrupted:
-            raise InterruptedError
+        if self._interruption is not None:
+            raise InterruptedError(self._interruption)
         request_id = f"wayword:{secrets.token_hex(6)}"
         header = {"id": request_id, "action": action}
         self._send({"op": "send_action_goal", **header, "action_type": kind, "feedback": True,
@@ -158,15 +184,16 @@ class Link:
                     "args": args})  # fmt: skip
         return self._answer(request_id, timeout)
 
-    def interrupt(self) -> None:
-        """End the current wait, or the next, with ``InterruptedError``. For signal handlers."""
+    def interrupt(self, reason: str = "") -> None:
+        """End the current wait, or the next, with ``InterruptedError`` for that reason. For signal
+        handlers and listeners."""
         with self._changed:
-            self._interrupted = True
+            self._interruption = reason
             self._changed.notify_all()
 
     def clear_interrupt(self) -> None:
         """Clear an interruption, so that goals can be cancelled."""
-        self._interrupted = False
+        self._interruption = None
 
     def _attempt(self, timeout: float) -> str:
         """Connect once. Returns the problem; empty without one."""
@@ -175,7 +202,8 @@ class Link:
         try:
             connecting = client.connect(
                 self.url, additional_headers=headers, open_timeout=timeout, close_timeout=1.0,
-                max_size=MAX_MESSAGE_BYTES, proxy=None,
+                max_size=MAX_MESSAGE_BYTES, proxy=None, ping_interval=PING_SECONDS,
+                ping_timeout=PONG_SECONDS,
             )  # fmt: skip
             # It outlives this function, so `with` cannot be used: `_read` closes it.
             connection = connecting.__enter__()
@@ -185,14 +213,26 @@ class Link:
             self._connection = connection
             self._latest.clear()
             self._answers.clear()
-        name = "wayword-robot"
-        threading.Thread(target=self._read, args=(connection,), name=name, daemon=True).start()
+            self._complaint = ""
+        name, args = "wayword-robot", (connection,)
+        threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
         try:
+            for topic, kind in self._advertised.items():
+                self.advertise(topic, kind)
             for topic in self._topics:
                 self._subscribe(topic)
         except LinkLost:
             return "it hung up at once"
+        threading.Thread(target=self._beat, args=args, name=name, daemon=True).start()
         return ""
+
+    def _beat(self, connection: ClientConnection) -> None:
+        """Publish the heartbeat for as long as this connection lives."""
+        with suppress(LinkLost):
+            while self._connection is connection:
+                if self.heartbeat:
+                    self.publish(self.heartbeat, {})
+                time.sleep(HEARTBEAT_SECONDS)
 
     def _read(self, connection: ClientConnection) -> None:
         _, errors = _websockets()
@@ -215,14 +255,20 @@ class Link:
             message = json.loads(text)
         if isinstance(message, dict):
             with self._changed:
-                op, topic, request_id = (
-                    message.get("op"),
-                    str(message.get("topic")),
-                    message.get("id"),
-                )
+                op, topic, request_id = (message.get(key) for key in ("op", "topic", "id"))
                 content = message.get("msg")
-                if op == "publish" and topic in self._topics and isinstance(content, dict):
+                is_text = isinstance(topic, str)
+                if (
+                    op == "publish"
+                    and is_text
+                    and topic in self._topics
+                    and isinstance(content, dict)
+                ):
                     self._latest[topic] = content, time.monotonic()
+                    with suppress(WaywordError):  # malformed; whoever reads it will say so
+                        self.listener(topic, content)
+                elif op == "status" and message.get("level") == "error":
+                    self._complaint = str(message.get("msg"))[:200]
                 elif op in ("action_result", "service_response") and isinstance(request_id, str):
                     self._answers[request_id] = message
                 elif op == "action_feedback" and isinstance(request_id, str):
@@ -239,19 +285,17 @@ class Link:
     def _wait(self, is_ready: Callable[[], bool], timeout: float) -> None:
         """Wait until it is ready, time is up, or the connection is gone. The lock is held."""
         self._changed.wait_for(
-            lambda: is_ready() or not self.connected or self._interrupted, timeout
+            lambda: is_ready() or not self.connected or self._interruption is not None, timeout
         )
-        if is_ready():
-            return
-        if not self.connected:
+        if self._interruption or (self._interruption is not None and not is_ready()):
+            raise InterruptedError(self._interruption)  # with a reason, even if it is ready
+        if not is_ready() and not self.connected:
             raise LinkLost
-        if self._interrupted:
-            raise InterruptedError
 
     def _subscribe(self, topic: str) -> None:
-        kind, throttle = self._topics[topic]
+        kind, throttle, queue = self._topics[topic]
         self._send({"op": "subscribe", "topic": topic, "type": kind, "throttle_rate": throttle,
-                    "queue_length": 1})  # fmt: skip
+                    "queue_length": queue})  # fmt: skip
 
     def _send(self, message: Mapping[str, Json]) -> None:
         _, errors = _websockets()

@@ -1,7 +1,7 @@
 """SimulatedBase: a base in a scene of the household world.
 
-It goes in steps of 0.25 m and turns in steps of 30 degrees, counted as single motions as in
-RoboTHOR; the last step of a motion may be shorter. Odometry is exact.
+It moves in steps of 0.25 m and turns in steps of 30 degrees, counted individually as in RoboTHOR;
+the last step of a motion may be shorter. Odometry is exact.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
 from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View, sighting
 
-# Surfaces: the walls and boxes that block sight, in three dimensions.
+# Surfaces: walls and boxes that block sight, in three dimensions.
 #
-# Walls reach from floor to ceiling. Furniture is its axis-aligned box, taken as solid: lines of
-# sight go over a low table and end at a tall cupboard. An object is looked at in nine points of its
-# box; those that no wall and no other furniture hides make its visible fraction. Furniture that a
-# point lies in or on (within 2 cm) does not hide it, nor do the shelves and tables that the object
-# is listed as lying on. Objects in a closed receptacle are not visible.
+# Walls reach from floor to ceiling. Furniture is its axis-aligned box, treated as solid: lines of
+# sight pass over a low table and end at a tall cupboard. An object has nine test points in its box;
+# its visible fraction is the share not hidden by walls or other furniture. Furniture does not hide
+# a point in or on it (within 2 cm), nor objects that are listed as in or on it. Objects in a closed
+# receptacle are not visible.
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MIN_HEIGHT = 0.03  # flatter objects (rugs) block nothing; metres
 CONTACT_GAP = 0.02
-"""A point this close to a box (metres) counts as on it: an object on a shelf need not touch it."""
+"""A point this close to a box (metres) counts as on it: objects on a shelf may not quite touch."""
 RAY_SLACK = 1e-9
-"""Margin in multiples of a ray. A surface met at the very start or end of a ray touches the eye or
-the object and hides nothing; a ray through the seam of two walls is stopped."""
-POINT_SPREAD = 0.4  # outer test points lie at this share of the extents from the middle
+"""Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
+the object and hides nothing; a ray through the seam of two walls is blocked."""
+POINT_SPREAD = 0.4  # offset of outer test points from the centre, as a share of the extents
 
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): the corners of the
-    boxes that stop rays; ``is_opaque`` (B,) of them hide objects behind them. ``objects`` are the
-    objects that can be seen, ``points`` (T, 9, 3) their test points, and ``is_ignored``
-    (T, B) is true for the boxes that do not hide them."""
+    """``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): corners of boxes that
+    stop rays; those with ``is_opaque`` (B,) hide objects behind them. ``objects``: the objects that
+    can be seen; ``points`` (T, 9, 3): their test points; ``is_ignored`` (T, B): boxes that do not
+    hide them."""
 
     walls: Floats
     low: Floats
@@ -59,11 +59,11 @@ class Surfaces:
     is_ignored: Bools
 
     def ranges(self, eye: Floats, directions: Floats, slopes: Floats, limit: float) -> Floats:
-        """Return (E, C) metres from the ``eye`` (3,) to the first surface, the floor included;
-        infinite beyond ``limit``. Column c of the rays goes along the unit vector ``directions``
-        (C, 2), east and north, and rises by ``slopes`` (E, C) or (E, 1) metres per metre of floor.
+        """Return (E, C) metres from the ``eye`` (3,) to the first surface, including the floor;
+        infinite beyond ``limit``. The rays of column c go along the unit vector ``directions``
+        (C, 2), east and north, and rise by ``slopes`` (E, C) or (E, 1) metres per metre of floor.
 
-        Walls and the sides of boxes are upright, so they are met once a column for all its rays.
+        Walls and sides of boxes are vertical, so all rays of a column meet them at once.
         """
         down = np.where(slopes < 0, slopes, -1.0)
         floor = np.where(slopes < 0, -eye[2] / down, np.inf)
@@ -75,14 +75,14 @@ class Surfaces:
             near, far = box_crossings(directions[:, None], low[:, :2], high[:, :2])
             above, beyond = box_crossings(slopes[..., None, None], low[:, 2:], high[:, 2:])
             near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
-            met = (near <= far) & (near > 0)  # a box around the eye stops nothing
+            met = (near <= far) & (near > 0)  # a box that contains the eye stops nothing
             metres = np.minimum(metres, np.where(met, near, np.inf).min(axis=2))
-        metres = metres * np.hypot(slopes, 1.0)  # from metres of floor to metres along the ray
+        metres = metres * np.hypot(slopes, 1.0)  # from metres along the floor to along the ray
         metres[metres > limit] = np.inf
         return np.asarray(metres)
 
     def fractions(self, eye: Floats, numbers: NDArray[np.intp]) -> Floats:
-        """Return (N,) visible share of the nine points of some objects from the ``eye`` (3,)."""
+        """Return (N,) the visible share of each object's nine points from the ``eye`` (3,)."""
         if not len(numbers):
             return np.zeros(0)
         ends = self.points[numbers].reshape(-1, 3)
@@ -91,7 +91,7 @@ class Surfaces:
         boxes = np.flatnonzero(self.is_opaque)
         if len(boxes):
             near, far = box_crossings(rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye)
-            # Boxes that the point or the eye is in, or that the object lies on, hide nothing.
+            # Boxes that contain the point or the eye, or carry the object, hide nothing.
             is_inside = is_in_boxes(ends, self.low[boxes], self.high[boxes])
             is_inside |= is_in_boxes(eye[None], self.low[boxes], self.high[boxes])
             is_inside |= np.repeat(self.is_ignored[numbers][:, boxes], 9, axis=0)
@@ -100,7 +100,7 @@ class Surfaces:
         return np.asarray(is_clear.reshape(-1, 9).mean(axis=1))
 
     def _first_wall(self, eye: Floats, rays: Floats) -> Floats:
-        """Return (R,) multiples of rays, (R, 2) or (R, 3), at which they meet the first wall."""
+        """Return (R,) fractions of rays, (R, 2) or (R, 3), at which they meet the first wall."""
         if not len(self.walls):
             return np.full(len(rays), np.inf)
         sx, sy = self.walls[:, 2] - self.walls[:, 0], self.walls[:, 3] - self.walls[:, 1]
@@ -114,14 +114,14 @@ class Surfaces:
 
 
 def surfaces_of(scene: Scene) -> Surfaces:
-    """Return the surfaces of a scene in its current state, closed doors included."""
+    """Return the surfaces of a scene in its current state, including closed doors."""
     lines = [(*w.a, *w.b) for w in scene.walls]
     lines += [(*d.a, *d.b) for d in scene.doors if not d.open]
     boxes = [o for o in scene.objects if o.height > MIN_HEIGHT]
     by_id = {o.id: o for o in scene.objects}
 
     def holders(o: HouseObject) -> list[HouseObject]:
-        """Return the objects that an object lies in or on."""
+        """Return the objects that an object is in or on."""
         chain = []
         while o.parent in by_id:
             o = by_id[o.parent]
@@ -157,19 +157,19 @@ def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
 
 
 def box_crossings(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the multiples of rays (…, 1, D) at which they enter and leave boxes whose corners, (B,
-    D), are relative to where the rays begin: (…, B) each."""
-    # Rays parallel to a face: any tiny number keeps the slab test free of 0 / 0.
+    """Return the fractions of rays (…, 1, D) at which they enter and leave boxes with corners (B,
+    D) relative to the ray's origin: (…, B) each."""
+    # For rays parallel to a face, a tiny number avoids 0 / 0 in the slab test.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
     one, two = low / safe, high / safe
     near, far = np.minimum(one, two), np.maximum(one, two)
-    # By dimension: numpy's reduction over such a short axis is many times slower.
+    # One dimension at a time: numpy's reduction over such a short axis is many times slower.
     most = functools.reduce(np.maximum, np.moveaxis(near, -1, 0))
     return most, functools.reduce(np.minimum, np.moveaxis(far, -1, 0))
 
 
 def is_in_boxes(points: Floats, low: Floats, high: Floats) -> Bools:
-    """Return (P, B) true if a point is in a box, or within ``CONTACT_GAP`` of it."""
+    """Return a (P, B) mask of points in a box or within ``CONTACT_GAP`` of it."""
     after = points[:, None, :] >= low - CONTACT_GAP
     before = points[:, None, :] <= high + CONTACT_GAP
     return np.asarray((after & before).all(axis=2))
@@ -182,7 +182,7 @@ STEP, TURN = 0.25, 30.0  # metres and degrees of one counted motion
 class SimulatedScene:
     """A scene with its ground and surfaces, computed once and shared by all episodes in it.
 
-    ``words`` maps an object's id to a person's name for it, if that is more than its type.
+    ``words`` maps an object's id to its description, if that is more than its type.
     """
 
     scene: Scene
@@ -212,7 +212,7 @@ class SimulatedScene:
         return tuple(sorted(shown, key=lambda one: (one.distance, one.id)))
 
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
-        """True if a camera at a place sees an object (by its number) once it faces it."""
+        """True if a camera at (x, y) sees an object (by index) when facing it."""
         obj = self.surfaces.objects[number]
         heading = geo.bearing((x, y), (obj.x, obj.y))
         return number in self._in_view(camera, x, y, heading) and bool(
@@ -220,7 +220,7 @@ class SimulatedScene:
         )
 
     def _in_view(self, camera: Camera, x: float, y: float, heading: float) -> NDArray[np.intp]:
-        """Return the objects whose middle is within the camera's angles and sight."""
+        """Return the objects whose centre is within the camera's angles and range."""
         middles = self.surfaces.points[:, 0]
         dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
@@ -233,7 +233,7 @@ class SimulatedScene:
 class SimulatedBase:
     """A disc-shaped body with an RGB-D camera in a scene.
 
-    Its start is ``Episode.start``: ``{"x", "y", "heading"}``.
+    Its start pose is ``Episode.start``: ``{"x", "y", "heading"}``.
     """
 
     def __init__(self, place: SimulatedScene, camera: Camera | None = None) -> None:

@@ -1,11 +1,11 @@
-"""AI2-THOR itself as a finding world: the real pictures, depth and physics of RoboTHOR's scenes.
+"""AI2-THOR itself as an object-search world: real pictures, depth and physics of RoboTHOR's scenes.
 
     wayword run lgx --on robothor:train --set dataset.simulator=thor --set grounding=owlv2:WEIGHTS
 
-It needs the package ``ai2thor`` (5.0.0), which downloads its Unity build at the first start. Here x
-is THOR's x, y is THOR's z, and the heading is rotation.y. Written against the documented event
+It needs the package ``ai2thor`` (5.0.0), which downloads its Unity build on first launch. Our x is
+THOR's x, our y is THOR's z, and the heading is rotation.y. It was written from the documented event
 metadata and tested on events in that format, not on Unity. Inferred: the depth image measures along
-the camera's axis, and ``fieldOfView`` is the camera's height in degrees, as in Unity.
+the camera's axis, and ``fieldOfView`` is the vertical angle in degrees, as in Unity.
 
 Source: ai2thor.allenai.org, "Environment State", "Navigation" and the RoboTHOR API reference;
 RoboTHOR (Deitke et al. 2020): the LoCoBot, steps of 0.25 m, 79 degrees of view.
@@ -32,7 +32,7 @@ from wayword.worlds.objectnav.observation import Shown, View, from_camera, sight
 from wayword.worlds.objectnav.simulated import STEP, TURN
 
 BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})
-"""Types of THOR's objects that are parts of the building."""
+"""THOR's object types that are parts of the building."""
 PICTURE_WIDTH, PICTURE_HEIGHT = 640, 480
 CONTROLLER_OPTIONS: Mapping[str, Any] = {
     "agentMode": "locobot",
@@ -45,16 +45,16 @@ CONTROLLER_OPTIONS: Mapping[str, Any] = {
     "rotateGaussianSigma": 0.0,
     "renderDepthImage": True,
 }
-"""Options of the controller: RoboTHOR's body, without noise."""
+"""Controller options: RoboTHOR's body, without noise."""
 StartController = Callable[..., Any]
-"""Makes a controller of keyword arguments: ``ai2thor.controller.Controller``, or a recorded one in
-tests."""
+"""Creates a controller from keyword arguments: ``ai2thor.controller.Controller``, or a recorded one
+in tests."""
 
 
 @dataclass(frozen=True)
 class ThorCamera:
-    """``field_of_view`` is the picture's width in degrees, ``reach`` how far depth is used and
-    ``sight`` how far an object counts as in view (metres)."""
+    """Camera settings. ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range
+    of depth and ``sight`` the maximum distance at which objects count as in view, in metres."""
 
     field_of_view: float = 79.0
     reach: float = 5.0
@@ -66,13 +66,13 @@ class ThorCamera:
 
     @property
     def height(self) -> float:
-        """The picture's height in degrees, which THOR requires."""
+        """Vertical field of view in degrees, as required by THOR."""
         half = math.tan(math.radians(self.field_of_view) / 2) * PICTURE_HEIGHT / PICTURE_WIDTH
         return 2 * math.degrees(math.atan(half))
 
 
 def check_installed() -> None:
-    """Raise ``UsageError`` without the package."""
+    """Raise ``UsageError`` if AI2-THOR is not installed."""
     if find_spec("ai2thor") is None:
         raise UsageError(
             "AI2-THOR is not installed: pip install ai2thor==5.0.0 (its Unity build is downloaded "
@@ -81,20 +81,20 @@ def check_installed() -> None:
 
 
 def launch(**options: Any) -> Any:
-    """Launch the controller of AI2-THOR. Raises ``UsageError`` without the package."""
+    """Launch AI2-THOR's controller. Raises ``UsageError`` if it is not installed."""
     check_installed()
     return import_module("ai2thor.controller").Controller(**options)
 
 
 class ThorBase:
-    """The LoCoBot in a scene of AI2-THOR. ``start_unity`` makes the controller, once an episode
-    begins; ``stop`` closes it.
+    """The LoCoBot in an AI2-THOR scene. ``start_unity`` creates the controller at the first
+    episode; ``stop`` closes it.
 
-    Motions are noiseless. The camera keeps the tilt that the episode starts with (``horizon``,
-    degrees down): 30 in all published ones. Truly in view are the objects that THOR calls
-    ``visible`` within ``sight``; it does not say how much of one can be seen. ``words`` names
-    objects by id; or by type, where ids are not known beforehand, and such an object goes by its
-    type instead of its id.
+    Motions are noiseless. The camera keeps the episode's initial tilt (``horizon``, degrees down;
+    30 in all published episodes). Objects count as truly in view if THOR calls them ``visible``
+    within ``sight``; it does not report how much is visible. ``words`` names objects by id, or by
+    type if ids are not known in advance: then the type also replaces the id in views
+    and judgments.
     """
 
     def __init__(
@@ -129,13 +129,13 @@ class ThorBase:
 
     def capture(self) -> View:
         eye = float(self._metadata("cameraPosition", "y"))
-        tilt = -float(self._metadata("agent", "cameraHorizon"))  # THOR's horizon is down
+        tilt = -float(self._metadata("agent", "cameraHorizon"))  # THOR's horizon is positive down
         camera, frame = self.camera, self._event.depth_frame
         if frame is None:
             raise DataError("AI2-THOR", "event.depth_frame", "is missing", "renderDepthImage=True")
         metres = np.asarray(frame, np.float64)
         depth = from_camera(metres, camera.field_of_view, camera.reach, tilt=tilt)
-        buffer = io.BytesIO()  # a JPEG is a tenth of a PNG in every record; ai2thor requires pillow
+        buffer = io.BytesIO()  # a JPEG record is a tenth of a PNG; ai2thor requires pillow
         pillow: Any = import_module("PIL.Image")
         pillow.fromarray(np.asarray(self._event.frame, np.uint8)).save(buffer, "JPEG", quality=90)
         at = str(self._metadata("sceneName")), *self._place()
@@ -179,7 +179,7 @@ class ThorBase:
         return self._counts.report(self._shown(float(self._metadata("cameraPosition", "y"))))
 
     def stop(self) -> None:
-        """Say ``Done`` and stop Unity; the last event is kept."""
+        """Send ``Done`` and stop Unity; the last event is kept."""
         if self._controller is not None:
             self._do("Done")
             self._controller.stop()

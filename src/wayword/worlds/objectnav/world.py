@@ -1,4 +1,4 @@
-"""The finding world: a base looks for an object (object-goal navigation).
+"""The object-search world: a base looks for an object (object-goal navigation).
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -19,8 +19,8 @@
     >>> world.step("agent", Action("goto", ("2", "2.6"))).status
     'blocked'
 
-The world is a :class:`~wayword.worlds.objectnav.base.Base` with rules around it, so the same agents
-search in a simulation and with a robot. Actions: ``wayword.worlds.objectnav.base``.
+The world is a :class:`~wayword.worlds.objectnav.base.Base` plus rules, so the same agents search in
+simulation and with a real robot. Actions: ``wayword.worlds.objectnav.base``.
 
 Sources: RoboTHOR (Deitke et al. 2020) for steps, turns and the camera; LGX (Dorbala et al. 2024,
 section III) for rotating in place, depth, and going to a chosen point.
@@ -57,12 +57,12 @@ from wayword.worlds.objectnav.simulated import STEP, SimulatedBase, SimulatedSce
 
 @dataclass(frozen=True, slots=True)
 class ObjectNavReference(Reference):
-    """The goal of an episode of object-goal navigation.
+    """The goal of an object-navigation episode.
 
     ``targets`` are the ids of the objects that count, ``path`` the corners of the published
-    shortest path (metres, x and y), empty if none is public, and ``shortest`` its length.
-    ``within`` is how near to a target one must stop for the challenge's success (metres), and
-    ``middles`` are the middles of the targets on the floor (metres), where they are known.
+    shortest path (metres, x and y; empty if unpublished), and ``shortest`` its length.
+    ``within`` is the maximum distance to a target for success in the challenge (metres), and
+    ``middles`` are the centres of the targets on the floor (metres), if known.
     """
 
     targets: frozenset[str]
@@ -73,14 +73,14 @@ class ObjectNavReference(Reference):
 
 
 GRID_SPACING = 0.25
-"""Metres between the places to find objects from: RoboTHOR's own shortest paths end on these."""
+"""Grid spacing (metres) of goal positions: RoboTHOR's own shortest paths end on this grid."""
 
 
 def places_to_see(
     place: SimulatedScene, camera: Camera, targets: Collection[str], max_distance: float
 ) -> list[Point]:
-    """Return the free grid places within ``max_distance`` metres of a target's box that have it in
-    sight: for references of generated episodes and for the oracle."""
+    """Return the free grid positions within ``max_distance`` metres of a target's box that have it
+    in sight, for references of generated episodes and for the oracle."""
     places: list[Point] = []
     for number, obj in enumerate(place.surfaces.objects):
         if obj.id not in targets:
@@ -102,7 +102,7 @@ def places_to_see(
 
 
 def floor_distance(obj: HouseObject, x: float, y: float) -> float:
-    """Return metres along the floor from a place to the nearest point of an object's box."""
+    """Return metres along the floor from a point to the nearest point of an object's box."""
     wide = max(abs(obj.x - x) - obj.width / 2, 0.0)
     deep = max(abs(obj.y - y) - obj.depth / 2, 0.0)
     return math.hypot(wide, deep)
@@ -114,8 +114,8 @@ MENU = ActionSpace(LISTED_MOTIONS, accepts=is_motion, forms=MOTION_PATTERNS)
 class ObjectNavWorld(World):
     """A base and its search; family ``"objectnav"``.
 
-    ``base`` is what moves and looks. The world's state, ``base.report()`` with the place and
-    whether the search was stopped, names what is truly in view at the end: judges read it.
+    ``base`` moves and looks. The world's state combines its pose, ``base.report()`` and whether the
+    search was stopped; judges read from it the objects truly in view at the end.
     """
 
     def __init__(self, base: Base) -> None:
@@ -127,7 +127,7 @@ class ObjectNavWorld(World):
     def of(
         scene: Scene, words: Mapping[str, str] | None = None, camera: Camera | None = None
     ) -> ObjectNavWorld:
-        """A simulated search in a scene. ``words``: how a person would call an object, by id."""
+        """Create a simulated search in a scene. ``words``: object id -> description."""
         return ObjectNavWorld(SimulatedBase(SimulatedScene(scene, words or {}), camera))
 
     @property
@@ -135,7 +135,7 @@ class ObjectNavWorld(World):
         return (self.base.place,) if isinstance(self.base, SimulatedBase) else ()
 
     def reset(self, episode: Episode) -> None:
-        """Start an episode. Raises ``DataError`` for a start that is no free place."""
+        """Start an episode. Raises ``DataError`` if its start is not a free position."""
         self.base.start(episode)
         self._stopped, self._view = False, None
 
@@ -180,8 +180,8 @@ class ObjectNavWorld(World):
     def find(
         self, targets: Collection[str], within: float
     ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
-        """Return a shortest path to where a target is in view ``within`` metres, facing it; and the
-        problem where there is none. For oracles, in simulations only."""
+        """Return a shortest path to where a target is in view within ``within`` metres, facing it,
+        and the problem if there is none. For oracles; only in simulations."""
         base = self._simulated_base()
         place = base.place
         if not any(obj.id in targets for obj in place.surfaces.objects):
@@ -194,8 +194,8 @@ class ObjectNavWorld(World):
         return (self.walk(corners, targets), "") if corners else ([], "no_way")
 
     def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
-        """Go along the corners of a path from the current place, then face the target nearest to
-        its end. For oracles."""
+        """Return actions along the corners of a path from the current position that end facing the
+        target nearest to the path's end. For oracles."""
         base = self._simulated_base()
         actions = [goto(x, y) for x, y in corners[1:]]
         end = corners[-1]
@@ -216,7 +216,7 @@ class ObjectNavWorld(World):
 
 
 class SolvableSearches(Dataset):
-    """Object searches: ``shortest`` leads to the nearest place that has a target in view within the
+    """Object searches. ``shortest`` leads to the nearest position with a target in view within the
     reference's distance, ``gold`` along the published path; both end facing a target."""
 
     solutions: ClassVar[tuple[str, ...]] = ("shortest", "gold")

@@ -1,7 +1,7 @@
 """Street graphs of panoramas.
 
 graph   panoramas and links, distances in links
-moves   the transition functions; a path as actions, actions as a path
+moves   the transition functions; conversion between paths and actions
 world   state, rules, observation
 """
 

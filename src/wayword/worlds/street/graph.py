@@ -1,8 +1,8 @@
-"""Street graphs: panoramas, and the links that lead from one to the next.
+"""Street graphs: panoramas and the links between them.
 
 Reads Touchdown's and Map2seq's ``nodes.txt`` (``panorama,yaw,lat,lng[,seen|unseen|gone]``) and
-``links.txt`` (``panorama,heading,panorama``), plain or gzipped, and keeps the parsed graph as one
-``.npz`` file under the checksum of both, so that the text is read once.
+``links.txt`` (``panorama,heading,panorama``), plain or gzipped. The parsed graph is cached in one
+``.npz`` file under the checksum of both files.
 
 Sources: Chen et al. 2019, "Touchdown"; Mehta et al. 2020, "Retouchdown"; Schumann and Riezler 2021
 and 2022 (Map2seq, the seen and unseen areas).
@@ -27,9 +27,9 @@ from wayword.core.files import read_bytes, read_cached_arrays, write_cached_arra
 from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")
-"""Area of a panorama: used in training, held out, or no longer available from the service."""
+"""Area of a panorama: for training, held out, or no longer available from the service."""
 
-CACHE_VERSION = 2  # raise it when the cached arrays change
+CACHE_VERSION = 2  # increase it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
 
 
@@ -39,38 +39,38 @@ Floats = NDArray[np.float64]
 class Hops:
     """Directed distances in links.
 
-    Nearly every panorama of a street graph stands in a row between two junctions (28,056 of
-    Touchdown's 29,641 have two exits, each a street in both directions). So only the others, the
-    hubs, are searched: a distance is a panorama's distance to an end of its row, that end's
-    distance to another hub, and that hub's distance to the other panorama: a few array look-ups.
+    Nearly every panorama of a street graph is in a row between two junctions (28,056 of Touchdown's
+    29,641 have two exits, each a street in both directions). So only the other panoramas, the hubs,
+    are searched: the distance between two panoramas is the minimum over row ends of three terms,
+    panorama to row end, hub to hub, and row end to panorama, which takes a few array look-ups.
 
         >>> hops = Hops(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))
         >>> hops([0, 2, 1], 2).tolist()
         [2.0, 0.0, 1.0]
 
-    ``offsets`` (N + 1,) and ``targets`` (E,) list the links out of each panorama in turn. Links
-    may be one-way. Distances between hubs are computed when a pair first needs them.
+    ``offsets`` (N + 1,) and ``targets`` (E,) list the outgoing links of each panorama in turn.
+    Links may be one-way. The distances between hubs are computed on first use.
     """
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         rows = _Rows(offsets, targets)
         self._row = np.array(rows.row)
-        self._ends = np.array(rows.ends, np.intp)  # (2, N): the hubs at both ends of the row
-        self._gaps = np.array(rows.gaps, np.float32)  # (2, N): links from there to the panorama
+        self._ends = np.array(rows.ends, np.intp)  # (2, N): hubs at the two ends of the row
+        self._gaps = np.array(rows.gaps, np.float32)  # (2, N): links from each end to the panorama
         self._links = rows.links
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
-        """(H, H) distances to (rows) and from (columns) hubs."""
+        """(H, H) distances to (rows) and from (columns) each hub."""
         links = [(hub, to, n) for hub, ends in enumerate(self._links) for to, n in ends.items()]
         table = np.array(links, np.int32).reshape(-1, 3)
         hops = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
         return np.ascontiguousarray(hops.T, np.float32)
 
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Return links on a shortest path from each of ``starts`` to each of ``ends`` (broadcast).
+        """Return shortest distances in links from ``starts`` to ``ends`` (broadcast).
 
-        inf where there is none.
+        inf without a path.
         """
         start, end = np.asarray(starts), np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
@@ -78,18 +78,18 @@ class Hops:
         end_hubs, start_hubs = self._ends[:, end], self._ends[:, start]
         hub_hops = self._table[
             end_hubs, start_hubs[:, None]
-        ]  # (2, 2, *shape): each end of one to each of both
+        ]  # (2, 2, *shape): from each end of one row to each end of the other
         best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
         return self._along(best, start, end)
 
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Return links from each of ``starts`` (L,) to each of ``ends`` (R,): an (L, R) array.
+        """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,).
 
-        Faster than pair by pair where many of ``starts`` are in the same rows, as in a walk.
+        Faster than pairwise calls if many of ``starts`` are in the same rows, as in a walk.
         """
         start, end = np.asarray(starts), np.asarray(ends)
         end_hubs = self._ends[:, end]
-        hubs: dict[int, int] = {}  # a walk passes few of them
+        hubs: dict[int, int] = {}  # a walk passes only a few hubs
         rows = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
         hub_hops = self._table[end_hubs[:, None], np.array(list(hubs))[:, None]]
         hops = (hub_hops + self._gaps[:, None, end]).min(axis=0)
@@ -98,7 +98,7 @@ class Hops:
         return self._along(by_end.min(axis=0), start[:, None], end)
 
     def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
-        """``best`` or, within one row, the links along it where these are fewer."""
+        """``best`` or, if both are in the same row, the links along it if fewer."""
         is_same_row = self._row[start] == self._row[end]
         if is_same_row.any():
             along = np.abs(self._gaps[0, start] - self._gaps[0, end])
@@ -109,15 +109,15 @@ class Hops:
 class _Rows:
     """The row of each panorama, and the links between hubs.
 
-    ``row``: the number of the row, a negative one of its own for each hub. ``ends``: the hubs at
-    both ends of the row, numbered in the order in which they were met (for a hub, itself twice).
-    ``gaps``: the links to these ends. ``links``: for each hub the hubs that a row or a single link
-    leads to, and the number of links to each.
+    ``row``: index of the row; each hub has a unique negative one. ``ends``: the hubs at the two
+    ends of the row, numbered in the order of discovery (a hub has itself twice).
+    ``gaps``: the links to these ends. ``links``: for each hub, the hubs that a row or a single link
+    leads to, with the number of links to each.
     """
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
         count = len(offsets) - 1
-        # Two neighbors, each linked in both directions, put a panorama in a row.
+        # A panorama is inside a row if it has two neighbors, each linked in both directions.
         sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
         links, reverse_links = sources * count + targets, targets * np.int64(count) + sources
         is_two_way = np.isin(links, reverse_links) & (sources != targets)
@@ -136,7 +136,7 @@ class _Rows:
             self._add_hub(place)
         for place in hubs:
             self._follow_rows(place)
-        for place in range(count):  # a ring without any junction: opened at one panorama
+        for place in range(count):  # a ring without any junction: make one panorama a hub
             if self._is_inner[place] and not self.row[place]:
                 self._is_inner[place] = False
                 self._add_hub(place)
@@ -149,9 +149,9 @@ class _Rows:
         self.ends[0][place] = self.ends[1][place] = number
 
     def _follow_rows(self, hub: int) -> None:
-        """Walk along each row and single link that starts at a hub, up to the next hub."""
+        """Follow each row and single link that starts at a hub to the next hub."""
         for step in self._exits[hub]:
-            if self.row[step] > 0:  # walked from its other end
+            if self.row[step] > 0:  # already followed from its other end
                 continue
             chain = [hub, step]
             while self._is_inner[chain[-1]]:
@@ -176,11 +176,11 @@ class StreetGraph:
         >>> graph.exits(graph.index["b"])
         [(90, 2)]
 
-    N panoramas, E links. ``names`` holds the panoramas' ids, one a line. The links out of
-    panorama i are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in the file's
-    order; headings are whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading
-    of a panorama image's center, degrees; ``positions`` (N, 2) latitude and longitude, degrees;
-    ``areas`` (N,) indices into ``AREAS``. A graph without geography holds zeros there.
+    N panoramas, E links. ``names`` contains the panorama ids, one per line. The outgoing links of
+    panorama i are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in file order;
+    headings are whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the
+    centre of a panorama image, degrees; ``positions`` (N, 2) latitude and longitude, degrees;
+    ``areas`` (N,) indices into ``AREAS``. Without geography these are zeros.
     """
 
     name: str
@@ -194,7 +194,7 @@ class StreetGraph:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The panoramas' ids, in the file's order."""
+        """The panorama ids, in file order."""
         return tuple(self.names.decode().split("\n")) if self.names else ()
 
     @cached_property
@@ -203,12 +203,12 @@ class StreetGraph:
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int], list[int]]:
-        """``offsets``, ``targets`` and ``headings`` as lists: single items are read faster."""
+        """``offsets``, ``targets`` and ``headings`` as lists, for faster access to single items."""
         return self.offsets.tolist(), self.targets.tolist(), self.headings.tolist()
 
     @cached_property
     def junctions(self) -> frozenset[int]:
-        """Panoramas with three exits or more."""
+        """Panoramas with three or more exits."""
         return frozenset(np.flatnonzero(np.diff(self.offsets) > 2).tolist())
 
     @cached_property
@@ -230,12 +230,12 @@ class StreetGraph:
         return list(zip(headings[links], targets[links], strict=True))
 
     def area(self, panorama: int) -> str:
-        """Return ``seen``, ``unseen``, ``gone``, or empty if the file gives no area."""
+        """Return ``seen``, ``unseen`` or ``gone``, or empty if the file gives no area."""
         return AREAS[int(self.areas[panorama])]
 
 
 def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]) -> StreetGraph:
-    """Build a graph in memory, for generated towns. Raises ``DataError`` as :func:`load` does.
+    """Build a graph in memory, for generated towns. Raises ``DataError`` like :func:`load`.
 
     ``links`` are (from, heading in degrees, to).
     """
@@ -247,14 +247,14 @@ def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]
 def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") -> StreetGraph:
     """Read a graph from its two files, each ``.txt`` or ``.txt.gz``.
 
-    ``cache`` is a folder for the parsed graph; a cached file that is stale or damaged is written
-    again. Raises ``DataError`` naming file and line for a panorama listed twice, a link from or to
-    an unknown one, two links with one heading (they would be ambiguous), and a heading that
-    is no finite number. Headings are rounded to whole degrees, as the released navigators do.
+    ``cache`` is a folder for the parsed graph; a stale or damaged cache file is rebuilt. Raises
+    ``DataError`` naming file and line for a duplicate panorama, a link from or to an unknown one,
+    two links of a panorama with the same heading (they would be ambiguous), and a heading that
+    is not finite. Headings are rounded to whole degrees, as in the released navigators.
     """
     name = name or links.parent.name
     cache_file = None
-    with suppress(OSError):  # reading them below says what is wrong
+    with suppress(OSError):  # reading the files again below raises a clear error
         contents = [path.read_bytes() for path in (nodes, links)]
         key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in contents)
         cache_file = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
@@ -283,11 +283,11 @@ def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
         fields = zip(("yaw", "lat", "lng"), values, strict=False)
         geography.append([_parse_number(path, where, field, value) for field, value in fields])
         if len(values) == 4 and values[3] not in AREAS:
-            problem = f"is none of seen, unseen, gone: {values[3]!r}"
+            problem = f"must be seen, unseen or gone, got {values[3]!r}"
             raise DataError(path, f"{where}, field 'area'", problem)
         areas.append(AREAS.index(values[3]) if len(values) == 4 else 0)
     if not index:
-        raise DataError(path, "", "holds no panorama", "fetch it again")
+        raise DataError(path, "", "holds no panoramas", "fetch it again")
     path, edges = links[0], list[tuple[int, int, int]]()
     link_lines: dict[tuple[str, int], str] = {}
     for where, (start, degrees, end) in _parse_rows(*links, 3):
@@ -316,14 +316,14 @@ def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
 
 
 def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Return the fields of each line, and its number in words. Without a number of ``columns``,
-    there are as many as in the first line, 4 or 5."""
+    """Yield the name of each line ("line 3") and its fields. Without ``columns``, the first line
+    determines their number, 4 or 5."""
     content = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
     for number, line in enumerate(content.split("\n") if content.strip() else (), 1):
         fields = line.split(",")
         columns = columns or (5 if len(fields) == 5 else 4)
         if len(fields) != columns:
-            problem = f"has {len(fields)} fields, not {columns}: {line[:60]!r}"
+            problem = f"has {len(fields)} fields, expected {columns}: {line[:60]!r}"
             raise DataError(path, f"line {number}", problem)
         yield f"line {number}", fields
 

@@ -1,18 +1,18 @@
-"""Moves on a street graph: the transition functions, and paths written as actions.
+"""Moves on a street graph: transition functions, and conversion of paths to actions.
 
-Three functions are known by name:
+There are three transition functions:
 
 ``original``
     Chen et al. 2019. Forward follows the edge at the current heading, and the heading then snaps
     to the closest edge out; left and right rotate to the next edge out.
 ``modified``
-    Schumann et al. 2023 (VELMA), section 3, as its released navigator has it; the default. Forward
-    never re-aligns; the exit is chosen in relation to all edges out. The exact rules are at
+    Schumann et al. 2023 (VELMA), section 3, as in its released navigator; the default. Forward
+    never re-aligns; the exit is chosen relative to all outgoing edges. The exact rules are at
     :meth:`Navigator._chosen_edge`.
 ``paper``
-    As ``modified``, but where an even number of exits lies ahead, left and right are counted from
-    the heading itself, as the 5-way rows of the paper's Table 4 have it. The released navigator
-    counts them from the middle exit that is closer to the heading. The two differ at five of
+    As ``modified``, but with an even number of exits ahead, left and right are counted from the
+    heading itself, as in the 5-way rows of the paper's Table 4. The released navigator counts
+    them from whichever middle exit is closer to the heading. The two differ at five of
     Touchdown's 29,641 panoramas.
 """
 
@@ -32,15 +32,15 @@ from wayword.worlds.street.graph import StreetGraph
 Transition = Literal["modified", "original", "paper"]
 Word = Literal["forward", "left", "right", "turn_around", "stop"]
 DeadEnds = Literal["open", "released"]
-WORDS: tuple[Word, ...] = get_args(Word)  # the five actions, in the order the paper lists them
+WORDS: tuple[Word, ...] = get_args(Word)  # the five actions, in the paper's order
 
-State = int  # A place and a heading; see :class:`Navigator`
+State = int  # A panorama and a heading; see :class:`Navigator`
 
 
 @dataclass(frozen=True, slots=True)
 class StreetPose:
-    """A state spelled out: the panorama's number, the heading in whole degrees, and ``previous``,
-    the number of the panorama that the last action left, -1 where it did not move."""
+    """A state's panorama index, its heading in whole degrees, and ``previous``, the index of the
+    panorama that the last action left (-1 if it did not move)."""
 
     panorama: int
     heading: int
@@ -57,11 +57,11 @@ class Navigator:
         >>> navigator.stand(state)
         StreetPose(panorama=1, heading=0, previous=0)
 
-    States are numbers. With E links, state e < E has just moved along link e; E + e stands at link
-    e's source and faces along it; higher ones are starts off every edge, numbered on demand.
-    ``panoramas`` and ``headings`` are those of each state. A move is computed once and is a
-    dictionary look-up from then on, so one navigator should serve all episodes on its graph;
-    ``outcomes`` is where its worlds keep theirs. Raises ``UsageError`` for an unknown transition.
+    States are integers. With E links, state e < E has just moved along link e; E + e is at link
+    e's source and faces along it; higher ones are starts that face no edge, numbered on demand.
+    ``panoramas`` and ``headings`` are indexed by state. Moves are cached in dictionaries, so use
+    one navigator for all episodes on its graph; ``outcomes`` is a cache for its worlds. Raises
+    ``UsageError`` for an unknown transition.
     """
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
@@ -80,7 +80,7 @@ class Navigator:
         self._transitions: dict[str, dict[State, State]] = {word: {} for word in WORDS}
 
     def start(self, panorama: int, heading: int) -> State:
-        """Return the state of an actor that stands there and has not moved."""
+        """Return the state of an actor that is there and has not moved."""
         for edge in self._edges[panorama]:
             if self._exit_headings[edge] == heading:
                 return self._links + edge
@@ -91,7 +91,7 @@ class Navigator:
         return self._off_edge_states[panorama, heading]
 
     def stand(self, state: State) -> StreetPose:
-        """Return the place and heading of a state."""
+        """Return the panorama and heading of a state."""
         previous = self._sources[state] if state < self._links else -1
         return StreetPose(self.panoramas[state], self.headings[state], previous)
 
@@ -99,14 +99,14 @@ class Navigator:
         """Return the state after an action. Raises ``ValueError`` for an unknown action."""
         moves = self._transitions.get(word)
         if moves is None:
-            raise ValueError(f"{word!r} is no street action")
+            raise ValueError(f"{word!r} is not a street action")
         after = moves.get(state)
         if after is None:
             after = moves[state] = self._after(state, word, self._edges[self.panoramas[state]])
         return after
 
     def execute(self, state: State, word: str, dead_ends: DeadEnds) -> tuple[str, State]:
-        """Return the action that is carried out where ``word`` was chosen, and the state after it.
+        """Return the action actually carried out for ``word``, and the state after it.
 
         See :class:`~wayword.worlds.street.world.StreetWorld` for the rules.
         """
@@ -114,7 +114,7 @@ class Navigator:
         exits, executed = len(edges), word
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
-        elif exits == 2:  # most panoramas: no need to go through all rules
+        elif exits == 2:  # most panoramas: a shortcut for the general rules
             first_edge, heading, out = edges.start, self.headings[state], self._exit_headings
             is_first_nearer = abs(abs(out[first_edge] - heading) - 180) >= abs(
                 abs(out[first_edge + 1] - heading) - 180
@@ -134,9 +134,9 @@ class Navigator:
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
-        """Return the heading of the exit that is closest to ``heading``; a tie goes to the first.
+        """Return the heading of the exit closest to ``heading``; ties go to the first.
 
-        The heading itself, rounded, where there is no exit.
+        The rounded heading itself if there is no exit.
         """
         edges = self._edges[panorama]
         if not edges:
@@ -144,7 +144,7 @@ class Navigator:
         return self._exit_headings[self._closest(heading % 360, edges)]
 
     def _after(self, state: State, word: str, edges: range) -> State:
-        """Return the state after an action, ``edges`` being the links out of its panorama."""
+        """Return the state after an action; ``edges`` are the outgoing links of its panorama."""
         edge = None if word == "stop" or not edges else self._chosen_edge(state, word, edges)
         if edge is None:
             return state
@@ -156,19 +156,19 @@ class Navigator:
         return self._links + self._closest(self._exit_headings[edge], ahead) if ahead else edge
 
     def _chosen_edge(self, state: State, word: str, edges: range) -> int | None:
-        """Return the link that an action takes or turns to, None if it does nothing.
+        """Return the link that an action takes or turns to; None if it has no effect.
 
-        ``modified``, in the order in which the rules apply: (1) stop does nothing. (2) Forward,
-        facing along an edge, takes it. (3) Turn around faces the edge closest to the opposite
-        heading. (4) Having just arrived at a dead end, nothing moves. (5) With one or two exits,
-        it is the closest edge. (6) Having just arrived at a junction, the edge back is left out
-        and the rest is sorted by the angle to the heading; forward is the middle one (of two
-        middles, the closer), and of two, left is the first and right the last. (7) Otherwise left
-        and right are the nearest edges counter-clockwise and clockwise of forward, which after a
-        turn in place is the heading.
+        ``modified`` applies these rules in order: (1) Stop has no effect. (2) Forward, facing along
+        an edge, takes it. (3) Turn around faces the edge closest to the opposite heading. (4) Just
+        arrived at a dead end, no action has an effect. (5) With one or two exits, it is the closest
+        edge. (6) Just arrived at a junction, the edge back is excluded and the others are sorted by
+        their angle to the heading; forward is the middle one (of two middles, the closer); of two
+        edges, left is the first and right the last. (7) Otherwise left and right are the nearest
+        edges counter-clockwise and clockwise of forward, which after a turn in place is the
+        heading.
         """
         heading, exit_headings = self.headings[state], self._exit_headings
-        has_just_moved = state < self._links  # never at an exit under ``original``
+        has_just_moved = state < self._links  # never at a panorama with exits under ``original``
         if word == "turn_around":
             return self._closest((heading - 180) % 360, edges)
         edge = self._closest(heading, edges)
@@ -198,28 +198,28 @@ class Navigator:
         return self._nearest_turn(word, exit_headings[middle], others) if others else middle
 
     def _nearest_turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
-        """Return the nearest edge on that side of a heading, all the way around."""
+        """Return the nearest edge on one side of a heading, up to a full circle."""
         side, out = -1 if word == "left" else 1, self._exit_headings
         return min(edges, key=lambda edge: side * (out[edge] - heading) % 360)
 
     def _closest(self, heading: float, edges: Sequence[int]) -> int:
-        """Return the edge closest to a heading in [0, 360); a tie goes to the first."""
+        """Return the edge closest to a heading in [0, 360); ties go to the first."""
         exit_headings, closest, best = self._exit_headings, edges[0], -1.0
         for edge in edges:
             closeness = abs(
                 abs(exit_headings[edge] - heading) - 180
-            )  # 180 where they are the same, else less
+            )  # 180 for equal headings, else less
             if closeness > best:
                 closest, best = edge, closeness
         return closest
 
 
 def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
-    """Return the next action towards a neighbor.
+    """Return the next action towards a neighboring panorama.
 
-    Forward if that leads there, else to turn around if that faces it, else the turn that faces it,
-    else the turn that comes closer (the released oracle's order). Raises ``ValueError`` if the
-    panorama is no neighbor.
+    Forward if it leads there; else turn around if that faces it; else the turn that faces it; else
+    the turn that gets closer (the order of the released oracle). Raises ``ValueError`` if the
+    panorama is not a neighbor.
     """
     current = navigator.stand(state).panorama
     exits = navigator.graph.exits(current)
@@ -239,9 +239,9 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
 
 
 def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> list[Word]:
-    """Return a path from the current panorama as actions that end in ``stop``.
+    """Convert a path from the current panorama to actions that end in ``stop``.
 
-    Raises ``ValueError`` if the path does not begin here or leaves the links.
+    Raises ``ValueError`` if the path does not start here or does not follow the links.
     """
     if not path or navigator.stand(state).panorama != path[0]:
         raise ValueError("the path does not begin here")
@@ -256,10 +256,10 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
 
 
 def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
-    """Return a shortest path to a panorama as actions, no stop at the end.
+    """Return a shortest path to a panorama as actions, without a final stop.
 
-    Of equally short paths the first link in the file's order is taken, except that going straight
-    on comes before turning. Raises ``ValueError`` if there is no path.
+    Among equally short paths, going straight is preferred, then the first link in file
+    order. Raises ``ValueError`` if there is no path.
     """
     hops, graph = navigator.graph.hops, navigator.graph
     path = [navigator.stand(state).panorama]

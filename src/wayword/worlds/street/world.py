@@ -1,4 +1,4 @@
-"""The street world: stand in a panorama, look along a heading, walk from one to the next.
+"""The street world: face a heading in a panorama, and walk from one panorama to the next.
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -44,9 +44,9 @@ _MENU = ActionSpace(tuple(Action(word) for word in WORDS))
 class StreetObservation(Observation):
     """The actor's panorama, heading and exits.
 
-    ``heading``: whole degrees clockwise from north. ``angles``: one for each exit, relative to the
-    heading, in (-180, 180], right positive, sorted from left to right. ``changed``: true if the
-    last action changed the panorama, and at the start. ``step`` counts the actions so far.
+    ``heading``: whole degrees clockwise from north. ``angles``: one per exit, relative to the
+    heading, in (-180, 180], positive to the right, sorted from left to right. ``changed``: true if
+    the last action changed the panorama, and at the start. ``step``: number of actions so far.
     """
 
     family: ClassVar[Family | None] = street.family
@@ -60,29 +60,29 @@ class StreetObservation(Observation):
 
     @property
     def exits(self) -> int:
-        """The number of exits; 3 or more make a junction."""
+        """Number of exits; 3 or more make a junction."""
         return len(self.angles)
 
 
 class StreetWorld(Walkable):
-    """A walk by one actor. Actions: forward, left, right, turn_around, stop; all always legal.
+    """A walk by one actor. Actions: forward, left, right, turn_around, stop; all are always legal.
 
-    An action that cannot be done is carried out as the released VELMA navigator does it, except
-    under the ``original`` transition function, which has no such rule:
+    An impossible action is replaced as in the released VELMA navigator, except with the
+    ``original`` transition function, which has no such rule:
 
-    - left or right with just two exits (``no_turn``): as forward;
-    - forward, left or right at a dead end (``dead_end``): as stop.
+    - left or right with exactly two exits (``no_turn``): replaced by forward;
+    - forward, left or right at a dead end (``dead_end``): replaced by stop.
 
-    Feedback holds the action carried out (``executed``) and true if the panorama changed
-    (``moved``). With ``dead_ends="open"``, forward follows the only exit when the actor faces it,
-    so that an episode may start in a dead end or be turned around there; ``"released"`` stops
-    then, too. ``episode.start`` holds ``panorama`` and ``heading`` (degrees; rounded, not snapped).
+    Feedback contains the action carried out (``executed``) and whether the panorama changed
+    (``moved``). With ``dead_ends="open"``, forward takes the only exit if the actor faces it, so
+    an episode may start in a dead end or turn around in one; ``"released"`` stops in that case,
+    too. ``episode.start`` contains ``panorama`` and ``heading`` (degrees; rounded, not snapped).
     """
 
     def __init__(self, navigator: Navigator, dead_ends: DeadEnds = "open") -> None:
         self.navigator, self.dead_ends = navigator, dead_ends
         self.graph = navigator.graph
-        # Shared by all worlds of the navigator with the same rule for dead ends.
+        # Shared by all of the navigator's worlds that have the same rule for dead ends.
         self._outcomes: dict[str, dict[State, tuple[State, Feedback, bool, bool]]]
         self._outcomes = navigator.outcomes.setdefault(dead_ends, {word: {} for word in WORDS})
         self._state = navigator.start(0, 0)
@@ -144,9 +144,9 @@ class StreetWorld(Walkable):
         return [Action(word) for word in words]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Return a path that begins where the actor is, as actions that end in ``stop``.
+        """Convert a path from the actor's panorama to actions that end in ``stop``.
 
-        Raises ``ValueError`` for a path that leaves the links.
+        Raises ``ValueError`` for a path that does not follow the links.
         """
         numbers = [self.graph.index[panorama] for panorama in path]
         return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]

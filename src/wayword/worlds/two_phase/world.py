@@ -14,7 +14,7 @@
     >>> world.step("agent", Action("go", ("fridge",))).details["room"]
     'kitchen'
 
-No geometry and no detector: a list of objects is shown and one is chosen, at most twice.
+There is no geometry and no detector: objects are listed and one is chosen, at most twice.
 
 Source: LGX (Dorbala et al. 2024, section V-A, Table II and Fig. 4), without its robot.
 """
@@ -33,12 +33,12 @@ from wayword.core.game import ActionPlan
 from wayword.core.world import Family, Feedback, Observation, World
 from wayword.worlds import two_phase
 
-HALLWAY = "hallway"  # the listed object of the start room that leads out of it
+HALLWAY = "hallway"  # listed in the start room; choosing it leads to phase 2
 
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseObservation(Observation):
-    """The objects listed now, in the order in which they are shown; empty once the test is over.
+    """The objects currently listed, in display order; empty once the test is over.
 
     ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is the current room.
     """
@@ -53,16 +53,16 @@ class TwoPhaseObservation(Observation):
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseReference(Reference):
-    """The room that holds the target."""
+    """The room that contains the target."""
 
     room: str
 
 
 class TwoPhaseWorld(World):
-    """Two choices; family ``"two_phase"``. Actions: ``go[object]`` for each one listed, ``stop``.
+    """Two choices; family ``"two_phase"``. Actions: ``go[object]`` for each listed one, ``stop``.
 
-    ``rooms``: room -> the common objects in it. Going to an object of the start room, or to one of
-    a room beyond the hallway, ends the episode there, without feedback on whether it was right.
+    ``rooms``: room -> its common objects. Going to an object in the start room, or in a room
+    beyond the hallway, ends the episode there, without feedback on whether it was right.
     """
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
@@ -72,7 +72,7 @@ class TwoPhaseWorld(World):
         self._phase, self._is_done, self._chosen = 1, False, list[str]()
 
     def reset(self, episode: Episode) -> None:
-        """Start the test. Raises ``DataError`` for a start with objects that are in no room."""
+        """Start the test. Raises ``DataError`` if objects of the start belong to no room."""
         start = episode.start
         lists = tuple(tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond"))
         unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
@@ -111,12 +111,12 @@ class TwoPhaseWorld(World):
         return {"place": self._place}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the place and phase in which the test ended, and what was chosen."""
+        """Return the place and phase in which the test ended, and the choices made."""
         chosen = list(self._chosen)
         return {"place": self._place, "phase": self._phase, "chosen": chosen, "done": self._is_done}
 
     def route(self, room: str) -> list[str]:
-        """Return the objects to go to from here to end in a room. For oracles."""
+        """Return the objects to choose from here to end in a room. For oracles."""
         obj = next(each for each in self._lists[1] if self._room_of[each] == room)
         return [HALLWAY, obj][self._phase - 1 :]
 
@@ -125,7 +125,7 @@ class TwoPhaseWorld(World):
 
 
 class SolvableTwoPhase(Dataset):
-    """Two-phase tests: ``shortest`` goes to the hallway, then to an object of its room."""
+    """Two-phase tests: ``shortest`` goes to the hallway, then to an object of the target's room."""
 
     solutions: ClassVar[tuple[str, ...]] = ("shortest",)
 

@@ -1,1 +1,1 @@
-"""Household scenes: furniture, homes, small objects, and what datasets of tasks in them share."""
+"""Household scenes: furniture, homes, small objects, and shared code of household datasets."""

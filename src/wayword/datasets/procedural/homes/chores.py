@@ -23,14 +23,14 @@ PICK_AND_PLACE, LOOK_IN_LIGHT, PICK_CLEAN, PICK_HEAT, PICK_COOL, PICK_TWO, PICK_
     "pick_two_obj_and_place",
     "pick_and_place_with_movable_recep",
 )
-"""ALFRED's names for them."""
+"""ALFRED's names of the task types."""
 
 SLICED_SHARE = 0.15
-"""Share of the tasks about something that can be sliced that ask for a slice."""
+"""Share of tasks with a sliceable object that ask for a slice of it."""
 NEVER_GOALS = frozenset(
     ("stove_burner", "coffee_machine", "faucet", "microwave", "laundry_hamper", "bathtub")
 )
-"""Furniture that nothing is to be brought to, except by heating and washing."""
+"""Furniture that is never a destination, except to heat or wash an object."""
 CLEANABLE = (
     *("apple", "tomato", "potato", "lettuce", "egg", "bowl", "plate", "cup", "mug", "pan", "pot"),
     *("kettle", "knife", "butter_knife", "fork", "spoon", "spatula", "ladle", "dish_sponge"),
@@ -39,7 +39,7 @@ CLEANABLE = (
 BINNED = {
     "garbage_can": ("apple", "egg", "potato", "tomato", "newspaper", "tissue_box", "cd", "pen")
 }
-"""Receptacle -> small objects that are thrown into it."""
+"""Receptacle -> small objects that may be thrown away into it."""
 HEATABLE = ("apple", "bread", "cup", "egg", "mug", "plate", "potato", "tomato")
 COOLABLE = (
     *("apple", "bowl", "bread", "cup", "egg", "lettuce", "mug", "pan", "plate", "pot", "potato"),
@@ -50,12 +50,12 @@ TREATMENTS: dict[str, tuple[tuple[str, ...], Trait, str]] = {
     PICK_HEAT: (HEATABLE, ("temperature", "hot"), "microwave"),
     PICK_COOL: (COOLABLE, ("temperature", "cold"), "fridge"),
 }
-"""Type of task -> types of objects, the trait they get, and where they get it."""
+"""Task type -> eligible object types, the required trait, and the furniture that produces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """A task: its type, its goals, and the types that its instruction names."""
+    """A task: its type, its goals, and the types named in its instruction."""
 
     kind: str
     goals: tuple[GoalCondition, ...]
@@ -67,7 +67,7 @@ class Chore:
 
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
-    """A chore of that type, None if the home offers none; ``arrangement`` may get dirtier."""
+    """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
     if kind == LOOK_IN_LIGHT:
         return _draw_light(rng, arrangement)
     if kind == PICK_STACK:
@@ -80,7 +80,7 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
 
 
 def _draw_placement(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
-    """A chore: one object, or two of a type, put somewhere else."""
+    """Draw a placement: one object, or two of a type, moved to other furniture."""
     count = 2 if kind == PICK_TWO else 1
     for target, receptacle in _pairs(rng, arrangement, tuple(OBJECTS), count):
         traits = () if kind == PICK_TWO else _draw_slicing(rng, arrangement, target)
@@ -91,7 +91,7 @@ def _draw_placement(rng: random.Random, arrangement: Arrangement, kind: str) -> 
 
 
 def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
-    """An object cleaned, heated or cooled, then put somewhere else."""
+    """Draw a treatment: an object is cleaned, heated or cooled, then moved to other furniture."""
     types, trait, station = TREATMENTS[kind]
     for target, receptacle in _pairs(rng, arrangement, types):
         parents = {arrangement.objects[each.parent].type for each in arrangement.of(target)}
@@ -113,7 +113,7 @@ def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> 
 
 
 def _draw_light(rng: random.Random, arrangement: Arrangement) -> Chore | None:
-    """An object held by the light of a lamp; not one for cooking."""
+    """Draw an object (not kitchenware or food) to hold next to a lit lamp."""
     lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
     cooking = {"stove_burner", "fridge"}
     types = [t for t in OBJECTS if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)]
@@ -125,7 +125,7 @@ def _draw_light(rng: random.Random, arrangement: Arrangement) -> Chore | None:
 
 
 def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
-    """An object in or on a movable receptacle, and that somewhere else."""
+    """Draw a stack: an object in or on a movable receptacle, which is moved to other furniture."""
     movables = [t for t, spec in OBJECTS.items() if spec.receptacle and arrangement.of(t)]
     rng.shuffle(movables)
     for movable in movables:
@@ -143,7 +143,7 @@ def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
 def _pairs(
     rng: random.Random, arrangement: Arrangement, types: tuple[str, ...], at_least: int = 1
 ) -> Iterator[tuple[str, str]]:
-    """Types of objects and of receptacles for them, at random."""
+    """Iterate over pairs of object type and receptacle type in random order."""
     available = [t for t in types if len(arrangement.of(t)) >= at_least]
     rng.shuffle(available)
     for target in available:
@@ -153,7 +153,7 @@ def _pairs(
 
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
-    """Types of furniture where such an object may be, none is yet, and ``count`` have room."""
+    """Furniture types that suit an object, hold none of its type, and have ``count`` free slots."""
     allowed = {*OBJECTS[target].places, *(r for r, types in BINNED.items() if target in types)}
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
     kinds = {o.type for o in arrangement.objects.values() if o.receptacle and o.type not in OBJECTS}
@@ -165,19 +165,19 @@ def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> li
 
 
 def _draw_slicing(rng: random.Random, arrangement: Arrangement, target: str) -> tuple[Trait, ...]:
-    """The trait of being sliced, for some of the objects that can be."""
+    """The trait "sliced" for a random share of the sliceable objects, otherwise no trait."""
     knives = any("slicer" in o.affordances for o in arrangement.objects.values())
     if "sliceable" in OBJECTS[target].affordances and knives and rng.random() < SLICED_SHARE:
         return (("sliced", True),)
     return ()
 
 
-# Chores in words: several ways to ask for each type, as different people would.
+# Chores in words: several wordings per type, as different people would phrase it.
 #
-# The wording is chosen by the episode's seed; every one names the same objects.
+# The wording depends on the episode's seed; all wordings name the same objects.
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "chores")
-"""Type of task -> its wordings."""
+"""Task type -> its wordings."""
 
 EVERYDAY_NAMES = {
     "counter_top": "counter", "sink_basin": "sink", "arm_chair": "armchair", "tv_stand": "TV stand",
@@ -185,13 +185,13 @@ EVERYDAY_NAMES = {
     "bread": "loaf of bread", "lettuce": "head of lettuce", "toilet_paper": "roll of toilet paper",
     "lamp_table": "bedside table", "garbage_can": "bin", "cell_phone": "phone",
 }  # fmt: skip
-"""Types whose everyday name is not the type itself."""
+"""Types whose everyday name differs from the type."""
 PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato": "potatoes",
            "box": "boxes", "loaf": "loaves", "glass": "glasses"}  # fmt: skip
 
 
 def spoken_name(kind: str) -> str:
-    """A type as people say it: ``counter_top`` -> ``counter``."""
+    """A type's everyday name: ``counter_top`` -> ``counter``."""
     return EVERYDAY_NAMES.get(kind, kind.replace("_", " "))
 
 
@@ -203,12 +203,12 @@ def plural(words: str) -> str:
 
 
 def preposition(kind: str) -> str:
-    """``on`` or ``in``, as one says it of a type of furniture."""
+    """``on`` or ``in``, as used with a type of furniture."""
     return FURNITURE_KINDS[kind].receptacle or "on" if kind in FURNITURE_KINDS else "on"
 
 
 def ask_for(rng: random.Random, chore: Chore) -> str:
-    """The instruction of a chore."""
+    """Phrase a chore as an instruction."""
     target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
     place, movable = spoken_name(chore.receptacle), spoken_name(chore.movable)
     words = {

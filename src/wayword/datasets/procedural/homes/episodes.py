@@ -1,4 +1,4 @@
-"""Shared parts of datasets of generated homes: settings, tasks made on demand, worlds."""
+"""Shared parts of datasets in generated homes: settings, tasks drawn on demand, worlds."""
 
 from __future__ import annotations
 
@@ -38,43 +38,43 @@ from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, f
 from wayword.worlds.household.world import HouseholdWorld
 
 CACHED_HOMES = 64
-"""Homes held in memory at a time; an evicted one is rebuilt, identical, on demand."""
+"""Homes cached at a time; an evicted one is rebuilt identically on demand."""
 
 
 GENERATED = ("generated_test", "generated_train")
-"""Splits that every dataset of generated homes has, the one to test on first."""
+"""Splits of every dataset with generated homes; the first is the default."""
 HAND_VERBS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
 FEWEST_EPISODES = 100
-"""Generated episodes that there are at least to draw examples from, however few are played."""
+"""Minimum number of generated episodes to draw few-shot examples from, however few are run."""
 ACTIONS: dict[str, tuple[str, ...]] = {
     "all": tuple(VERBS),
     "low": (*LOW_LEVEL, "chat", "ask"),
     "high": (*HIGH_LEVEL, *HAND_VERBS, "wait", "chat", "ask"),
 }
-"""Sets of actions; with ``high`` no agent steers a body step by step."""
+"""Named action sets; with ``high`` no agent moves a body step by step."""
 WALKING = ("move_ahead", "turn_left", "turn_right")
 CARRYING = ("pick_up", "put", "open", "close")
 COOKING = ("slice", "heat", "cool", "clean")
-"""Verbs of cooking and cleaning tasks alone."""
+"""Verbs used only in cooking and cleaning tasks."""
 
 
 @dataclass(frozen=True)
 class HomesSettings:
-    """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
+    """``rooms`` includes a hallway (homes with five or more rooms have one). Episodes cycle
+    through the homes.
 
-    ``actions`` says what bodies are able to do: ``all`` that the task may take, ``low`` (single
-    motions), ``high`` (whole skills), ``paper`` (as many as LangSuitE's Table 1 counts for the
-    task), or verbs by name, as in ``move_ahead,turn_left,stop``. ``body`` changes what a body sees,
-    reaches and holds: ``dataset.body.view_distance=3``, and the other fields of ``Body``
-    (LangSuitE's Table 8). ``plenty`` multiplies the small objects. ``length``: the actions that the
-    expert takes in a generated home, to an eighth; 0: as drawn.
+    ``actions``: ``all`` that the task can use, ``low`` (single motions), ``high`` (whole skills),
+    ``paper`` (as many as LangSuitE's Table 1 counts for the task), or verbs by name, as in
+    ``move_ahead,turn_left,stop``. ``body`` sets what a body sees, reaches and holds (LangSuitE's
+    Table 8): ``dataset.body.view_distance=3`` and other fields of ``Body``. ``plenty`` multiplies
+    the small objects. ``length``: expert actions in generated homes, within 1/8; 0: any number.
     """
 
     unused_verbs: ClassVar[tuple[str, ...]] = COOKING
-    """Verbs that the task never takes, so that the set ``all`` goes without them."""
+    """Verbs that the task never uses, excluded from the set ``all``."""
     paper: ClassVar[tuple[str, ...]] = (*WALKING, *CARRYING, "stop")
     answers: ClassVar[bool] = False
-    """True if the task is a question, and a stop gives the answer."""
+    """True if the task is a question that the stop action answers."""
     hands: ClassVar[int] = 1
 
     homes: int = 20
@@ -98,17 +98,17 @@ class HomesSettings:
         self.make_body()
 
     def home(self, split: str, number: int) -> str:
-        """The name of the home of an episode's number; the split's last word names the stream."""
+        """The home's name for an episode number; the last word of the split names the stream."""
         stream = split.rpartition("_")[2]
         return home_name(stream, self.seed, self.rooms, number % self.homes)
 
     def make_body(self) -> Body:
-        """Everybody's body. Raises ``UsageError`` for a field or a verb that there is not."""
+        """The body of every actor. Raises ``UsageError`` for an unknown field or verb."""
         base = Body(actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands)
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
-        """The verbs that bodies are able to do."""
+        """The verbs available to bodies."""
         if self.actions == "paper":
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
@@ -124,7 +124,7 @@ class HomesSettings:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """An episode with all it takes to play it."""
+    """An episode with everything needed to play it."""
 
     task: Task
     home: Home
@@ -138,21 +138,21 @@ class Case:
 
 @lru_cache(maxsize=CACHED_HOMES)
 def cached_home(name: str) -> Home:
-    """The home of that name, built once."""
+    """The home of that name; cached."""
     return build_home(name)
 
 
 class EpisodeSource(Protocol):
-    """The source of a household dataset's episodes: a generator, or published files."""
+    """Source of a household dataset's episodes: a generator, or published files."""
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference."""
+        """All episodes with their references."""
         ...
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The files it read, for checksums."""
+        """The files read, for checksums."""
         ...
 
     def world(self, episode: Episode) -> HouseholdWorld: ...
@@ -162,11 +162,11 @@ S = TypeVar("S", bound=HomesSettings)
 
 
 class SourcedTasks(SolvableHousehold, Generic[S]):
-    """Base of every dataset of the household world, with a source of episodes a split.
+    """Base of every household dataset, with one source of episodes per split.
 
-    A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
-    examples for published ones are drawn from, and ``source``. Raises ``UsageError`` for a split
-    that is none.
+    A dataset defines ``name``, ``Settings``, ``splits``, ``source``, and ``published_train``, the
+    split that provides few-shot examples for published splits. Raises ``UsageError`` for an unknown
+    split.
     """
 
     name: ClassVar[str]
@@ -175,7 +175,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
     redrawn: ClassVar[str] = ""
-    """The part of the published splits' rooms that is inferred or drawn again."""
+    """Note on the inferred or redrawn parts of the published splits."""
 
     def __init__(
         self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
@@ -183,7 +183,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         super().__init__(split, folder, settings)
         self._source = self.source(split)
         if self.settings.length and not isinstance(self._source, Generated):
-            raise UsageError(f"{self.name}:{split} has tasks of its own lengths; set length=0")
+            raise UsageError(f"{self.name}:{split} has tasks of fixed length; set length=0")
 
     @abstractmethod
     def source(self, split: str) -> EpisodeSource:
@@ -195,7 +195,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
 
         def with_rules(number: int) -> Task:
-            """The task, its episode with the rules, unless it has rules of its own."""
+            """The task with the rules in its episode, unless it has rules of its own."""
             task = tasks[number]
             extra: Extra = {**task.episode.extra, **self.budget()}
             if rules:
@@ -207,17 +207,17 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         return DrawnTasks(len(tasks), with_rules, ids)
 
     def rules(self) -> str:
-        """The rules an agent is given, the same for all episodes: ``rules/{name}.txt``."""
+        """The rules given to an agent, the same for all episodes: ``rules/{name}.txt``."""
         return read_rules(self.name)
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The files it read; none for generated homes."""
+        """The files read; none for generated homes."""
         return self._source.files
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The inferred or redrawn parts; none in generated homes, which are exact."""
+        """Notes on inferred or redrawn parts; none for generated homes, which are exact."""
         return (self.redrawn,) if self.redrawn and self.split not in GENERATED else ()
 
     @property
@@ -228,12 +228,12 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         return self._source.world(episode)
 
     def decided_by(self) -> str:
-        """The split, its settings and its files."""
+        """Split, settings and file checksums."""
         sums = [f"{sha256(path)}  {name}" for name, path in sorted(self.files.items())]
         return "\n".join((self.split, repr(self.settings), *sums))
 
     def training(self) -> Training:
-        """The train split: the published one for a published split."""
+        """The train split: the published one if this split is published."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
         settings = replace(self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES))
         source = self if self.split == train else type(self)(train, self.folder, settings)
@@ -242,24 +242,24 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
 @cache
 def read_rules(name: str) -> str:
-    """The rules of a task in words, empty where there are none."""
+    """The rules of a task in words; empty if it has none."""
     text = resources.files("wayword.datasets") / "rules" / f"{name}.txt"
     return text.read_text(encoding="utf-8").strip() if text.is_file() else ""
 
 
 Draw = Callable[[random.Random, Arrangement, str], Task | None]
-"""A home with objects in it and the name of an arrangement -> the task (may change the objects);
-None where there is none this time."""
-TRIES = 50  # arrangements drawn before a home has nothing for a kind of task
+"""Draw a task from a furnished home (may change its objects) and an arrangement's name; None if
+this draw has no task."""
+TRIES = 50  # arrangements drawn before giving up on a kind of task in a home
 LENGTH_TRIES = 2_000
-"""Draws among which one of a given length is looked for."""
+"""Arrangements drawn to find a task of a given length."""
 
 
 class Generated:
-    """Episodes in generated homes, drawn by ``draw`` with a generator that ``seed`` begins.
+    """Episodes in generated homes, drawn by ``draw``; ``seed`` starts the random seed.
 
-    An arrangement, the name of an episode within its home, is the kind of its task and a number;
-    the ``kinds`` take turns. ``naming`` says how the worlds name objects.
+    An arrangement is named after its task's kind and a number, unique within the home; episodes
+    cycle through ``kinds``. ``naming`` sets how the worlds name objects.
     """
 
     files: Mapping[str, Path] = {}
@@ -276,7 +276,7 @@ class Generated:
         self.settings, self._split, self._draw = settings, split, draw
         self._kinds, self._seed, self._naming = kinds, seed, naming
         self._case = lru_cache(maxsize=256)(self._make)
-        if settings.length:  # a search that takes seconds is done once on a machine
+        if settings.length:  # the search takes seconds, so cache its results on disk
             text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
             self._found = Memo(f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
@@ -313,7 +313,7 @@ class Generated:
         return None if task is None else Case(task, home, arrangement.scene())
 
     def _find(self, scene: str, code: str) -> int | None:
-        """The first draw whose task has the required length."""
+        """The number of the first draw whose task has the required length."""
         for attempt in range(LENGTH_TRIES):
             case = self._draw_case(scene, code, attempt)
             if case is not None and self._is_of_length(case, self.settings.length):
@@ -321,8 +321,8 @@ class Generated:
         return None
 
     def _is_of_length(self, case: Case, length: int) -> bool:
-        """True if the expert's actions, of the level that the bodies act by, are as many, to an
-        eighth."""
+        """True if the expert needs ``length`` actions within 1/8, counted at the level of actions
+        that the bodies have."""
         world, episode = case.world(self.settings.make_body(), **self._naming), case.task.episode
         world.reset(episode)
         high_level = needs_high_level(world, episode.actors[0])
@@ -334,7 +334,7 @@ class Generated:
 
 
 def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
-    """The kind of an episode: kinds take turns, so that in time each home has each of them.
+    """The kind of an episode. Kinds alternate and, over time, each home gets every kind.
 
     >>> [kind_in_turn(("fetch", "wash"), number, homes=2) for number in range(4)]
     ['fetch', 'wash', 'wash', 'fetch']
@@ -348,7 +348,7 @@ def episode_id(scene: str, arrangement: str) -> str:
 
 
 def check_kind(kind: str, kinds: Sequence[str]) -> None:
-    """Raises ``UsageError`` for a kind of task that there is not; empty means all."""
+    """Raise ``UsageError`` for an unknown kind of task; empty means all."""
     if kind and kind not in kinds:
         raise UsageError(f"dataset.kind: no kind {kind!r}; {suggest(kind, list(kinds))}")
 
@@ -356,12 +356,12 @@ def check_kind(kind: str, kinds: Sequence[str]) -> None:
 def draw_start(
     rng: random.Random, home: Home, arrangement: str, places: Sequence[Point] = ()
 ) -> dict[str, Json]:
-    """An episode's start: a free place (of ``places``, or any), one of twelve headings, and which
-    arrangement it is."""
+    """Draw an episode's start: a free position (from ``places`` or anywhere), one of twelve
+    headings, and the arrangement's name."""
     pose = pose_at(rng, rng.choice(places or home.starts))
     return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
 
 
 def pose_at(rng: random.Random, point: Point) -> dict[str, float]:
-    """A place, and one of twelve headings."""
+    """A pose at ``point`` with one of twelve random headings (degrees)."""
     return {"x": point[0], "y": point[1], "heading": 30.0 * rng.randrange(12)}

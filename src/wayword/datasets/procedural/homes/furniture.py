@@ -1,6 +1,6 @@
-"""Kinds of furniture, their parts, and the rooms they stand in.
+"""Kinds of furniture, their parts, and the rooms they belong in.
 
-Types are AI2-THOR's, so that generated homes and imported rooms speak alike. Metres.
+Types are AI2-THOR's, so generated homes and imported rooms use the same names. Units are metres.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wayword.worlds.household.scene import Preposition
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something built into or standing on a piece: another kind, and where.
+    """An object built into or standing on a piece of furniture.
 
-    ``along`` and ``deep`` are fractions of the piece's half extents from its middle, right and to
-    the front positive; ``bottom`` is its underside. ``stands`` says it is on top, as any object
-    would be. ``controls`` says it switches the part before it.
+    ``along`` (right) and ``deep`` (front) are offsets from the centre as fractions of the piece's
+    half extents; ``bottom`` is the height of its underside. ``stands``: it is on top, like any
+    object. ``controls``: it switches the previous part.
     """
 
     kind: str
@@ -34,9 +34,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FurnitureKind:
-    """A kind of furniture: extents along the wall, off the wall and up, and what it can do.
+    """A kind of furniture: extents along the wall, off the wall and up, and its affordances.
 
-    ``free`` pieces stand away from walls. ``capacity`` counts objects (0: any number).
+    ``free`` pieces stand away from walls. ``capacity``: maximum number of objects, 0 for any.
     """
 
     width: float
@@ -57,17 +57,17 @@ def _kind(row: Mapping[str, Any], tables: Tables) -> FurnitureKind:
 
 FURNITURE_KINDS: Mapping[str, FurnitureKind] = Table("furniture", "kinds", _kind)
 FURNITURE: Mapping[str, tuple[tuple[str, float], ...]] = Table("furniture", "rooms")
-"""Room -> its pieces, the ones that matter most first, and how often each is there."""
+"""Room -> pieces and their probabilities, most important first."""
 
 
-# Furniture set down along the walls and in the middle of rooms, with a path left to each piece.
+# Furniture placed along the walls and in the middle of rooms, with a path left to each piece.
 
 FRONT = 0.75
-"""Metres kept free before a piece, and on all sides of one that stands away from the walls."""
+"""Clearance in front of a piece, and around a free-standing one, in metres."""
 THRESHOLD = 0.9
-"""Metres kept free on either side of a doorway."""
-OFF_WALL = 0.03  # metres: a piece that touched its wall could not be seen past it
-TRIES = 60  # spots tried for a piece before it is left out
+"""Clearance on either side of a doorway, in metres."""
+OFF_WALL = 0.03  # metres: a piece flush with the wall would be hidden by it
+TRIES = 60  # positions tried before a piece is omitted
 
 Box = tuple[float, float, float, float]
 """west, south, east, north"""
@@ -78,7 +78,7 @@ SIDES = ((0, 1), (1, 0), (0, -1), (-1, 0))
 class FurniturePiece:
     """A piece of furniture with its centre and extents (x and y) in metres.
 
-    ``front`` is the direction it faces, ``room`` the number of its room in the plan.
+    ``front`` is the direction it faces, ``room`` the index of its room in the plan.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class FurniturePiece:
         return self.x - wide, self.y - deep, self.x + wide, self.y + deep
 
     def at(self, along: float, deep: float) -> tuple[float, float]:
-        """A point by fractions of the half extents: to the right of who faces it, to the front."""
+        """A point at fractions of the half extents: right as seen from the front, and forward."""
         fx, fy = self.front
         x = along * fy + deep * fx
         y = -along * fx + deep * fy
@@ -103,7 +103,7 @@ class FurniturePiece:
 
 
 def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
-    """Pieces for every room, those that a room should have first; what finds no place is left."""
+    """Furnish every room, important pieces first; pieces that do not fit are omitted."""
     pieces: list[FurniturePiece] = []
     for number, room in enumerate(plan.rooms):
         boxes: list[Box] = []
@@ -121,7 +121,7 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
 def find_place(
     rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], clear: list[Box]
 ) -> FurniturePiece | None:
-    """The first of some random places whose box and front are free."""
+    """Try random positions; return the first whose box and front are free, or None."""
     kind_spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
@@ -132,7 +132,7 @@ def find_place(
         south, north = room.y0 + OFF_WALL + depth / 2, room.y1 - OFF_WALL - depth / 2
         x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
         y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
-        if not kind_spec.free and front[0]:  # its back to the wall behind it
+        if not kind_spec.free and front[0]:  # its back against the wall
             x = west if front[0] > 0 else east
         elif not kind_spec.free:
             y = south if front[1] > 0 else north
@@ -160,7 +160,7 @@ def front_of(piece: FurniturePiece) -> Box:
 
 
 def threshold(door: PlanDoor) -> Box:
-    """The area that must stay free around a doorway."""
+    """The area to keep free around a doorway."""
     half = door.width / 2 + 0.05
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half

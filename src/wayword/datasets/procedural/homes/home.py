@@ -1,12 +1,12 @@
-"""A home: its plan, its furniture, and where a body may stand, for one name.
+"""Generated homes: plan, furniture and standing positions, determined by a name.
 
-The name says all there is to it: ``home-test-s0-r5-0003`` is the fourth home of five rooms of the
-test stream of seed 0. Small objects are laid out by ``objects``.
+``home-test-s0-r5-0003`` is the fourth five-room home of the test stream with seed 0. Small objects
+are placed by ``objects``.
 
-The plan is one room, a few in a row, rooms along a hallway, or wings of such. Metres, x to the east
-and y to the north. Rooms along a hallway are ``wayword.datasets.procedural.floorplans``'s. Larger
-homes have several such wings, each with a hallway of its own, to both sides of a corridor that
-joins them; rooms of the second wing are called ``kitchen 2`` and so on.
+A plan is one room, a few rooms in a row, rooms along a hallway, or several wings. Metres, x east
+and y north. Rooms along a hallway come from ``wayword.datasets.procedural.floorplans``. Larger
+homes have several such wings, each with its own hallway, on both sides of a connecting corridor;
+rooms of the second wing are named ``kitchen 2`` and so on.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ from wayword.worlds.household.verbs import Body
 
 MIN_ROOMS, MAX_ROOMS = 1, 100
 STUDIO = "studio"
-"""The one room of the smallest homes."""
-STUDIO_WIDTH = (6.0, 7.0)  # metres: all the furniture of a home is in it
+"""The only room of the smallest homes."""
+STUDIO_WIDTH = (6.0, 7.0)  # metres: wide, since it holds all furniture of a home
 ROW_ROOMS = ("kitchen", "living room", "main bedroom", "bathroom")
-"""The rooms of homes that are too small for a hallway, in order."""
+"""Rooms, in order, of homes too small for a hallway."""
 CORRIDOR, CORRIDOR_WIDTH = "corridor", 2.4
 WING_ROOMS = 12
-"""Rooms that a wing has at most, its hallway among them."""
+"""Maximum number of rooms per wing, including its hallway."""
 WING_GAP = 0.4
-"""Metres left between wings on the same side."""
+"""Gap between wings on the same side, metres."""
 ARCH_WIDTH = 1.2
-"""The opening from the corridor into a wing's hallway, metres."""
+"""Width of the opening from the corridor into a wing's hallway, metres."""
 
 
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
-    """A plan of ``count`` rooms, a hallway among them from five on."""
+    """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway."""
     if count > LARGEST:
         return _draw_wings(rng, count)
     return draw_plan(rng, count) if count >= SMALLEST else _draw_row(rng, count)
 
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
-    """A corridor from south to north, and wings to the east and the west of it in turn."""
+    """A corridor from south to north, with wings alternating between east and west of it."""
     wing_count = -(-(count - 1) // WING_ROOMS)
     sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
@@ -95,7 +95,7 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
 
 
 def _mirror_x(x: float, side: int) -> float:
-    """A wing's x, to the east of the corridor (0) or mirrored to the west (1)."""
+    """Shift a wing's x east of the corridor (side 0), or mirror it to the west (side 1)."""
     return round(-x if side else x + CORRIDOR_WIDTH, 2) + 0.0
 
 
@@ -121,24 +121,24 @@ def _draw_row(rng: random.Random, count: int) -> FloorPlan:
     return FloorPlan(rooms, doors)
 
 
-# The plan with its furniture.
+# The furnished plan.
 
 CLOSED_DOORS = 0.35
-"""Share of the doors that are closed at first."""
+"""Share of doors that are closed at the start."""
 GRID = 0.25
-"""Starts are on multiples of this (metres), so that all walks in a home share one lattice."""
-TRIES = 40  # plans drawn before a home counts as impassable; most need one or two
+"""Starts are multiples of this (metres), so that all walks in a home share one lattice."""
+TRIES = 40  # plans drawn before a home is declared impassable; most need one or two
 NEEDED_FURNITURE = ("fridge", "counter_top", "kitchen_sink")
-"""Furniture that every home must have for the tasks."""
+"""Furniture that the tasks need in every home."""
 LAMPS = ("floor_lamp", "lamp_table", "desk")
-"""... and one of these."""
+"""... and at least one of these."""
 
 
 @dataclass(frozen=True, eq=False)
 class Home:
     """A furnished home without small objects.
 
-    ``starts`` are the places (metres) from which every room and piece is in reach on foot.
+    ``starts``: positions (metres) from which every room and piece can be reached on foot.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Home:
     starts: tuple[Point, ...]
 
     def distance_from_floor(self, x: float, y: float) -> float:
-        """Metres from a point to the nearest place in its room where one can stand."""
+        """Metres from a point to the nearest standing position in its room; inf if none."""
         places = self.floors.get(self.layout.room_at(x, y))
         if places is None:
             return math.inf
@@ -155,7 +155,7 @@ class Home:
 
     @cached_property
     def floors(self) -> dict[str, NDArray[np.float64]]:
-        """Room -> (P, 2) x and y of the starts in it."""
+        """Room -> (P, 2) array of the starts in it (x, y in metres)."""
         rooms: dict[str, list[Point]] = {}
         for at in self.starts:
             rooms.setdefault(self.layout.room_at(*at), []).append(at)
@@ -168,10 +168,10 @@ def home_name(stream: str, seed: int, rooms: int, number: int) -> str:
 
 
 def build_home(name: str) -> Home:
-    """The home of that name. Raises ``UsageError`` for a name that is none."""
+    """Build the home of that name. Raises ``UsageError`` for an invalid name."""
     match = re.fullmatch(r"home-[a-z]+-s-?\d+-r(\d+)-\d+", name)
     if match is None:
-        raise UsageError(f"{name!r} names no generated home, such as {home_name('test', 0, 5, 0)}")
+        raise UsageError(f"{name!r} is not a generated home such as {home_name('test', 0, 5, 0)}")
     for attempt in range(TRIES):
         rng = random.Random(f"{name}/{attempt}")
         plan = draw_home_plan(rng, int(match[1]))
@@ -191,7 +191,7 @@ def build_home(name: str) -> Home:
 def build_scene(
     name: str, plan: FloorPlan, pieces: Sequence[FurniturePiece], closed: Sequence[bool]
 ) -> Scene:
-    """The scene of a furnished plan; ``closed`` says of each of its doors whether it is."""
+    """Build the scene of a furnished plan; ``closed`` has one flag per door."""
     builder = SceneBuilder(name)
     for room in plan.rooms:
         corners = ((room.x0, room.y0), (room.x1, room.y0), (room.x1, room.y1), (room.x0, room.y1))
@@ -224,7 +224,7 @@ def build_scene(
 def _add_furniture(
     builder: SceneBuilder, kind: str, at: Point, width: float, depth: float, **more: Any
 ) -> str:
-    """Add a piece of furniture or a part of one; its id."""
+    """Add a piece of furniture or a part; return its id."""
     spec = FURNITURE_KINDS[kind]
     return builder.furniture(
         *(kind, *at, width, depth, spec.height),
@@ -237,7 +237,7 @@ def _add_furniture(
 
 
 def house_at(layout: Layout, start: Point) -> House:
-    """A house with a body at a place, all doors open."""
+    """A house with one body at ``start`` and all doors open."""
     house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
     for door in range(house.entities.objects, house.entities.first_actor):
         house.entities.set_open(door, True)
@@ -245,8 +245,8 @@ def house_at(layout: Layout, start: Point) -> House:
 
 
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
-    """The places from which one gets to every room and sees and reaches every piece, once the
-    doors are open; none where something is out of reach."""
+    """Positions from which every room and piece can be reached once the doors are open; empty if
+    a room or piece cannot be reached."""
     west, south, east, north = layout.bounds
     middle = GRID * round((west + east) / 2 / GRID), GRID * round((south + north) / 2 / GRID)
     house = house_at(layout, middle)
@@ -274,5 +274,5 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:
-    """The furniture that objects can be put in or on."""
+    """The furniture that can hold objects."""
     return [o for o in scene.objects if o.receptacle and "pickupable" not in o.affordances]

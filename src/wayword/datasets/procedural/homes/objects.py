@@ -1,6 +1,6 @@
-"""Small objects of a home, and where each is likely to be.
+"""Small objects of a home, and their likely places.
 
-Types and what may be done to them follow AI2-THOR and ALFRED's tasks. Metres.
+Types and affordances follow AI2-THOR and ALFRED's tasks. Units are metres.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from wayword.worlds.household.scene import HouseObject, Preposition, Scene, Temp
 class ObjectKind:
     """A kind of small object.
 
-    ``places``: type of furniture -> weight. ``most``: how many a home has at most. Those that are
-    receptacles take the types in ``accepts``.
+    ``places``: furniture type -> weight. ``most``: typical maximum per home. Receptacles take the
+    types in ``accepts``.
     """
 
     places: dict[str, float]
@@ -33,7 +33,7 @@ class ObjectKind:
     capacity: int = 3
 
     def make(self, name: str, kind: str) -> HouseObject:
-        """An object of the kind, clean and nowhere yet."""
+        """A clean object of the kind, not placed yet."""
         return HouseObject(
             *(name, kind, 0.0, 0.0, self.size, self.size, 0.0, self.height),
             affordances=frozenset(("pickupable", *self.affordances)),
@@ -52,29 +52,29 @@ def _small(row: Mapping[str, Any], tables: Tables) -> ObjectKind:
 
 
 OBJECTS: Mapping[str, ObjectKind] = Table("objects", "objects", _small)
-"""Type -> what it is like and where it may be."""
+"""Object type -> its kind."""
 
 
-# Small objects laid about a home, each where one of its type is likely to be.
+# Placement of small objects in a home, each at a likely place.
 
 SPARE = 2
-"""Places left free in receptacles of bounded capacity, where they have more than one."""
+"""Slots left free in receptacles with more than one slot."""
 ARM_LENGTH = 1.2
-"""Metres from where one can stand within which objects are laid: less than bodies reach."""
-TRIED_SPOTS = 12  # random spots on a surface, as not all of it is in reach
+"""Maximum distance of objects from a standing position (metres); less than a body's reach."""
+TRIED_SPOTS = 12  # random spots tried per surface, since part of it may be out of reach
 DIRTY_SHARE = 0.25
-"""Share of the objects that can be dirty and are."""
+"""Share of the dirtyable objects that are dirty."""
 
 
 @dataclass(eq=False)
 class Arrangement:
-    """A home's furniture and the objects in it, by id; change ``objects`` and take ``scene()``."""
+    """Furniture and objects of a home by id; modify ``objects``, then call ``scene()``."""
 
     home: Home
     objects: dict[str, HouseObject] = field(default_factory=dict)
 
     def scene(self) -> Scene:
-        """The scene: furniture first, in the home's own order."""
+        """The scene: furniture first, in the home's order."""
         return replace(self.home.scene, objects=tuple(self.objects.values()))
 
     def of(self, kind: str) -> list[HouseObject]:
@@ -90,16 +90,16 @@ class Arrangement:
         return [o for o in self.objects.values() if o.parent == under]
 
     def room(self, item: HouseObject) -> str:
-        """The room an object is in."""
+        """The name of an object's room."""
         return self.home.layout.room_at(item.x, item.y)
 
     def free_slots(self, under: HouseObject) -> int:
-        """Number of further objects that fit, 99 where there is no bound."""
+        """Number of further objects that fit; 99 if unbounded."""
         return under.capacity - len(self.contents(under.id)) if under.capacity else 99
 
     def place_on(self, rng: random.Random, item: HouseObject, under: HouseObject) -> HouseObject:
-        """The object moved to a random spot in or on a piece of furniture: off the edges and in a
-        hand's reach, else the nearest of those tried."""
+        """Move an object to a random spot in or on furniture, off its edges and within reach; if
+        no spot is, to the one nearest to a standing position. Returns the moved object."""
         half_width = 0.4 * max(0.0, under.width - item.width)
         half_depth = 0.4 * max(0.0, under.depth - item.depth)
         spots: list[tuple[float, float, float]] = []
@@ -117,7 +117,7 @@ class Arrangement:
 
 
 def lying_on(item: HouseObject, under: HouseObject, x: float, y: float) -> HouseObject:
-    """The object at a point in or on a piece of furniture, cold in what cools."""
+    """The object at a point in or on furniture; it is cold if the furniture cools."""
     raised = under.height if under.receptacle == "on" else under.height / 2
     cold: Temperature = "cold" if "cooler" in under.affordances else "room"
     bottom = round(under.bottom + raised, 3)
@@ -125,7 +125,7 @@ def lying_on(item: HouseObject, under: HouseObject, x: float, y: float) -> House
 
 
 def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
-    """Objects by the rules of ``OBJECTS``; ``plenty`` multiplies how many there are of each."""
+    """Place objects by the rules of ``OBJECTS``; ``plenty`` multiplies the number of each type."""
     arrangement = Arrangement(home, {o.id: o for o in home.scene.objects})
     furniture = surfaces(home.scene)
     for kind, spec in OBJECTS.items():
@@ -150,7 +150,7 @@ def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
 
 
 def names_of(objects: Iterable[HouseObject]) -> dict[str, str]:
-    """Id -> the name of each object, as a world whose objects are all named has them."""
+    """Object id -> name (``mug_2``), as in a world where every object is named."""
     counts: dict[str, int] = {}
     names: dict[str, str] = {}
     for each in objects:

@@ -1,1 +1,1 @@
-"""Houses as viewpoint graphs: the house itself, what is seen in it, and routes through it."""
+"""Houses as viewpoint graphs: the house, the views in it, and routes through it."""

@@ -1,4 +1,4 @@
-"""A house: rooms, walls, viewpoints, the edges between them, and furniture, by its scene's name."""
+"""A house, determined by its scene name: rooms, walls, viewpoints, edges and furniture."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from wayword.datasets.procedural.floorplans import (
 from wayword.datasets.procedural.tables import Table, Tables
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
-# Walls, and what can be seen past them.
+# Walls and visibility.
 #
-# Walls are thin lines, solid save for the doors' openings. Furniture hides nothing.
+# Walls are thin lines, solid except for door openings. Furniture does not block the view.
 
-EPS = 1e-6  # metres: a point this near a wall's line stands in it, whatever the rounding
+EPS = 1e-6  # metres: tolerance for rounding when testing if a point is on a wall's line
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Walls:
-    """Solid stretches of wall: rows (line, low, high) in metres.
+    """Solid wall segments: rows (line, low, high) in metres.
 
-    ``vertical`` (N, 3) stand on x = line and span y; ``horizontal`` (M, 3) the other way.
+    ``vertical`` (N, 3) segments are at x = line and span y; ``horizontal`` (M, 3) vice versa.
     """
 
     vertical: Array
@@ -48,7 +48,7 @@ class Walls:
 
 
 def build_walls(plan: FloorPlan) -> Walls:
-    """The solid walls of every room, openings cut out."""
+    """Build the solid walls of every room, with openings cut out."""
     rows: dict[bool, set[tuple[float, float, float]]] = {True: set(), False: set()}
     for room in plan.rooms:
         across, up = (room.x0, room.x1), (room.y0, room.y1)
@@ -65,7 +65,7 @@ def build_walls(plan: FloorPlan) -> Walls:
 def _solid(
     plan: FloorPlan, vertical: bool, line: float, low: float, high: float
 ) -> Iterator[tuple[float, float]]:
-    """Stretches that the doors in one wall leave of it."""
+    """Solid segments of one wall between its doors."""
     openings = []
     for door in plan.doors:
         wall_line, middle = (door.x, door.y) if vertical else (door.y, door.x)
@@ -82,7 +82,7 @@ def _solid(
 
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
-    """(N, M): True if a target (M, 2) is seen from an eye (N, 2), both in metres."""
+    """(N, M) mask: True if target (M, 2) is visible from eye (N, 2); coordinates in metres."""
     p, q = eyes[:, None, None, :], targets[None, :, None, :]
     flipped = p[..., ::-1], q[..., ::-1]
     blocked = _blocked(walls.vertical, p, q) | _blocked(walls.horizontal, *flipped)
@@ -90,7 +90,7 @@ def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
 
 
 def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
-    """True where walls standing on the first axis cut the line from p to q."""
+    """True where a wall at constant first coordinate cuts the segment from p to q."""
     line, low, high = rows[:, 0], rows[:, 1], rows[:, 2]
     before, after = p[..., 0] - line, q[..., 0] - line
     change = before - after
@@ -98,25 +98,25 @@ def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
     share = np.where(crosses, before / np.where(crosses, change, 1.0), 0.0)
     crossing = p[..., 1] + share * (q[..., 1] - p[..., 1])
     hit = crosses & (crossing > low - EPS) & (crossing < high + EPS)
-    # Two points in the same wall line see each other only where no solid stretch lies between.
+    # Two points on the same wall line see each other unless a solid segment is between them.
     in_wall_line = (np.abs(before) < EPS) & (np.abs(after) < EPS)
     first, last = np.minimum(p[..., 1], q[..., 1]), np.maximum(p[..., 1], q[..., 1])
     hit |= in_wall_line & (first < high - EPS) & (last > low + EPS)
     return np.asarray(hit.any(axis=-1))
 
 
-SPACING, HALL_SPACING = 2.5, 2.8  # metres between places of a room, and of the hallway
+SPACING, HALL_SPACING = 2.5, 2.8  # metres between viewpoints in a room, and in the hallway
 LONGEST = 4.2
-"""No edge is longer than this (metres) unless the graph would fall apart without it."""
+"""Maximum edge length in metres, unless a longer edge is needed to connect the graph."""
 
 DETOUR_ANGLE = 125.0
-"""A third place that sees two others more than this many degrees apart lies between them."""
+"""A third viewpoint counts as between two others if it sees them more than this angle apart."""
 EYE_HEIGHT = 1.5  # metres above the floor
 
 
 @dataclass(frozen=True, slots=True)
 class HousePlace:
-    """A viewpoint in metres. In a doorway ``door`` is its index and ``rooms`` names both sides."""
+    """A viewpoint in metres. In a doorway, ``door`` is its index; ``rooms`` lists both sides."""
 
     id: str
     x: float
@@ -126,9 +126,9 @@ class HousePlace:
 
 
 def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePlace, ...]:
-    """One to four places a room, more in the hallway, and one in every doorway; sorted by id.
+    """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
 
-    The ids are opaque: six hexadecimal digits of a hash, so that they reveal nothing of the plan.
+    Ids are opaque (six hexadecimal digits of a hash), so that they reveal nothing about the plan.
     """
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
     for number, room in enumerate(plan.rooms):
@@ -144,7 +144,7 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
 
 
 def _spots(rng: random.Random, room: PlanRoom) -> list[tuple[float, float]]:
-    """A loose grid over the room."""
+    """A jittered grid of points in a room."""
     width, height = room.x1 - room.x0, room.y1 - room.y0
     if room.name == HALLWAY:
         columns = max(1, round(width / HALL_SPACING)) if width > height else 1
@@ -161,21 +161,21 @@ def _spots(rng: random.Random, room: PlanRoom) -> list[tuple[float, float]]:
 
 
 def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> ViewpointGraph:
-    """The viewpoint graph: straight lines in one room, past no solid wall and no third place.
+    """Build the viewpoint graph: lines of sight within one room, without intermediate viewpoints.
 
-    Two places of a room are joined unless a third is so nearly between them that it sees them
-    more than ``DETOUR_ANGLE`` degrees apart (a beta-skeleton). Every edge left out then has a
-    detour by two shorter ones, so the house never falls apart.
+    Two viewpoints of a room are connected unless a third is so nearly between them that it sees
+    them more than ``DETOUR_ANGLE`` degrees apart (a beta-skeleton). Every omitted edge has a
+    detour over two shorter ones, so the house stays connected.
     """
     flat = np.array([(p.x, p.y) for p in places], dtype=np.float64)
-    # No edge leads through a doorway without standing in it.
+    # No edge passes through a doorway without stopping at its viewpoint.
     shares_room = [[not set(a.rooms).isdisjoint(b.rooms) for b in places] for a in places]
     sees = visible(walls, flat, flat) & np.array(shares_room, dtype=np.bool_)
     square = ((flat[:, None, :] - flat[None, :, :]) ** 2).sum(axis=-1)
     distances = np.sqrt(square)
-    # The law of cosines gives the angle at a third place.
+    # The law of cosines gives the angle at the third viewpoint.
     sides = distances[:, None, :] * distances[None, :, :]
-    limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9  # no place between itself
+    limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9  # exclude a point itself
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
     is_edge = sees & ~has_detour
@@ -186,7 +186,7 @@ def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> Vie
 
 
 def _short_edges(joined: NDArray[np.bool_], square: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The edges up to ``LONGEST``, and the fewest longer ones that connect every place; ``square``
+    """Edges up to ``LONGEST``, plus the fewest longer ones that connect all viewpoints; ``square``
     (N, N) holds squared distances."""
     edges = joined & (square <= LONGEST**2)
     components = np.arange(len(joined))
@@ -204,21 +204,21 @@ def _adjectives(value: Any, tables: Tables) -> tuple[str, ...]:
 
 
 LOOKS: Mapping[str, tuple[str, ...]] = Table("looks", "looks", _adjectives)
-"""Kind -> adjectives. A name is "adjective kind" and is used once in a house."""
+"""Kind -> adjectives. A piece is named "adjective kind"; names are unique in a house."""
 FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
-"""Room -> what stands there, the most telling first; a small room takes the first few."""
+"""Room -> furniture kinds, most characteristic first; a small room gets only the first few."""
 
-# Furniture, set along the walls where no one walks.
+# Furniture, placed along the walls and out of the way.
 
-OFF_WALL = 0.3  # metres from the wall to the middle of a piece
+OFF_WALL = 0.3  # metres from the wall to the centre of a piece
 APART, DOOR_CLEARANCE, PLACE_CLEARANCE, PATH_CLEARANCE = 0.85, 0.5, 0.6, 0.4
-"""Metres that a piece keeps from other pieces, doors, places and edges, to be in no one's way."""
-TRIES = 25  # spots tried for a piece before it is left out
+"""Minimum distances (metres) of a piece from other pieces, doors, viewpoints and edges."""
+TRIES = 25  # positions tried before a piece is omitted
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedFurniture:
-    """A piece of furniture at a point (metres); ``name`` is used once in a house."""
+    """A piece of furniture at a point (metres); ``name`` is unique in the house."""
 
     name: str
     kind: str
@@ -262,7 +262,7 @@ def _free_spot(
     near: Sequence[tuple[Point, float]],
     paths: Sequence[tuple[Point, Point]],
 ) -> Point | None:
-    """A spot along the walls, away from points (each with its clearance, metres) and edges."""
+    """A spot along the walls, clear of edges and of points (each with its clearance in metres)."""
     x0, y0, x1, y1 = room.x0 + OFF_WALL, room.y0 + OFF_WALL, room.x1 - OFF_WALL, room.y1 - OFF_WALL
     width, height = x1 - x0, y1 - y0
     for _ in range(TRIES):
@@ -281,7 +281,7 @@ def _free_spot(
 
 
 def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
-    """Distance (metres) of a spot from a stretch, and how far along its foot is (0 to 1)."""
+    """Distance (metres) from a spot to a segment, and its projection onto the segment (0 to 1)."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     square = dx * dx + dy * dy
     share = ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square if square else 0.0
@@ -291,7 +291,7 @@ def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedHouse:
-    """A scene. ``places`` stand in the order of ``graph.ids``; coordinates are metres."""
+    """A generated house. ``places`` are in the order of ``graph.ids``; coordinates in metres."""
 
     scene: str
     plan: FloorPlan
@@ -302,17 +302,17 @@ class GeneratedHouse:
 
     @cached_property
     def sees_furniture(self) -> NDArray[np.bool_]:
-        """(places, furniture): True where the piece is in plain sight."""
+        """(places, furniture) mask: True if the piece is visible from the viewpoint."""
         return self._sees([(piece.x, piece.y) for piece in self.furniture])
 
     @cached_property
     def sees_doors(self) -> NDArray[np.bool_]:
-        """(places, doors): True where the middle of the doorway is in plain sight."""
+        """(places, doors) mask: True if the doorway's centre is visible from the viewpoint."""
         return self._sees([(door.x, door.y) for door in self.plan.doors])
 
     @cached_property
     def nearest_place(self) -> tuple[tuple[str, float], ...]:
-        """For each piece, the nearest place that sees it, and by how many metres it is nearest."""
+        """For each piece, the nearest viewpoint that sees it and its lead over the next (m)."""
         eyes = np.array([(place.x, place.y) for place in self.places])
         nearest = []
         for number, piece in enumerate(self.furniture):
@@ -323,7 +323,7 @@ class GeneratedHouse:
         return tuple(nearest)
 
     def place(self, viewpoint: str) -> HousePlace:
-        """The place of a viewpoint id."""
+        """Look up a viewpoint by id."""
         return self.places[self.graph.index[viewpoint]]
 
     def room_name(self, number: int) -> str:
@@ -336,21 +336,21 @@ class GeneratedHouse:
 
 
 def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
-    """``scene_name("test", 0, 9, 3)`` is ``test-s0-r9-0003``; the name says all there is to say."""
+    """``scene_name("test", 0, 9, 3)`` is ``test-s0-r9-0003``; a name determines the house."""
     return f"{split}-s{seed}-r{rooms}-{number:04d}"
 
 
 def build_house(scene: str) -> GeneratedHouse:
-    """The house of a scene name, the same on every machine.
+    """Build the house of a scene name, identical on every machine.
 
-    Raises ``UsageError`` for a name that ``scene_name`` does not make.
+    Raises ``UsageError`` for a name not produced by ``scene_name``.
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-r(\d+)-\d+", scene)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
-        raise UsageError(f"{scene!r} names no generated house; one reads 'test-s0-r9-0003'")
+        raise UsageError(f"{scene!r} is not a generated house such as 'test-s0-r9-0003'")
     rng = random.Random(f"house/{scene}")
     plan = draw_plan(rng, int(match[1]))
-    while plan.cut_off:  # rare: a shared wall too short for its door
+    while plan.cut_off:  # rare: a shared wall is too short for its door
         plan = draw_plan(rng, int(match[1]))
     walls = build_walls(plan)
     places = set_places(rng, plan, scene)

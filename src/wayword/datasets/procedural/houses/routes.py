@@ -1,8 +1,8 @@
-"""Routes: gold paths, cut into the stretches that an instruction must describe.
+"""Routes: gold paths, divided into stretches that an instruction must describe.
 
-A route is cut into stretches. A stretch ends at a doorway or a piece of furniture that is named
-in the captions all along the stretch, or else goes one step on in a direction that only one
-edge leads in. So the stretches, in order, suffice to find the goal.
+A stretch ends at a doorway or a piece of furniture that the captions mention all along it, or else
+is a single step in an unambiguous direction. The stretches, in order, are therefore enough to find
+the goal.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from wayword.datasets.procedural.houses.views import doors_in_sight, named_furni
 
 ROUTE_HOPS = range(3, 7)
 SHORTEST = 5.0
-"""No route is shorter than this, in metres."""
+"""Minimum length of a route in metres."""
 
 BESIDE, BESIDE_MARGIN = 1.9, 0.25
-"""A place is next to an object within this many metres, nearer by a margin than any other place."""
+"""Maximum distance (metres) to an object "next to" a viewpoint, and its lead over any other one."""
 
 PASSING_RANGE = 1.7
-"""An object is passed when it is this near the path (metres), before its last fifth."""
+"""Maximum distance (metres) from the path to an object that it passes."""
 
 FIRST_STEP_ANGLE = 50.0
-"""The first step of a stretch leads at most this many degrees away from the stretch's end."""
+"""Maximum angle (degrees) between the first step of a stretch and the direction of its end."""
 
 CLEAR_ANGLE = 20.0
-"""A bare direction counts when every other edge is this many degrees further off."""
+"""Minimum lead (degrees) of a direction over all other edges to be unambiguous."""
 
 TOUR_DISTANCE = 3.0
-"""Metres that a tour's goal is from its start at least, as nearer is as good as the goal."""
-TOUR_DRAWS = 2_000  # draws after which a house has no more tours
+"""Minimum distance of a tour's goal from its start, in metres: closer counts as success."""
+TOUR_DRAWS = 2_000  # draws before a house is out of tours
 
 Turn = Literal[
     "straight", "slightly right", "right", "sharply right", "around",
@@ -55,7 +55,7 @@ TURN_ANGLES: dict[Turn, float] = {
     "straight": 0.0, "slightly right": 45.0, "right": 90.0, "sharply right": 135.0,
     "around": 180.0, "sharply left": -135.0, "left": -90.0, "slightly left": -45.0,
 }  # fmt: skip
-"""The angle that a turn word stands for, degrees, right positive."""
+"""Turn -> its typical angle in degrees, positive to the right."""
 
 
 Side = Literal["left", "right"]
@@ -63,11 +63,11 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Places ``start`` to ``end`` of a path, walked in ``room``.
+    """Part of a path from index ``start`` to ``end``, within ``room``.
 
-    ``angle`` is the turn before the first step (degrees, right positive). ``door`` and ``to`` name
-    the doorway it ends in and the room behind it, ``piece`` what it ends next to; where all are
-    None it is one step straight on after the turn. ``past`` is an object on the way and its side.
+    ``angle`` is the turn before the first step (degrees, positive to the right). ``door`` and
+    ``to``: the doorway it ends in and the room beyond; ``piece``: the furniture it ends next to. If
+    all are None, it is one step straight ahead. ``past``: an object on the way, and its side.
     """
 
     start: int
@@ -82,7 +82,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A shortest path, the heading one starts with (degrees), and its stretches."""
+    """A path, the initial heading (degrees), and its stretches."""
 
     path: tuple[str, ...]
     heading: float
@@ -90,7 +90,7 @@ class Route:
 
 
 def turn_word(angle: float) -> Turn:
-    """The word for a turn: straight within 25 degrees, slightly to 65, sharply from 115 to 155."""
+    """The word for a turn: straight to 25 degrees, slightly to 65, sharply from 115 to 155."""
     size, side = abs(angle), "right" if angle > 0 else "left"
     if size <= 25.0:
         return "straight"
@@ -101,9 +101,9 @@ def turn_word(angle: float) -> Turn:
 
 
 def find_routes(house: GeneratedHouse) -> Iterator[Route]:
-    """Routes in a fixed order, computed on demand; all goals once, then again.
+    """Routes in a fixed order, computed on demand: first one per goal, then the remaining pairs.
 
-    A route leads from a place inside a room to one in no room of its, far enough away.
+    A route leads from a place inside a room to a place in another room, far enough away.
     """
     rng, places = random.Random(f"routes/{house.scene}"), house.places
     away = house.graph.distances
@@ -132,7 +132,7 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
 
 def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
-    """Routes of exactly that many steps in a fixed order, drawn on demand, none twice."""
+    """Distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand."""
     rng, planner = random.Random(f"tours/{house.scene}/{hops}"), _Planner(house)
     used: set[tuple[str, ...]] = set()
     for _ in range(TOUR_DRAWS):
@@ -143,7 +143,7 @@ def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
 
 
 class _Planner:
-    """Cuts paths of one house into stretches."""
+    """Divides paths of one house into stretches."""
 
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
@@ -153,7 +153,7 @@ class _Planner:
         )
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
-        """The route, or None where it cannot be described without doubt."""
+        """The route, or None if it has no unambiguous description."""
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:
             return None
@@ -161,8 +161,8 @@ class _Planner:
         return Route(tuple(path), heading, tuple(stretches)) if stretches else None
 
     def tour(self, rng: random.Random, hops: int) -> Route | None:
-        """A route of exactly that many steps, by way of places in other rooms where no shortest
-        path is so long; None where the draw leads nowhere sensible."""
+        """Draw a route of exactly ``hops`` steps, through several rooms if it is longer than any
+        shortest path; None if the draw fails."""
         graph, inside = self.house.graph, [p.id for p in self.house.places if p.door is None]
         start, heading = rng.choice(inside), rng.randrange(12) * 30.0
         path, stretches = [start], list[Stretch]()
@@ -185,8 +185,8 @@ class _Planner:
     def _stretches(
         self, path: list[str], before: list[Stretch], heading: float
     ) -> list[Stretch] | None:
-        """The stretches of a path whose first ones are known; None where the rest cannot be
-        described, or does not end at something that has a name."""
+        """Extend the stretches ``before`` to the end of the path; None if the rest cannot be
+        described or ends at nothing that has a name."""
         stretches, at = list(before), before[-1].end if before else 0
         while at < len(path) - 1:
             reached = stretches[-1].piece if stretches else None
@@ -201,8 +201,8 @@ class _Planner:
     def _stretch_from(
         self, path: list[str], at: int, facing: float, reached: int | None
     ) -> Stretch | None:
-        """The longest stretch from here, up to the next doorway; ``reached`` is the piece that the
-        last one ended next to."""
+        """The longest stretch from index ``at``, up to the next doorway; ``reached`` is the piece
+        where the last one ended."""
         graph, places = self.house.graph, [self.house.place(each) for each in path]
         doors = [i for i in range(at + 1, len(path)) if places[i].door is not None]
         first = graph.bearing(path[at], path[at + 1])[0]
@@ -215,7 +215,7 @@ class _Planner:
             full = self._up_to_door(path, stretch) or self._up_to_furniture(path, stretch)
             if full and self._is_direct(path, full):
                 return replace(full, past=self._passed_object(path, full, {full.piece, reached}))
-        # One step on, in a direction that only one edge leads in.
+        # Otherwise a single step in an unambiguous direction.
         turn_angle = TURN_ANGLES[turn_word(angle)]
         offsets = {
             neighbor.viewpoint: abs(relative(neighbor.heading, facing + turn_angle))
@@ -228,7 +228,7 @@ class _Planner:
         return Stretch(at, at + 1, room, angle)
 
     def _up_to_door(self, path: list[str], stretch: Stretch) -> Stretch | None:
-        """The stretch, if it ends in a doorway that the captions name all along it."""
+        """The stretch if it ends in a doorway that is captioned all along it, else None."""
         door = self.house.place(path[stretch.end]).door
         along = path[stretch.start : stretch.end]
         if door is None or not all(door in self._doors(each) for each in along):
@@ -236,7 +236,7 @@ class _Planner:
         return replace(stretch, door=door, to=self.house.plan.doors[door].other(stretch.room))
 
     def _up_to_furniture(self, path: list[str], stretch: Stretch) -> Stretch | None:
-        """The stretch, if it ends next to an object that the captions name all along it."""
+        """The stretch if it ends next to an object that is captioned all along it, else None."""
         place = self.house.place(path[stretch.end])
         if place.door is not None:
             return None
@@ -251,7 +251,7 @@ class _Planner:
         return None
 
     def _is_direct(self, path: list[str], stretch: Stretch) -> bool:
-        """True if, at every step, no other edge leads nearer to where the stretch ends."""
+        """True if at every step the path takes the edge that leads closest to the end."""
         graph = self.house.graph
         end: PlacedFurniture | HousePlace = self.house.place(path[stretch.end])
         if stretch.piece is not None:
@@ -270,7 +270,7 @@ class _Planner:
     def _passed_object(
         self, path: list[str], stretch: Stretch, named: set[int | None]
     ) -> tuple[int, Side] | None:
-        """The object nearest the path that is in sight at its start and then falls behind."""
+        """The object nearest to the path that is visible at its start and then passed."""
         passed: list[tuple[float, int, Side]] = []
         steps = [self.house.place(each) for each in path[stretch.start : stretch.end + 1]]
         for number in self._names(path[stretch.start]) - named:

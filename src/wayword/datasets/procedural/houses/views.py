@@ -1,7 +1,7 @@
-"""Views from a place, direction by direction, and their captions.
+"""Views from a viewpoint, by direction, and their captions.
 
-An instruction may mention only what is listed here, so that nothing it speaks of is hidden from
-an agent that reads the captions.
+Instructions mention only objects listed here, so everything they mention is also in the captions
+that an agent reads.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from wayword.datasets.procedural.tables import Table, join_words, with_article
 
 SECTORS = 8  # as in NavGPT's recorded observations
 MOST_NAMED = 3
-"""Pieces of the same room named in one direction; the nearest ones."""
+"""Maximum number of pieces captioned per direction within the room; the nearest ones."""
 
 MOST_BEYOND, BEYOND_RANGE = 1, 7.0
-"""Pieces named through a doorway, and how far off (metres) they may be."""
+"""Maximum number of pieces captioned through a doorway, and their maximum distance (metres)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemInSight:
-    """A piece or doorway (``number`` in the house's list): heading (degrees), distance (m)."""
+    """A piece or doorway (``number``: its index in the house): heading (degrees), distance (m)."""
 
     number: int
     heading: float
@@ -42,11 +42,11 @@ class ItemInSight:
 
 @dataclass(frozen=True, slots=True)
 class ViewSector:
-    """A sector (45 degrees, where there are eight) centred on ``heading``.
+    """A sector centred on ``heading`` (45 degrees wide if there are eight).
 
-    ``furniture`` and ``doors`` are those of the room one stands in (of both rooms in a doorway),
-    ``beyond`` pieces of other rooms; nearest first. ``room`` is the room ahead, None along the
-    wall of a doorway; ``depth`` the metres to that room's wall.
+    ``furniture`` and ``doors`` belong to the viewpoint's room (both rooms in a doorway),
+    ``beyond`` to other rooms; nearest first. ``room``: the room ahead, None along the wall of a
+    doorway; ``depth``: distance to that room's wall, metres.
     """
 
     heading: float
@@ -60,8 +60,8 @@ class ViewSector:
 def look_around(
     house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
 ) -> tuple[ViewSector, ...]:
-    """The directions, clockwise from north; views of ``width`` degrees overlap where it is more
-    than a direction's share of the circle."""
+    """The sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
+    ``sectors``."""
     place, sector_width = house.place(viewpoint), 360.0 / sectors
     in_sight, doors = furniture_in_sight(house, viewpoint), doors_in_sight(house, viewpoint)
     near_items = [item for item in in_sight if house.furniture[item.number].room in place.rooms]
@@ -87,19 +87,19 @@ def look_around(
 
 
 def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
-    """The furniture that the captions name at a viewpoint."""
+    """Indices of the furniture mentioned in a viewpoint's captions."""
     around = look_around(house, viewpoint)
     return frozenset(s.number for d in around for s in (*d.furniture, *d.beyond))
 
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
-    """Everything in plain sight, nearest first."""
+    """All visible furniture, nearest first."""
     numbers = np.flatnonzero(house.sees_furniture[house.graph.index[viewpoint]]).tolist()
     return _nearest_first(house.place(viewpoint), {n: house.furniture[n] for n in numbers})
 
 
 def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
-    """The doorways of the room one stands in, nearest first; not the one one stands in."""
+    """Visible doorways of the viewpoint's room, nearest first, except the viewpoint's own."""
     place = house.place(viewpoint)
     numbers = np.flatnonzero(house.sees_doors[house.graph.index[viewpoint]]).tolist()
     doors = {n: house.plan.doors[n] for n in numbers if n != place.door}
@@ -119,13 +119,13 @@ def _nearest_first(
 
 
 def room_beyond(house: GeneratedHouse, place: HousePlace, door: int) -> int:
-    """The room that a doorway in sight leads to, as seen from a place."""
+    """The room behind a visible doorway, as seen from a viewpoint."""
     one, other = house.plan.doors[door].rooms
     return other if one in place.rooms else one
 
 
 def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
-    """The room a heading looks into; None along the wall of a doorway."""
+    """The room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
         return place.rooms[0]
     door = house.plan.doors[place.door]
@@ -142,29 +142,29 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
 
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
-    """Metres to the side of the rectangle that a heading leads to."""
+    """Metres to the side of the rectangle in the direction of a heading."""
     dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
     across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx if abs(dx) > 0.1 else 99.0
     up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy if abs(dy) > 0.1 else 99.0
     return min(across, up)
 
 
-# Views as sentences: the percept of a viewpoint, worded several ways, seeded by its name.
+# Views as sentences: several wordings, chosen by a seed from the viewpoint's name.
 
 WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "views")
 SIGHTING_RANGE = 3.0
-"""Sightings reach this far, in metres, as in NavGPT's recorded observations."""
+"""Maximum distance of sightings in metres, as in NavGPT's recorded observations."""
 
 OPEN_FLOOR = 3.0
-"""Metres from which on a bare wall is called open floor."""
+"""Beyond this distance (metres) a bare wall is captioned as open floor."""
 
 
 def percept(
     house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
 ) -> Percept:
-    """The percept of a viewpoint: its sectors, sightings within 3 m, and a summary.
+    """The percept of a viewpoint: sectors, sightings within 3 m, and a summary.
 
-    A sighting belongs to the direction that is nearest to it, also where views overlap.
+    A sighting belongs to the nearest direction even if views overlap.
     """
     rng = random.Random(f"caption/{house.scene}/{viewpoint}")
     place = house.place(viewpoint)
@@ -251,11 +251,11 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
 
 
 def doorway_words(rooms: list[str]) -> str:
-    """``doorways(["kitchen", "office"])`` is ``doorways to the kitchen and the office``."""
+    """``doorway_words(["kitchen", "office"])`` is ``doorways to the kitchen and the office``."""
     word = "a doorway" if len(rooms) == 1 else "doorways"
     return f"{word} to {join_words([f'the {name}' for name in rooms])}"
 
 
 def capitalized(words: str) -> str:
-    """The words with a capital first letter."""
+    """The text with its first letter capitalized."""
     return words[:1].upper() + words[1:]

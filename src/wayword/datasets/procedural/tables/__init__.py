@@ -13,9 +13,9 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 
 class Table(Mapping[str, T]):
-    """Table ``name`` of ``{file}.toml`` in ``package``, read when it is first looked at.
+    """Table ``name`` of ``{file}.toml`` in ``package``, read on first access.
 
-    ``make`` turns a value into a row; it is given the file's other tables, too. Lists are tuples.
+    ``make`` converts a value to a row and also receives the file's other tables. Lists are tuples.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Towns as street graphs: the town itself with what is seen in it, and routes through it."""
+"""Towns as street graphs: the town, its visible landmarks, and routes through it."""

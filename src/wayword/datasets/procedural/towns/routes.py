@@ -1,10 +1,10 @@
-"""Routes: gold paths, and what an instruction must say about each leg of one.
+"""Routes: gold paths, divided into legs that an instruction must describe.
 
-A route is walked with the transition function itself, so its path is one that the actions lead
-along. A leg goes straight on through some junctions and ends with a turn at the next; the last leg
-ends next to a landmark, or a counted number of steps after the last turn. So the legs, in order,
-suffice to find the goal: a walker who counts junctions (or traffic lights, where counted) and
-looks for one landmark arrives.
+Routes are drawn by applying the transition function, so actions can follow every path. A leg goes
+straight through some junctions and ends with a turn at the next; the last leg ends next to a
+landmark, or a counted number of steps after the last turn. The legs, in order, are therefore
+enough to find the goal: an agent only has to count junctions (or traffic lights) and spot one
+landmark.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wayword.core.geometry import bearing, relative
 from wayword.datasets.procedural.towns.town import Landmark, Town, in_sight
 from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 
-# The exits of a junction under the town's transition function, and what each turn is called.
+# The exits of a junction under the town's transition function, and the name of each turn.
 #
-# An exit gets a name only where it is unambiguous: straight on within ``STRAIGHT`` degrees and
-# clearly straighter than any other; left and right from ``SIDE_ANGLE`` degrees on; where two exits
-# are on a side, the inner one is the slight and the outer one the sharp turn.
+# An exit is named only if unambiguous: straight within ``STRAIGHT`` degrees and clearly
+# straighter than any other; left and right from ``SIDE_ANGLE`` degrees; if two exits are on one
+# side, the inner one is the slight turn and the outer one the sharp turn.
 
 Turn = Literal[
     "straight", "left", "right", "slight left", "slight right", "sharp left", "sharp right"
@@ -37,15 +37,15 @@ TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
     "sharp left": ("left", "left"),
     "sharp right": ("right", "right"),
 }
-"""The actions that make each turn, before the forward that leaves the junction."""
+"""Actions for each turn, before the forward that leaves the junction."""
 
 STRAIGHT, CLEARLY, SIDE_ANGLE, BACK_ANGLE = 30.0, 25.0, 40.0, 160.0
-"""Degrees, chosen so that a person at the junction would use the same word."""
+"""Thresholds in degrees, chosen so that a person at the junction would use the same word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An exit: its name, its angle (degrees, right positive), the state after leaving by it."""
+    """An exit: name, angle (degrees, positive to the right), and the state after taking it."""
 
     turn: Turn
     angle: float
@@ -53,7 +53,7 @@ class Exit:
 
 
 def exits(navigator: Navigator, state: State) -> list[Exit]:
-    """The named exits for one who has just arrived at a junction."""
+    """The named exits of a junction for a walker who has just arrived."""
     found: dict[int, tuple[tuple[Word, ...], float, State]] = {}
     turn_trials: tuple[tuple[Word, ...], ...]
     turn_trials = ((), ("left",), ("right",), ("left", "left"), ("right", "right"))
@@ -91,38 +91,38 @@ def _name_turn(words: tuple[Word, ...], angle: float, angles: list[float]) -> Tu
 
 
 TURN_COUNTS = (1, 2, 2, 2, 3, 3, 3, 4)
-"""Turns that a route may have, the common numbers more often."""
+"""Numbers of turns to draw from; common ones are repeated."""
 
 CROSSING_COUNTS = (0, 0, 0, 1, 1, 2)
-"""Junctions that may be crossed after the last turn."""
+"""Numbers of junctions crossed after the last turn, to draw from."""
 
 COUNTED_SHARE = 0.2
-"""The share of routes that end a counted number of steps after the last turn."""
+"""Share of routes that end a counted number of steps after the last turn."""
 
 SHORTEST, LONGEST = 14, 50
-"""Actions of a route, turns and the stop included."""
+"""Range of actions per route, including turns and the stop."""
 
-ATTEMPTS = 500  # draws of a route before its kind counts as failed
+ATTEMPTS = 500  # draws before a combination of turns and crossings counts as failed
 DIRECTNESS = 0.75
-"""A route is at most a third longer than the shortest path."""
+"""Minimum ratio of shortest path to route: a route is at most a third longer."""
 
-MOST_STRAIGHT = 3  # junctions crossed on one leg, at most: people count no further
+MOST_STRAIGHT = 3  # maximum junctions crossed per leg: people do not count further
 STEPS_AFTER, MOST_STEPS = (2, 4), 5
 TOO_FAR_RANGE = 7
-"""A landmark that means too far stands at most this many panoramas behind the goal."""
+"""Maximum distance, in panoramas beyond the goal, of a landmark that means "too far"."""
 
 SIDEWAYS, BESIDE = 24.0, (70.0, 110.0)
-"""Degrees from which a landmark is to a side, and between which it is alongside the walker."""
+"""Angles (degrees) from which a landmark is to a side, and between which it is right alongside."""
 
 TURNED, BEHIND_WALKER = 65.0, 122.0
-"""Degrees between which a landmark may be described as on the left or right."""
+"""Angles (degrees) between which a landmark may be described as on the left or right."""
 
 Side = Literal["left", "right"]
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A landmark that the leg goes by, and its side."""
+    """A landmark along the leg, and its side."""
 
     name: str
     side: Side
@@ -130,11 +130,11 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class TownLeg:
-    """Straight on to a junction, and a turn there.
+    """A leg straight to a junction, and a turn there.
 
-    ``junction`` is the number of the junction on this leg, counted from 1; ``light`` its number
-    among those with a traffic light, 0 where it has none. ``corner`` names what stands at it, and
-    on which side of one who comes up to it. ``passed`` are landmarks on the way, in order.
+    ``junction``: number of the junction on this leg, counted from 1; ``light``: its number among
+    junctions with a traffic light, 0 if it has none. ``corner``: the landmark at the junction and
+    its side on approach. ``passed``: landmarks on the way, in order.
     """
 
     turn: Turn
@@ -146,10 +146,10 @@ class TownLeg:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The place to stop: ``beside`` a landmark, or ``steps`` after the last turn.
+    """Where to stop: ``beside`` a landmark, or ``steps`` after the last turn.
 
-    ``junctions`` and ``lights`` are passed before that; ``too_far`` names a landmark that one who
-    overshoots comes to see, and who does not, never.
+    ``junctions`` and ``lights`` count those crossed on the way; ``too_far`` names a landmark that
+    is visible only after overshooting.
     """
 
     junctions: int
@@ -162,7 +162,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class TownRoute:
-    """A path (panorama ids), the heading one starts with (degrees), legs, ending, and actions."""
+    """A path (panorama ids), the initial heading (degrees), legs, ending, and action count."""
 
     path: tuple[str, ...]
     heading: int
@@ -180,14 +180,14 @@ class _Walk:
 
 
 def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
-    """Routes in a fixed order, drawn on demand; no two between the same places. With a ``length``
-    they take exactly that many actions, the stop included, and need not be direct."""
+    """Routes in a fixed order, drawn on demand; no two share both ends. With ``length`` they take
+    exactly that many actions including stop, and need not be direct."""
     rng = random.Random(f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}")
     planner = _TownPlanner(town, rng)
     used_ends: set[tuple[str, str]] = set()
     failures = 0
     while failures < 20:
-        # A leg of a turn takes about 16 actions, half as many where it crosses no junction.
+        # A leg takes about 16 actions, or half as many if it crosses no junction.
         counts = range(max(0, length // 16 - 1), length // 8 + 1) if length else TURN_COUNTS
         turns, crossings = rng.choice(counts), rng.choice(CROSSING_COUNTS)
         crossed = None if rng.random() < COUNTED_SHARE else crossings
@@ -203,7 +203,7 @@ def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
 
 
 class _TownPlanner:
-    """Draws routes in one town; a draw that leads nowhere sensible gives None."""
+    """Draws routes in one town; a failed draw is None."""
 
     def __init__(self, town: Town, rng: random.Random) -> None:
         self.town, self.rng = town, rng
@@ -221,10 +221,10 @@ class _TownPlanner:
                 self.corner[landmark.home] = landmark
 
     def draw(self, turns: int, crossings: int | None, length: int = 0) -> TownRoute | None:
-        """Draw a route with that many turns; None where it leads nowhere sensible.
+        """Draw a route with a number of turns; None if the draw fails.
 
-        It crosses that many junctions after the last one, or (None) ends in counted steps.
-        ``length``: its actions, 0 for any number.
+        It crosses ``crossings`` junctions after the last turn or, if None, ends after counted
+        steps. ``length``: its number of actions, 0 for any.
         """
         start = self._start()
         walk, legs = _Walk([start]), list[TownLeg]()
@@ -248,13 +248,13 @@ class _TownPlanner:
             return None
         gold = path_actions(self.town.navigator, start, path)
         if [word for word in gold if word in ("left", "right")] != walk.turns:
-            return None  # a sharp turn that the oracle would make the other way round
+            return None  # a sharp turn that the oracle would make in the other direction
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
         return TownRoute(ids, heading, tuple(legs), ending, actions)
 
     def _start(self) -> State:
-        """Somewhere along a street, at least three panoramas before its end, facing along it."""
+        """A state on a street, facing along it, at least three panoramas before its end."""
         chain = list(self.rng.choice(self.town.chains))
         if self.rng.random() < 0.5:
             chain.reverse()
@@ -287,8 +287,8 @@ class _TownPlanner:
         return None
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
-        """Walk on to a goal next to one of the landmarks along the last street, after ``length``
-        actions if that is set."""
+        """Walk on to a goal next to a landmark on the last street, after ``length`` actions in
+        total if set."""
         passed: list[Passed] = []
         junctions = lights = 0
         for _ in range(crossings):
@@ -315,7 +315,7 @@ class _TownPlanner:
         return Ending(junctions, lights, tuple(passed), goal_landmark, 0, too_far)
 
     def _is_first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
-        """True if a landmark stands there that was not straight to the side any earlier."""
+        """True if a landmark is alongside here and was not to the side at any earlier state."""
         if not self._alongside(ahead[goal]):
             return False
         name = self._alongside(ahead[goal])[0].name
@@ -327,8 +327,8 @@ class _TownPlanner:
         )
 
     def _end_by_steps(self, walk: _Walk, length: int) -> Ending | None:
-        """Stop a counted number of steps after the turn, the first of which left the junction; or
-        after ``length`` actions if that is set."""
+        """Stop a counted number of steps after the turn, including the step that left the
+        junction; after ``length`` actions in total if set."""
         ahead, taken = self._states_ahead(walk.states[-1]), 1 if walk.turns else 0
         exact = length - len(walk.states) - len(walk.turns) + taken
         steps = exact if length else self.rng.randint(*STEPS_AFTER)
@@ -339,7 +339,7 @@ class _TownPlanner:
         return Ending(0, 0, (), None, steps, too_far)
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
-        """A landmark of the same street that can be seen from nowhere on the route; or none."""
+        """A landmark on the same street that is not visible anywhere on the route; "" if none."""
         in_view = {name for state in walk.states for name in self._names_in_sight(state)}
         for state in beyond[2:TOO_FAR_RANGE]:
             for passed in self._alongside(state):
@@ -348,7 +348,7 @@ class _TownPlanner:
         return ""
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
-        """Walk to the next junction; returns the landmarks passed."""
+        """Walk to the next junction; return the landmarks passed."""
         run = self._run(walk.states[-1])
         start = [] if len(walk.states) == 1 else [walk.states[-1]]
         walk.states += run
@@ -366,7 +366,7 @@ class _TownPlanner:
         return states
 
     def _standing_alongside(self, state: State) -> list[Passed]:
-        """Landmarks whose own panorama this is, with their sides for one who walks through."""
+        """Landmarks at this panorama, with their sides as seen while walking through."""
         alongside = []
         for landmark in self.beside.get(self._place(state), ()):
             angle = self._angle(state, landmark)
@@ -375,7 +375,7 @@ class _TownPlanner:
         return alongside
 
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
-        """The landmark at the junction, where it is in view from the last step before it."""
+        """The landmark at the junction if it is visible from the last step before it."""
         landmark = self.corner.get(junction)
         if landmark is None:
             return None
@@ -390,7 +390,7 @@ class _TownPlanner:
         return Passed(landmark.name, "left" if on_left else "right")
 
     def _angle(self, state: State, landmark: Landmark) -> float:
-        """Angle to a landmark for one who looks straight on, degrees, right positive."""
+        """Angle to a landmark relative to the heading, degrees, positive to the right."""
         stand = self.town.navigator.stand(state)
         position = self.town.point(stand.panorama)
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)

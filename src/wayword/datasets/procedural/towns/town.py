@@ -1,8 +1,8 @@
-"""A town: streets, panoramas, landmarks, and what can be seen of them, for one scene name.
+"""A town, determined by its scene name: streets, panoramas, landmarks and their visibility.
 
-A landmark is seen along its street, or from all streets that meet at its corner, up to ``SIGHT``
-metres away; houses hide it from elsewhere. Traffic lights hang over their junction and are seen
-by those who come up to it.
+A landmark is visible along its street, or along all streets that meet at its corner, within
+``SIGHT`` metres; houses hide it from other streets. Traffic lights hang over their junction and
+are visible on approach.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
 
-# What stands along a street. A name is given once a town, so that it means one place.
+# Objects along a street. A name is used once per town, so it identifies one place.
 
 LIGHT = "a traffic light"
-"""The one landmark that a town has many of."""
+"""The only landmark that occurs many times in a town."""
 
 NAMES: Mapping[str, tuple[str, ...]] = Table("sentences", "town_names")
 
 
 def town_names(rng: random.Random) -> Iterator[str]:
-    """Names in a random order, none twice; 452 in all."""
+    """Iterate over 452 distinct names in random order."""
     shops = [f"{owner} {trade}" for owner in NAMES["owners"] for trade in NAMES["trades"]]
     rng.shuffle(shops)
     plain = list(NAMES["plain"])
@@ -45,27 +45,27 @@ def town_names(rng: random.Random) -> Iterator[str]:
     yield from plain
 
 
-# Street plans: a grid that was pulled about, with streets missing, slanted and bent.
+# Street plans: a distorted grid with missing, diagonal and bent streets.
 #
 # Corners are on a jittered grid. Some streets are left out, which makes three-way junctions and
-# plain bends of the road; some blocks are cut by a diagonal, which makes five-way junctions; some
-# streets bend halfway. Streets leave a corner at least ``STREET_ANGLE`` degrees apart, none ends
-# blindly, and every corner can be reached from every other.
+# bends; some blocks have a diagonal, which makes five-way junctions; some streets bend halfway.
+# Streets leave a corner at least ``STREET_ANGLE`` degrees apart, there are no dead ends, and every
+# corner can be reached from every other.
 
 BLOCK = (58, 92)
-"""Metres from one corner to the next, before the corners are moved."""
+"""Range of distances (metres) between corners, before jitter."""
 
-JITTER = 7  # metres that a corner is moved, either way
+JITTER = 7  # maximum jitter of a corner along each axis, in metres
 MISSING_SHARE, DIAGONAL_SHARE, BENT_SHARE = 0.15, 0.2, 0.25
-"""Shares of the streets left out, of the blocks with a diagonal, of the streets that bend."""
+"""Shares of streets left out, of blocks with a diagonal, and of streets that bend."""
 
-STREET_ANGLE = 35.0  # degrees: closer streets could not be told apart by a word
-MOST_STREETS = 5  # streets that meet at a corner, at most
+STREET_ANGLE = 35.0  # degrees: words could not distinguish streets that are closer
+MOST_STREETS = 5  # maximum streets per corner
 
 
 @dataclass(frozen=True, slots=True)
 class Street:
-    """A line from corner ``a`` to corner ``b``; ``points`` includes both ends, metres."""
+    """A line from corner ``a`` to corner ``b``; ``points`` (metres) includes both ends."""
 
     a: int
     b: int
@@ -76,12 +76,12 @@ class Street:
         return path_length(self.points)
 
     def leaving_heading(self, corner: int) -> float:
-        """The heading in which the street leaves one of its ends, degrees from north."""
+        """Heading in which the street leaves one of its corners, degrees from north."""
         points = self.points if corner == self.a else self.points[::-1]
         return bearing(points[0], points[1])
 
     def point_at(self, share: float) -> Point:
-        """The point that far along, 0 at ``a`` and 1 at ``b``."""
+        """The point at a fraction of the length, 0 at ``a`` and 1 at ``b``."""
         remaining = share * self.length
         for p, q in pairwise(self.points):
             piece = math.dist(p, q)
@@ -100,17 +100,17 @@ class Streets:
     streets: tuple[Street, ...]
 
     def streets_at(self, corner: int) -> list[int]:
-        """The numbers of the streets that end there."""
+        """Indices of the streets that end at a corner."""
         return [n for n, street in enumerate(self.streets) if corner in (street.a, street.b)]
 
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
-    """A plan of ``size`` x ``size`` corners."""
+    """Draw a plan of ``size`` x ``size`` corners."""
     corners = _corners(rng, size)
     pairs = _grid(rng, size)
     for corner in range(size * (size - 1)):
         row, column = divmod(corner, size)
-        if column + 1 < size:  # a diagonal each block, slanted by turns, so that no two cross
+        if column + 1 < size:  # diagonals alternate in direction, so no two cross
             pair = (
                 (corner, corner + size + 1) if (row + column) % 2 else (corner + 1, corner + size)
             )
@@ -142,7 +142,7 @@ def _corners(rng: random.Random, size: int) -> list[Point]:
 
 
 def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
-    """Pairs of neighbouring corners, some left out where the others hold the town together."""
+    """Pairs of neighboring corners, with some left out while the town stays connected."""
     pairs = []
     for corner in range(size * size):
         pairs += [(corner, corner + 1)] if (corner + 1) % size else []
@@ -171,7 +171,7 @@ def _fits_slant(corners: list[Point], pairs: list[tuple[int, int]], pair: tuple[
 
 
 def _leaves_apart(street: Street, others: list[Street]) -> bool:
-    """True if it leaves both of its corners well apart from every other street."""
+    """True if the street leaves both of its corners well apart from every other street."""
     return all(
         abs(relative(street.leaving_heading(corner), other.leaving_heading(corner))) >= STREET_ANGLE
         for corner in (street.a, street.b)
@@ -181,28 +181,28 @@ def _leaves_apart(street: Street, others: list[Street]) -> bool:
 
 
 SMALLEST, LARGEST = 3, 9
-"""Corners along a side of town. There are names for no larger one."""
+"""Range of corners per side; a larger town would run out of names."""
 
 SPACING = 10.0
-"""Metres from one panorama to the next, about."""
+"""Approximate distance between panoramas, metres."""
 
 LANDMARK_OFFSET = 9.0
-"""Metres from the middle of the street to what stands along it."""
+"""Distance from the middle of the street to landmarks along it, metres."""
 
 CORNER_OFFSET = 13.0
-"""Metres from the middle of a junction to what stands on its corner."""
+"""Distance from the middle of a junction to a landmark on its corner, metres."""
 
-METRES_PER_DEGREE = 111_320.0  # at the equator, where all towns lie
+METRES_PER_DEGREE = 111_320.0  # at the equator, where all towns are placed
 
 LIGHT_SHARE = {3: 0.4, 4: 0.85, 5: 1.0}
-"""Exits of a junction -> its chance of a traffic light."""
+"""Number of exits of a junction -> probability of a traffic light."""
 
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """A named object. ``home`` is the panorama it stands next to, or its junction.
+    """A named object. ``home`` is the panorama or junction it belongs to.
 
-    It can be seen from the panoramas of ``streets``, the corners at their ends included; ``x`` and
+    It is visible from the panoramas of ``streets``, including the corners at their ends; ``x`` and
     ``y`` are metres. ``where`` is ``street``, ``corner`` or ``light``.
     """
 
@@ -216,7 +216,7 @@ class Landmark:
 
 @dataclass(frozen=True, eq=False)
 class Town:
-    """A scene. Panoramas 0 to C - 1 are the corners; ``xy`` (N, 2) gives all of them, metres.
+    """A generated town. Panoramas 0 to C - 1 are the corners; ``xy`` (N, 2) is in metres.
 
     ``chains`` lists the panoramas of each street from end to end; ``lights`` are the junctions
     with a traffic light.
@@ -249,18 +249,18 @@ class Town:
 
 
 def scene_name(split: str, seed: int, size: int, number: int) -> str:
-    """``scene_name("test", 0, 6, 3)`` is ``test-s0-n6-0003``; the name says all there is to say."""
+    """``scene_name("test", 0, 6, 3)`` is ``test-s0-n6-0003``; a name determines the town."""
     return f"{split}-s{seed}-n{size}-{number:04d}"
 
 
 def build_town(scene: str) -> Town:
-    """The town of a scene name, the same on every machine.
+    """Build the town of a scene name, identical on every machine.
 
-    Raises ``UsageError`` for a name that ``scene_name`` does not make.
+    Raises ``UsageError`` for a name not produced by ``scene_name``.
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-n(\d+)-\d+", scene)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
-        raise UsageError(f"{scene!r} names no generated town; one reads 'test-s0-n6-0003'")
+        raise UsageError(f"{scene!r} is not a generated town such as 'test-s0-n6-0003'")
     rng = random.Random(f"town/{scene}")
     streets = draw_streets(rng, int(match[1]))
     points, chains = list(streets.corners), list[tuple[int, ...]]()
@@ -321,7 +321,7 @@ def _line_streets(
 
 
 def _fill_corners(rng: random.Random, graph: StreetGraph, streets: Streets) -> list[Landmark]:
-    """Something on one of the corners of about every second junction."""
+    """Place a landmark on one corner of about half of the junctions."""
     landmarks = []
     for corner, (x, y) in enumerate(streets.corners):
         if graph.degree(corner) < 3 or rng.random() < 0.45:
@@ -337,17 +337,17 @@ def _fill_corners(rng: random.Random, graph: StreetGraph, streets: Streets) -> l
 
 
 SIGHT = 27.0
-"""Metres from which a landmark is recognised."""
+"""Maximum distance in metres at which a landmark is recognised."""
 
 HALF_VIEW = 30.0
-"""Degrees to either side of a view's centre (60 across, as VELMA's)."""
+"""Half the horizontal field of view in degrees (60 in total, as in VELMA)."""
 
 SECTORS = 8
 WIDTH = 360.0 / SECTORS
 
 
 def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
-    """Panorama -> the landmarks in sight, in all directions."""
+    """Panorama id -> the landmarks visible from it, in all directions."""
     streets: dict[int, set[int]] = {}
     for number, chain in enumerate(town.chains):
         for panorama in chain:
@@ -365,9 +365,9 @@ def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
 
 
 class TownPerceiver(Perceiver):
-    """Perceiver and landmark scorer of towns: flawless within ``SIGHT``, blind beyond.
+    """Perceiver and landmark scorer for towns: exact within ``SIGHT``, blind beyond it.
 
-    ``sights`` gives what can be seen from each panorama of a scene.
+    ``sights`` maps a scene to the landmarks visible from each of its panoramas.
     """
 
     name = "symbolic"
@@ -376,7 +376,7 @@ class TownPerceiver(Perceiver):
         self._sights = sights
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Eight sectors around a panorama. Raises ``DataError`` where there is no such place."""
+        """Eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
         visible, sectors = self._at(scene, place), []
         for number in range(SECTORS):
             group = [each for each in visible if sector(each.heading, SECTORS) == number]
@@ -388,9 +388,9 @@ class TownPerceiver(Perceiver):
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
-        """At least 4 where a landmark is in the view, more the nearer and the more central.
+        """Score landmarks in views: 4 or more if visible, higher if near and central, else 0.
 
-        0 where it is not in the view. Shape (L, V), as in :meth:`.Perceiver.score`.
+        Shape (L, V), as in :meth:`.Perceiver.score`.
         """
         scores = np.zeros((len(landmarks), len(headings)))
         for sight in self._at(scene, place):

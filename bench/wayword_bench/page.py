@@ -19,12 +19,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from recipes.bench import ladders
 from wayword.core.errors import UsageError, WaywordError
 from wayword.runs.record import RunFolder, is_run
 from wayword.runs.running import verify
 from wayword.viewer import pages
 from wayword.viewer.markup import visible
+from wayword_bench import ladders
 
 PAGE = "card.html"
 WIDTH, HEIGHT, LEFT, FOOT = 320, 150, 34, 22
@@ -34,7 +34,7 @@ WIDTH, HEIGHT, LEFT, FOOT = 320, 150, 34, 22
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("recipes.bench"), autoescape=True, undefined=StrictUndefined,
+        loader=PackageLoader("wayword_bench"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
 
@@ -162,7 +162,7 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
     ``UsageError`` where there is no card."""
     paths = sorted(folder.rglob(ladders.CARD))
     if not paths:
-        raise UsageError(f"{folder}: holds no {ladders.CARD}; play with python -m recipes.bench")
+        raise UsageError(f"{folder}: holds no {ladders.CARD}; play with wayword bench")
     out.mkdir(parents=True, exist_ok=True)
     rows, names = [], list[str]()
     for number, path in enumerate(paths):

@@ -1,6 +1,6 @@
 """Supervised fine-tuning by TRL on the prompts of an agent.
 
-    from wayword.training.sft import FineTuning, finetune
+    from recipes.sft.finetuning import FineTuning, finetune
 
     plan = FineTuning("velma", ("towns:train",), base="HuggingFaceTB/SmolLM2-135M-Instruct")
     finetune(plan, Path("runs/velma"), data=None)
@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from recipes.sft.alignment import align
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import DataError, UsageError, needing
@@ -145,7 +146,7 @@ async def _played(plan: FineTuning, data: Path | None, report: Report) -> list[E
     for on in plan.on:
         dataset, tasks = _open(on, data)
         tasks = tasks[: plan.limit or None]
-        player = ExampleMaker(plan.agent, settings, on, dataset)
+        player = ExampleMaker(plan.agent, settings, on, dataset, align=align)
         walks = [await player.example(task, student, plan.method) for task in tasks]
         arrived = [walk for walk in walks if walk.success]
         report(f"{on}: {len(walks)} walks, {len(arrived)} arrive")

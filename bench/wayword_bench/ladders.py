@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from recipes.bench.horizon import Attempt, Horizon, horizon, interval, resample
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import reading
 from wayword.metrics.intervals import (
@@ -35,6 +34,7 @@ from wayword.metrics.table import latex, markdown
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
+from wayword_bench.horizon import Attempt, Horizon, horizon, interval, resample
 
 CARD = "card.json"
 VERSIONS = ("2026",)
@@ -240,9 +240,7 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
             "levels": [_level(played, n, length) for n, length in enumerate(track.lengths)],
         }
     if not tracks:
-        raise UsageError(
-            f"{folder}: has no runs of the bench yet; play with python -m recipes.bench"
-        )
+        raise UsageError(f"{folder}: has no runs of the bench yet; play with wayword bench")
     total = [level for each in tracks.values() for level in each["levels"]]
     sums = {key: sum(level.get(key) or 0 for level in total) for key in ("tokens", "dollars")}
     overall = _triple(interval(np.mean(means, axis=0)))
@@ -341,7 +339,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     """The card of a folder, computed again where its runs are there. Raises ``UsageError``."""
     path = folder / CARD if folder.is_dir() else folder
     if not path.is_file():
-        raise UsageError(f"{folder}: has no {CARD}; play with python -m recipes.bench")
+        raise UsageError(f"{folder}: has no {CARD}; play with wayword bench")
     with reading(str(path), "play the bench again"):
         card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         header = {key: value for key, value in card.items() if key not in _COMPUTED}

@@ -1,34 +1,25 @@
-"""Play the ladders, show cards, compare them.
+"""``wayword bench``: play the ladders, show cards, compare them.
 
-python -m recipes.bench --model openai:gpt-5-mini --max-dollars 5
-python -m recipes.bench card runs/bench/react-gpt-5-mini
+Listing the commands of ``wayword`` imports this module, so the library is imported when it is used.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer import Argument, Option
 
-from recipes.bench import ladders, page
-from recipes.bench.ladders import Entry, Track
 from wayword.cli import completing, show
 from wayword.cli.running import Concurrency, Data, Dollars, ModelName, Rpm, Set, carry_out
-from wayword.core.errors import UsageError, WaywordError
-from wayword.runs.forecast import Outlook, forecast, row_lines
-from wayword.runs.plan import Plan
-from wayword.settings import parse
 
-app = typer.Typer(
-    name="python -m recipes.bench",
-    help="Measure how far a model or an agent gets before it is lost.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+if TYPE_CHECKING:
+    from wayword.runs.plan import Plan
+    from wayword_bench.ladders import Entry, Track
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
 
 
@@ -68,14 +59,19 @@ def play(
 
     \b
     Examples:
-      python -m recipes.bench --model openai:gpt-5-mini --max-dollars 5
-      python -m recipes.bench --model local:smollm2 --quick --tracks follow,grid
-      python -m recipes.bench --agent random
-      python -m recipes.bench card runs/bench/random
-      python -m recipes.bench compare runs/bench/random runs/bench/forward
+      wayword bench --model openai:gpt-5-mini --max-dollars 5
+      wayword bench --model local:smollm2 --quick --tracks follow,grid
+      wayword bench --agent random
+      wayword bench card runs/bench/random
+      wayword bench compare runs/bench/random runs/bench/forward
     """
     if context.invoked_subcommand:
         return
+    from wayword.core.errors import UsageError
+    from wayword.runs.forecast import Outlook, forecast, row_lines
+    from wayword.settings import parse
+    from wayword_bench import ladders, page
+
     version_ = ladders.open_bench(version)
     if not model and not agent:
         raise UsageError("name a model with --model, or an agent that needs none with --agent")
@@ -119,6 +115,7 @@ def _climb(
     entry: Entry, climbs: list[tuple[Track, list[tuple[int, Plan]]]], max_dollars: float | None
 ) -> bool:
     """Play each ladder up to where it is hopeless; True if no episode is left."""
+    from wayword_bench import ladders
 
     complete, spent = True, 0.0
     for track, plans in climbs:
@@ -149,9 +146,10 @@ def show_card(
 
     \b
     Examples:
-      python -m recipes.bench card runs/bench/gpt-5-mini
-      python -m recipes.bench card runs/bench/gpt-5-mini --format latex
+      wayword bench card runs/bench/gpt-5-mini
+      wayword bench card runs/bench/gpt-5-mini --format latex
     """
+    from wayword_bench import ladders
 
     typer.echo(ladders.render(ladders.read_card(folder), form))
 
@@ -168,8 +166,9 @@ def write_board(
 
     \b
     Example:
-      python -m recipes.bench board runs/bench --out site
+      wayword bench board runs/bench --out site
     """
+    from wayword_bench import page
 
     typer.echo(page.write_board(folder, out, data))
 
@@ -180,15 +179,8 @@ def compare_cards(first: Folder, second: Folder) -> None:
 
     \b
     Example:
-      python -m recipes.bench compare runs/bench/random runs/bench/imitation
+      wayword bench compare runs/bench/random runs/bench/imitation
     """
+    from wayword_bench import ladders
 
     typer.echo(ladders.render_comparison(first, second))
-
-
-if __name__ == "__main__":
-    try:
-        app()
-    except WaywordError as error:
-        show.notice(str(error))
-        sys.exit(2)

@@ -1,0 +1,223 @@
+"""MapGPT: a map in words, and a plan carried from step to step (Chen et al. 2024).
+
+    wayword run mapgpt --on houses --model openai:gpt-5-mini
+
+Places are numbered as they come into view. Each step the model is shown the instruction, its steps
+so far, a map of what it has seen, the places it has not visited, its plan, and the current place;
+it answers with a thought, a revised plan, and one of the listed actions. The map is topological:
+which place leads to which, nothing else.
+
+Departures from the paper, on purpose: actions are named by their places (``goto[place 3]``) and
+not by letters, and the model always reads the perceiver's words, next to pictures where the dataset
+has some.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import ClassVar, Literal
+
+from wayword.agents.answers import StrategyRecipe, fields
+from wayword.agents.legal import Legal
+from wayword.agents.prompting import (
+    History,
+    PromptBudget,
+    Prompts,
+    PromptSettings,
+    StepCount,
+    joined,
+)
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.episode import Episode, Json
+from wayword.core.geometry import sector
+from wayword.core.model import Message, system
+from wayword.core.perceiver import need
+from wayword.core.world import Feedback
+from wayword.verbalize import generic, indoor
+from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
+
+PICTURE_WIDTH = 60.0  # degrees across the picture of a neighbor
+DESCRIPTION_LENGTH = 80  # characters by which an unvisited place is described
+MOST_DESCRIBED = 30  # unvisited places that are described, the latest ones
+_GOTO = re.compile(r"goto\[([^\]]*)\]")
+
+
+class PlaceMap:
+    """The part of a graph that one walk has seen, in words; places are numbered by first sight.
+
+    >>> known = PlaceMap()
+    >>> known.arrive("hall", {"lobby": "a red sofa", "stairs": "stairs going up"})
+    >>> known.arrive("lobby", {"hall": "", "lab": "a desk"})
+    >>> print(known.text())
+    place 0 (visited) leads to: 1, 2
+    place 1 (here) leads to: 0, 3
+    >>> known.unvisited()
+    ['place 2, from place 0: stairs going up', 'place 3, from place 1: a desk']
+
+    Source: MapGPT (Chen et al. 2024), section 3.2.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._neighbors: dict[str, tuple[str, ...]] = {}
+        self._seen: dict[str, str] = {}
+        self._here = ""
+
+    def name(self, viewpoint: str) -> str:
+        """``place N``, with a new number at first sight."""
+        return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
+
+    def arrive(self, viewpoint: str, neighbors: Mapping[str, str]) -> None:
+        """Add a place with its neighbors, each with what is seen towards it."""
+        here = self.name(viewpoint)
+        self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
+        for neighbor, words in neighbors.items():
+            self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
+
+    def text(self) -> str:
+        """A line for each visited place, in the order of the first visits."""
+        lines = []
+        for viewpoint, neighbors in self._neighbors.items():
+            state = "here" if viewpoint == self._here else "visited"
+            listed = ", ".join(str(self._numbers[neighbor]) for neighbor in neighbors)
+            lines.append(f"{self.name(viewpoint)} ({state}) leads to: {listed or 'nowhere'}")
+        return "\n".join(lines)
+
+    def unvisited(self) -> list[str]:
+        """A line for each place that was seen and not visited, the last seen last."""
+        return [line for viewpoint, line in self._seen.items() if viewpoint not in self._neighbors]
+
+
+@dataclass(frozen=True, slots=True)
+class MapGPTSettings(PromptSettings):
+    """Settings of MapGPT, besides those of all prompts.
+
+    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
+    what is not exactly one legal action is rejected). ``map``, ``plan``: show the map with the
+    places not visited; ask for a plan and show it at the next step. Each one turned off is an
+    ablation. ``pictures``: show a picture towards every neighbor where the dataset has pictures;
+    off by default with a small local model. An answer may take 500 tokens by default.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    map: bool = True
+    plan: bool = True
+    pictures: bool = True
+
+
+class MapGPT(Agent):
+    """MapGPT: follows an instruction by a map in words and a plan (Chen et al. 2024)."""
+
+    Settings: ClassVar[type[MapGPTSettings]] = MapGPTSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    needs_model: ClassVar[bool] = True
+    small_model: ClassVar[Mapping[str, Json]] = {"pictures": False}
+
+    def __init__(self, settings: MapGPTSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._perceiver = need(toolkit.perceiver, "perceive", "mapgpt")
+        self._shows_pictures = settings.pictures and "picture" in self._perceiver.capabilities
+        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens, 500)
+        self._prompts = Prompts(__file__, settings.prompts)
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        form = self._prompts["answer"].splitlines()
+        sections = [line for line in form if settings.plan or not line.startswith("Plan:")]
+        self._recipe = StrategyRecipe("\n".join(sections), "mapgpt")
+        self._map, self._history = PlaceMap(), History()
+        self._earlier: set[Action] = set()
+        self._instruction = self._plan = ""
+
+    async def begin(self, episode: Episode) -> None:
+        self._instruction = episode.instruction
+
+    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+        actions = self._arrive(observation, space)
+        messages = self._messages(observation, actions)
+        options = ActionSpace(tuple(actions))
+        schema = None
+        if self._settings.decoding == "constrained":  # at two characters a token the answer ends
+            length = 2 * self._budget.answer // len(self._recipe.fields)
+            schema = self._recipe.schema_for(options, self._settings.thought_length or length)
+        (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
+        outcome = self._recipe.decision(reply, Legal(options, self._earlier)).outcome
+        self._earlier.update(actions)
+        read = fields(reply.text, [field.key for field in self._recipe.fields])
+        self._plan = read.line("plan") or self._plan
+        if isinstance(outcome, Rejection):
+            return outcome
+        return Decision(actions[outcome.action], outcome.thought)
+
+    async def recall(
+        self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Add the place of a step that another agent took to the map."""
+        self._earlier.update(self._arrive(observation, space))
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._steps.taken += 1
+        if isinstance(decision, Rejection):
+            text = f"no legal action, you stayed: {decision.reason}"
+        else:
+            text = f"{self._named(decision.action)}: {indoor.verbalizer.feedback(feedback)}"
+        self._history.add(f"{self._steps.taken}. {text}")
+
+    def _named(self, action: Action) -> Action:
+        """The action as the model knows it: places have numbers."""
+        if action.name != "goto":
+            return action
+        return Action("goto", (self._map.name(action.arguments[0]),))
+
+    def _arrive(self, view: IndoorObservation, space: ActionSpace) -> dict[Action, Action]:
+        """Add the place to the map; the legal actions by the names that the model reads."""
+        sectors = self._perceiver.perceive(view.scene, view.viewpoint).sectors
+        seen = {}
+        for neighbor in view.neighbors:
+            part = sectors[sector(neighbor.heading, len(sectors))]
+            objects = ", ".join(dict.fromkeys(sighting.name for sighting in part.sightings))
+            words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
+            seen[neighbor.viewpoint] = shorten(words, DESCRIPTION_LENGTH, placeholder=" …")
+        self._map.arrive(view.viewpoint, seen)
+        return {self._named(action): action for action in space.listed}
+
+    def _messages(self, view: IndoorObservation, actions: Mapping[Action, Action]) -> list[Message]:
+        fill, settings = self._prompts.fill, self._settings
+        goal_kind = "object" if isinstance(view, ObjectsObservation) else "route"
+        fixed = joined(
+            fill("principle", goal=self._prompts[f"goal_{goal_kind}"]),
+            self._recipe.request(settings.decoding == "constrained"),
+            self._steps.limit_text("step_limit"),
+        )
+        unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
+        around = indoor.verbalizer.around(view, self._perceiver)
+        around = _GOTO.sub(lambda match: f"goto[{self._map.name(match.group(1))}]", around)
+        now = joined(
+            fill("map", map=self._map.text(), unvisited=unvisited) if settings.map else "",
+            fill("plan", plan=self._plan or "none yet") if settings.plan else "",
+            fill(
+                "now",
+                place=self._map.name(view.viewpoint),
+                facing=generic.compass(round(view.heading)),
+                around=around,
+                actions=", ".join(map(str, actions)),
+            ),
+            self._steps.left_text("steps_left"),
+        )
+        begin = fill("begin", instruction=self._instruction)
+        self._budget.fit(self._history, len(fixed + begin + now), self._budget.answer)
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
+        steps = joined(*past, gap="\n") or "none yet"
+        text = joined(begin, fill("steps", steps=steps), now)
+        shown = view.neighbors if self._shows_pictures else ()
+        names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
+        if listed := "; ".join(f"picture {number}: {name}" for number, name in names):
+            text = joined(text, fill("pictures", listed=listed))
+        picture, place = self._perceiver.picture, (view.scene, view.viewpoint)
+        images = tuple(picture(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown)
+        return [system(fixed), Message("user", text, images)]
+
+
+agent = MapGPT

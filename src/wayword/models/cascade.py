@@ -1,0 +1,183 @@
+"""Cascade: a small model answers; a large one is asked where the small one cannot be trusted.
+
+    wayword run react --on household --model cascade:local:smollm2,openai:gpt-5-mini
+
+Each of the two has its own price, cache and retries; an answer's tokens and cost are those of both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+
+from wayword.core.errors import ModelError, UsageError
+from wayword.core.model import Answer, Choice, Completion, Prompt, Sampling, TokenLogprob
+from wayword.models.middleware.budget import EPISODE
+from wayword.models.parts.opening import ModelPair, open_model
+
+Share = Annotated[float, Ge(0.0), Le(1.0)]
+TEMPERATURE = 0.7  # of compared samples, where the agent asks for less
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeSettings:
+    """The large model is asked where the small one fails, is cut off, or does not keep to the
+    options or fields that it was given, and by these rules.
+
+    ``margin``: the probability of a token of its decision (the last field of JSON, the last line of
+    other text) exceeds that of the next best by less than this; of ranked options, likewise. 0
+    turns it off, and models without log-probabilities pass. ``samples``: it is asked so many times,
+    and less than the share ``agreement`` decide alike; the most frequent decision is its answer.
+    ``rejected``: the agent rejected the answer of the turn before. ``small`` and ``large``:
+    settings of the two models (``model.large.base_url=…``).
+    """
+
+    margin: Share = 0.3
+    samples: Annotated[int, Ge(1)] = 1
+    agreement: Share = 1.0
+    rejected: bool = True
+    small: Mapping[str, Any] = field(default_factory=dict)
+    large: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Cascade(ModelPair):
+    """``cascade:SMALL,LARGE``: two models behind one name, each named as for ``--model``.
+
+    An answer's ``answered_by`` says which of them it is from; tables show the large one's share.
+    """
+
+    Settings = CascadeSettings
+
+    def __init__(self, name: str, settings: CascadeSettings | None = None) -> None:
+        self._settings = rules = settings or CascadeSettings()
+        small, comma, large = map(str.strip, name.partition(","))
+        if not comma or "," in large:
+            raise UsageError(f"cascade:{name}: name two models, as in cascade:local:a,openai:b")
+        self.small, self.large = open_model(small, rules.small), open_model(large, rules.large)
+        self.name: str = f"cascade:{self.small.name},{self.large.name}"
+        identities = f"{self.small.identity}, {self.large.identity}"
+        self.identity: str = f"cascade {identities}, {replace(rules, small={}, large={})}"
+        self.window: int = min(filter(None, (self.small.window, self.large.window)), default=0)
+        self._warnings: dict[str, None] = {}
+
+    @property
+    def lessons(self) -> Sequence[str]:
+        return (*self.small.lessons, *self.large.lessons)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return (*self._warnings, *self.small.warnings, *self.large.warnings)
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """The small model's answer, or the large one's."""
+        rules, asked = self._settings, sampling
+        votes = rules.samples if rules.samples > sampling.n else 1
+        if votes > 1:
+            asked = replace(asked, n=votes, temperature=max(asked.temperature, TEMPERATURE))
+        elif rules.margin and sampling.n == 1:
+            asked = replace(asked, logprobs=max(2, asked.logprobs))
+        answer = await self._ask_small(lambda: self.small.complete(prompt, asked))
+        if answer is not None and "length" not in answer.finish:
+            fitting = [text for text in answer.texts if _fits(text, sampling)]
+            is_sure = len(fitting) == len(answer.texts)
+            if votes > 1:
+                counts = Counter(map(_decision, fitting))
+                best, count = max(counts.items(), key=itemgetter(1), default=("", 0))
+                is_sure = count >= max(1, votes * rules.agreement)
+                matching = [text for text in fitting if _decision(text) == best]
+                answer = replace(answer, texts=tuple(matching[:1]), finish=answer.finish[:1])
+            elif is_sure and asked.n == 1 and rules.margin:
+                is_sure = self._passes(_margin(answer.logprobs) if answer.logprobs else None)
+            if is_sure:
+                return replace(answer, answered_by="small")
+        return _joined(answer, await self.large.complete(prompt, sampling))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """The small model's ranking, or the large one's."""
+        answer = await self._ask_small(lambda: self.small.choose(prompt, options))
+        if answer is not None and not answer.other_text:
+            odds = [math.exp(value - max(answer.logprobs)) for value in answer.logprobs]
+            first, second = sorted([*odds, 0.0], reverse=True)[:2]
+            if self._passes(None if answer.picked else (first - second) / sum(odds)):
+                return replace(answer, answered_by="small")
+        return _joined(answer, await self.large.choose(prompt, options))
+
+    def _passes(self, margin: float | None) -> bool:
+        if margin is None and self._settings.margin:
+            problem = f"{self.small.name} gives no log-probabilities, so margin has no effect"
+            self._warnings[f"cascade: {problem}; set model.samples=3"] = None
+        return margin is None or margin >= self._settings.margin
+
+    async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
+        """The small model's answer; None where it fails, and after a rejection."""
+        episode = EPISODE.get()
+        if self._settings.rejected and episode is not None and episode.rejected:
+            return None
+        try:
+            return await ask()
+        except ModelError as error:
+            if error.fatal:
+                raise
+            return None
+
+    async def prepare(self) -> None:
+        for each in (self.small, self.large):
+            await each.prepare()
+
+    async def aclose(self) -> None:
+        for each in (self.small, self.large):
+            await each.aclose()
+
+
+def _joined(small: Answer | None, large: Answer) -> Answer:
+    """The large model's answer, with what both took."""
+    if small is not None:
+        seconds, cached = small.seconds + large.seconds, small.cached and large.cached
+        known = small.cost is not None and large.cost is not None
+        cost = (small.cost or 0.0) + (large.cost or 0.0) if known else None
+        usage = small.usage + large.usage
+        large = replace(large, usage=usage, cost=cost, seconds=seconds, cached=cached)
+    return replace(large, answered_by="large")
+
+
+def _fits(text: str, sampling: Sampling) -> bool:
+    """True if a text is one of its options, or has the fields of its schema with legal values."""
+    if sampling.json_schema is None:
+        return bool(text.strip()) and text.strip() in (sampling.choices or (text.strip(),))
+    fields = sampling.json_schema.get("properties", {}).items()
+    try:
+        value = json.loads(text[text.index("{") : text.rindex("}") + 1])
+        return all(value[key] in form.get("enum", (value[key],)) for key, form in fields)
+    except (ValueError, KeyError, RecursionError):
+        return False
+
+
+def _decision_start(text: str) -> int:
+    """Where the last field of a JSON object begins, else the last line."""
+    text = text.rstrip()
+    return text.rfind('":') + 2 if text.endswith("}") else text.rfind("\n") + 1
+
+
+def _decision(text: str) -> str:
+    return text[_decision_start(text) :].strip(' \n"}').lower()
+
+
+def _margin(tokens: Sequence[TokenLogprob]) -> float:
+    """The least lead of a token of the decision over its likeliest alternative."""
+    start, end, least = _decision_start("".join(token.token for token in tokens)), 0, 1.0
+    for token in tokens:
+        end += len(token.token)
+        others = [value for name, value in token.alternatives.items() if name != token.token]
+        if end > start and others:
+            least = min(least, math.exp(token.logprob) - math.exp(max(others)))
+    return least
+
+
+model = Cascade

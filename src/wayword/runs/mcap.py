@@ -1,0 +1,101 @@
+"""A run as MCAP files, one an episode, for Foxglove and other viewers of robot logs.
+
+Topics: ``/pose`` (``foxglove.PoseInFrame``) and ``/camera`` (``foxglove.CompressedImage``) where a
+step has them, ``/log`` (``foxglove.Log``) in words, and ``/step`` with all that tables have. Times
+count from the episode's start. Poses are in ROS's axes: x forward, angles counterclockwise.
+
+Sources: MCAP (mcap.dev/spec), JSON with JSON schemas; Foxglove's message schemas.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import RecordingError, needing
+from wayword.core.trajectory import Step, Trajectory
+from wayword.runs.export import OnEpisode, row_of
+from wayword.runs.record import RunFolder
+from wayword.worlds.objectnav.robot import ros_pose
+
+INFO, WARNING = 2, 3  # levels of a foxglove.Log
+
+
+def export_mcap(runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None) -> int:
+    """Write ``RUN/EPISODE.mcap`` into the folder ``out`` for every episode, and return how many.
+
+    Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` for a folder that is no
+    run or is not empty.
+    """
+    with needing("MCAP files are written by mcap", "mcap"):
+        writers = import_module("mcap.writer")
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise RecordingError(f"{out}: is not empty; give a new folder")
+    opened, done = [RunFolder.read(path) for path in runs], 0
+    total = sum(len(run.index) for run in opened)
+    for run in opened:
+        for record in run.records():
+            name = re.sub(r"[^\w.-]", "_", record.episode_id)
+            path = out / run.path.name / f"{name}.mcap"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                write_episode(writers.Writer(file), record.trajectory)
+            done += 1
+            if on_episode:
+                on_episode(done, total)
+    return done
+
+
+def write_episode(writer: Any, trajectory: Trajectory) -> None:
+    """Write an episode through an ``mcap.writer.Writer``."""
+    writer.start(profile="", library="wayword")
+    channels: dict[str, int] = {}
+    seconds = 0.0
+    for step in trajectory.steps:
+        seconds += step.seconds
+        now = round(seconds * 1e9)
+        stamp = {"sec": now // 10**9, "nsec": now % 10**9}
+        for topic, kind, message in messages(step, stamp):
+            if topic not in channels:
+                schema = json.dumps(schema_of(message)).encode()
+                number = writer.register_schema(kind, "jsonschema", schema)
+                channels[topic] = writer.register_channel(topic, "json", number)
+            data = json.dumps(message, default=lambda raw: base64.b64encode(raw).decode()).encode()
+            writer.add_message(channels[topic], now, data, now)
+    writer.finish()
+
+
+def messages(step: Step, stamp: Mapping[str, int]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Topic, schema name and content of a step's messages."""
+    row = row_of(step)
+    image = step.observation.get("image") if isinstance(step.observation, Mapping) else None
+    if isinstance(image, bytes) and image:
+        form = "png" if image.startswith(b"\x89PNG") else "jpeg"
+        content = {"timestamp": stamp, "frame_id": "camera", "data": image, "format": form}
+        yield "/camera", "foxglove.CompressedImage", content
+    if {"x", "y", "heading"} <= step.pose.keys():
+        place = (float(step.pose[key]) for key in ("x", "y", "heading"))
+        pose = {"timestamp": stamp, "frame_id": "map", "pose": ros_pose(*place)}
+        yield "/pose", "foxglove.PoseInFrame", pose
+    words = [row["thought"], row["action"] or row["rejection"], row["status"], row["feedback"]]
+    yield "/log", "foxglove.Log", {
+        "timestamp": stamp, "level": INFO if step.feedback.ok else WARNING, "name": step.actor,
+        "message": "\n".join(filter(None, words)), "file": "", "line": 0,
+    }  # fmt: skip
+    yield "/step", "wayword.Step", row
+
+
+def schema_of(value: Any) -> dict[str, Any]:
+    """Return the JSON schema of a message like this one."""
+    if isinstance(value, Mapping):
+        properties = {key: schema_of(each) for key, each in value.items()}
+        return {"type": "object", "properties": properties}
+    if isinstance(value, bytes):
+        return {"type": "string", "contentEncoding": "base64"}
+    names = {bool: "boolean", int: "integer", float: "number"}
+    return {"type": names.get(type(value), "string")}

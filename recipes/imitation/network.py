@@ -3,7 +3,8 @@
     python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx 0.5
 
 writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
-its vocabulary next to it as ``.json``; 0.5 is the penalty of moving to a visited viewpoint. Large weights are stored in half precision.
+its vocabulary next to it as ``.json``; 0.5 is the penalty of moving to a visited viewpoint. Large
+weights are stored in half precision.
 
 Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,
 E the width of a word.

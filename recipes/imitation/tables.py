@@ -33,7 +33,7 @@ from wayword.core.geometry import sector
 SECTORS = 8
 MIRROR = np.ones(FEATURES, dtype=np.float32)
 MIRROR[[0, 2, 8, 12]] = -1
-"""Signs of an option's features once left and right are swapped: sines and the offset to the right."""
+"""Signs of an option's features once left and right are swapped (sines, the right offset)."""
 HELD_OUT = 10
 """Train scenes that are kept for choices."""
 

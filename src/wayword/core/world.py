@@ -63,6 +63,10 @@ class Observation:
     family: ClassVar[Family | None] = None
 
 
+SLIPPED = "slipped"
+"""Status of an action that failed by chance and changed nothing: a perturbation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """Outcome of a decision.

@@ -21,7 +21,7 @@ from typing import Any
 from wayword.core.action import Action, ActionSpace
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import SLIPPED, Feedback, Observation
 
 COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
@@ -67,6 +67,8 @@ def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
     """Return the result of a decision as a sentence; may be empty."""
     if result.status == "rejected":
         return f"That was no action: {result.details.get('reason', 'it could not be read')}."
+    if result.status == SLIPPED:
+        return "The action failed by chance and changed nothing. You can try it again."
     return verbalizer.feedback(result)
 
 

@@ -8,7 +8,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan, PlanningFailed, thought_of
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 MOST_REPLANS = 60  # maximum new plans after failures that other actors may have caused
 TURNS = (Action("turn_left"), Action("turn_right"))
@@ -41,6 +41,10 @@ class PlannedWalk(Agent):
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        if feedback.status == SLIPPED and isinstance(decision, Decision):
+            self._plan.insert(0, decision.action)
 
 
 class ShortestPathOracle(PlannedWalk):
@@ -106,17 +110,18 @@ class Expert(Agent):
         try:
             if self._plan is None:
                 self._plan = self._make_plan("expert")
-                action = next(self._plan)
-            else:
-                action = self._plan.send(self._feedback)
-            return Decision(action, thought_of(self._plan))
+                self._action = next(self._plan)
+            elif self._feedback.status != SLIPPED:  # else the action is repeated
+                self._action = self._plan.send(self._feedback)
+            return Decision(self._action, thought_of(self._plan))
         except StopIteration:
             return Decision(STOP)
         except PlanningFailed as reason:
             if self._replans_left:
                 self._replans_left -= 1
                 self._plan = self._step_aside()
-                return Decision(next(self._plan))
+                self._action = next(self._plan)
+                return Decision(self._action)
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
 

@@ -35,6 +35,9 @@ def play(
     quick: Annotated[
         bool, Option("--quick", help="Three levels a track, eight episodes each.")
     ] = False,
+    robust: Annotated[
+        bool, Option("--robust", help="Play the middle levels again under eight perturbations.")
+    ] = False,
     version: Annotated[str, Option(help="The version of the bench.")] = "2026",
     salt: Annotated[
         str, Option(help="Draw a private twin: other episodes of the same difficulty.")
@@ -62,13 +65,14 @@ def play(
       wayword bench --model openai:gpt-5-mini --max-dollars 5
       wayword bench --model local:smollm2 --quick --tracks follow,grid
       wayword bench --agent random
+      wayword bench --model openai:gpt-5-mini --robust
       wayword bench card runs/bench/random
       wayword bench compare runs/bench/random runs/bench/forward
     """
     if context.invoked_subcommand:
         return
     from wayword.core.errors import UsageError
-    from wayword.runs.forecast import Outlook, forecast, row_lines
+    from wayword.runs.forecast import forecast, row_lines
     from wayword.settings import parse
     from wayword_bench import ladders, page
 
@@ -95,14 +99,20 @@ def play(
         raise UsageError(f"{entry.agent} plays none of the tracks")
     if dry_run:
         rows = [
-            Outlook(f"{track.name}, length {length}", forecast(plan), None)
+            (f"{track.name}, length {length}", forecast(plan))
             for track, plans in climbs
             for length, plan in plans
         ]
         typer.echo("\n".join(row_lines(rows)))
         return
     entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
-    complete = _climb(entry, climbs, max_dollars)
+    complete, spent = _climb(entry, climbs, max_dollars)
+    for track, _ in climbs if robust else ():
+        for _, plan in entry.robust_plans(track, **options):
+            left = None if max_dollars is None else max(0.0, max_dollars - spent)
+            result = carry_out(replace(plan, max_dollars=left))
+            complete = complete and result.outcome.complete
+            spent += ladders.cost(list(ladders.results(result.path, track)))["dollars"]
     card = ladders.make_card(entry.folder, entry.header())
     ladders.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
@@ -113,8 +123,9 @@ def play(
 
 def _climb(
     entry: Entry, climbs: list[tuple[Track, list[tuple[int, Plan]]]], max_dollars: float | None
-) -> bool:
-    """Play each ladder up to where it is hopeless; True if no episode is left."""
+) -> tuple[bool, float]:
+    """Play each ladder up to where it is hopeless. Return True if no episode is left, and the
+    dollars spent."""
     from wayword_bench import ladders
 
     complete, spent = True, 0.0
@@ -132,7 +143,7 @@ def _climb(
             tried.append(len(rows))
             if ladders.is_hopeless(solved, tried):
                 break
-    return complete
+    return complete, spent
 
 
 @app.command("card")

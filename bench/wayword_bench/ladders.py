@@ -37,6 +37,10 @@ from wayword.settings import merge
 from wayword_bench.horizon import Attempt, Horizon, horizon, interval, resample
 
 CARD = "card.json"
+ROBUST = "robust"
+"""The folder of perturbed runs, ``robust/KIND/TRACK``."""
+PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
+"""Perturbations that every track has; a track's ``robust`` names its others."""
 VERSIONS = ("2026",)
 QUICK_LEVELS, QUICK_EPISODES = 3, 8
 HOPELESS = 0.1
@@ -57,7 +61,13 @@ class Track:
     solution: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     floor: tuple[float, ...] = ()
+    robust: tuple[str, ...] = ()
     checksums: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def middle(self) -> int:
+        """The length of the middle level, whose episodes the robust block perturbs."""
+        return self.lengths[(len(self.lengths) - 1) // 2]
 
     def quick(self) -> Track:
         """Every second level, three at most."""
@@ -78,6 +88,7 @@ class Bench:
     settings: Mapping[str, Any]
     seed: int
     episodes: int
+    robust: Mapping[str, float]
     tracks: tuple[Track, ...]
 
 
@@ -90,7 +101,7 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     tree = yaml.safe_load(file.read_text(encoding="utf-8"))
     tracks = []
     for name, row in tree.pop("tracks").items():
-        row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor")}
+        row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor", "robust")}
         tracks.append(Track(name, **row))
     return Bench(version, **tree, tracks=tuple(tracks))
 
@@ -149,6 +160,15 @@ class Entry:
                 ),
             )
 
+    def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
+        """Each perturbation and the plan of the track's middle level under it."""
+        plan = dict(self.plans(track, **options))[track.middle]
+        for kind, rate in self.bench.robust.items():
+            if kind in (*PERTURBED_TEXTS, *track.robust):
+                settings = merge(plan.settings, {"perturb": {kind: rate}})
+                out = self.folder / ROBUST / kind / track.name
+                yield kind, replace(plan, settings=settings, out=out)
+
     def header(self) -> dict[str, Any]:
         """The part of the card that says who played what."""
         return {
@@ -203,14 +223,56 @@ def outcomes(folder: Path, track: Track) -> Iterator[tuple[int, str, bool, dict[
     """Each tried episode: its level, id, success, and scores. Failed ones count as failures."""
     for level, length in enumerate(track.lengths):
         path = folder / track.name / f"{length:03d}"
-        if not is_run(path):
-            continue
-        run = RunFolder.read(path)
-        finished = dict(run.scores())
-        for name, scores in finished.items():
-            yield level, name, scores.get(track.success, 0.0) >= track.at_least, scores
-        for name in {failure.episode_id for failure in run.failures()} - set(finished):
-            yield level, name, False, {}
+        if is_run(path):
+            for name, won, scores in results(path, track):
+                yield level, name, won, scores
+
+
+def results(path: Path, track: Track) -> Iterator[tuple[str, bool, dict[str, float]]]:
+    """Each tried episode of a run: its id, success, and scores."""
+    run = RunFolder.read(path)
+    finished = dict(run.scores())
+    for name, scores in finished.items():
+        yield name, scores.get(track.success, 0.0) >= track.at_least, scores
+    for name in {failure.episode_id for failure in run.failures()} - set(finished):
+        yield name, False, {}
+
+
+def cost(played: Sequence[tuple[str, bool, Mapping[str, float]]]) -> dict[str, Any]:
+    """The tokens and dollars of results."""
+    scores = [each for *_, each in played]
+    tokens = sum(s.get("prompt_tokens", 0.0) + s.get("completion_tokens", 0.0) for s in scores)
+    dollars = float(np.nansum([each.get("cost", 0.0) for each in scores]))
+    return {"tokens": int(tokens), "dollars": round(dollars, 6)}
+
+
+def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
+    """A row for each perturbation: success with and without it on the same episodes of the tracks'
+    middle levels, and the loss with its interval, paired by episode."""
+    rows = []
+    for kind, rate in bench.robust.items():
+        pairs, tracks, played = list[tuple[str, bool, bool]](), [], []
+        for track in bench.tracks:
+            track = track.quick() if quick else track
+            clean = folder / track.name / f"{track.middle:03d}"
+            path = folder / ROBUST / kind / track.name
+            if not (is_run(path) and is_run(clean)):
+                continue
+            before = {name: won for name, won, _ in results(clean, track)}
+            played += list(results(path, track))
+            found = {name: won for name, won, _ in results(path, track) if name in before}
+            pairs += [(f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()]
+            tracks.append(track.name)
+        if pairs:
+            gaps = np.array([[float(before) - float(won)] for _, before, won in pairs])
+            ((loss, p),) = permutation_test(gaps, [where for where, *_ in pairs])
+            clean_rate, rate_now = (float(np.mean([pair[n] for pair in pairs])) for n in (1, 2))
+            rows.append(
+                {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
+                 "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
+                 "loss": _triple(loss), "p": round(p, 4), **cost(played)}
+            )  # fmt: skip
+    return rows
 
 
 def place(episode: str) -> str:
@@ -241,10 +303,12 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         }
     if not tracks:
         raise UsageError(f"{folder}: has no runs of the bench yet; play with wayword bench")
-    total = [level for each in tracks.values() for level in each["levels"]]
+    robust = robustness(folder, bench, header["quick"])
+    total = [*robust, *(level for each in tracks.values() for level in each["levels"])]
     sums = {key: sum(level.get(key) or 0 for level in total) for key in ("tokens", "dollars")}
     overall = _triple(interval(np.mean(means, axis=0)))
-    return {**header, "success": overall, **sums, "date": _date(folder), "tracks": tracks}
+    sums |= {"date": _date(folder), "robust": robust}
+    return {**header, "success": overall, **sums, "tracks": tracks}
 
 
 def _date(folder: Path) -> str:
@@ -351,7 +415,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     return make_card(path.parent, header) if has_runs else card
 
 
-_COMPUTED = ("success", "tokens", "dollars", "date")
+_COMPUTED = ("success", "tokens", "dollars", "date", "robust")
 
 # Output.
 
@@ -401,6 +465,11 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         lines.append(f"  success {success} {success_range} over all levels\n")
     success, success_range = percents(card["success"])
     lines.append(f"mean success over levels and tracks: {success} {success_range}")
+    lines += [""] * bool(card.get("robust")) + [
+        f"{row['kind']}={row['rate']:g}: {row['clean']:.0%} -> {row['perturbed']:.0%}, loss "
+        f"{' '.join(percents(row['loss']))} on {row['episodes']} episodes, p {row['p']:.3f}"
+        for row in card.get("robust", ())
+    ]
     lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
     return "\n".join(lines)
 

@@ -148,7 +148,8 @@ def unverified(folder: Path, card: Mapping[str, Any], data: Path | None = None) 
             return "its numbers are not those of its runs"
         if not card["private"] and (wrong := ladders.foreign_level(folder, stored)):
             return wrong
-        for run in sorted(path.parent for path in folder.glob("*/*/run.json")):
+        perturbed = folder.glob(f"{ladders.ROBUST}/*/*/run.json")
+        for run in sorted(path.parent for path in (*folder.glob("*/*/run.json"), *perturbed)):
             for episode, difference in verify(RunFolder.read(run), data):
                 if difference:
                     return f"{run.parent.name}/{run.name}, episode {episode}: {difference}"

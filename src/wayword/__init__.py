@@ -7,9 +7,9 @@
     result.to_dataframe()
     print(result.compare(wayword.run("random", "houses", limit=20)))
 
-``run_async`` is ``run`` to be awaited, a ``Plan`` a run that is not played yet, and
-``RunResult.read(folder)`` the result of an earlier run. ``wayword.core`` has the classes of agents,
-datasets and models, and ``wayword.envs.make`` opens a world as a training environment.
+``run_async`` is the coroutine version of ``run``, a ``Plan`` is a run that has not started, and
+``RunResult.read(folder)`` is the result of an earlier run. ``wayword.core`` has the base classes of
+agents, datasets and models; ``wayword.envs.make`` opens a world as a training environment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the public names when they are first used, so that ``import wayword`` costs nothing."""
+    """Load the public names at their first use, which keeps ``import wayword`` fast."""
     if name in __all__:
         from wayword import runs
 
@@ -38,15 +38,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)  # those that are not loaded yet, too
+    return sorted(__all__)  # includes names that are not loaded yet
 
 
 class _GymnasiumHook:
-    """Registers the environment as soon as Gymnasium is imported, if ever.
+    """Import hook that registers the environment as soon as Gymnasium is imported.
 
-    ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and expects the id to be registered
-    then. Importing Gymnasium here would slow every ``import wayword``, and where ``wayword`` was
-    imported first, nothing of it runs again.
+    ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and then expects the id to be
+    registered. Importing Gymnasium here would slow every ``import wayword``; without the hook, an
+    earlier ``import wayword`` would leave the id unregistered.
     """
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:

@@ -14,16 +14,16 @@ from typing import Any, get_args, get_type_hints
 
 from wayword.core.errors import UsageError, suggest
 
-_MOST_VALUES = 100_000  # in one YAML file: nine lines of aliases can expand to a billion
+_MOST_VALUES = 100_000  # per YAML file: nine lines of aliases can expand to a billion values
 
-_SHOWN = 80  # characters of a wrong value that an error repeats
+_SHOWN = 80  # characters of a wrong value quoted in an error
 
 
 def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
-    """An instance of ``settings`` with the given values; strings are converted to the field's type.
+    """Return an instance of ``settings``; given strings are converted to the field's type.
 
-    ``owner`` is named in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and values
-    that do not fit.
+    ``owner`` is the part's name in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and
+    invalid values.
     """
     names = [field.name for field in fields(settings)]
     for key in given:
@@ -72,11 +72,11 @@ _TYPES = {
     "boolean": "true or false",
     "path": "a path",
 }
-"""Pydantic's words for a type, and what a user calls it."""
+"""Pydantic's names of types, and users' words for them."""
 
 
 def _expected(error: Mapping[str, Any]) -> str:
-    """The value that an error of pydantic asks for: ``a whole number``, ``at least 1``."""
+    """Return the expected value from a pydantic error: ``a whole number``, ``at least 1``."""
     limits, text = error.get("ctx", {}), str(error["msg"])
     for sign, words in (("ge", "at least"), ("le", "at most")):
         if sign in limits:
@@ -89,7 +89,7 @@ def _expected(error: Mapping[str, Any]) -> str:
 
 @cache
 def _adapter(cls: type[Any]) -> Any:
-    """The validator of a dataclass, cached as building one takes milliseconds."""
+    """Return the validator of a dataclass, cached because building one takes milliseconds."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)
@@ -97,12 +97,12 @@ def _adapter(cls: type[Any]) -> Any:
 
 @cache
 def _plain_copy(cls: type[Any]) -> type[Any]:
-    """A class with the same fields but no methods: validation must not call them again."""
+    """Return a class with the same fields but no methods, whose ``__post_init__`` would recurse."""
     return make_dataclass(cls.__name__, get_type_hints(cls, include_extras=True).items())
 
 
 def parse(pairs: Sequence[str]) -> dict[str, Any]:
-    """``["shots=2", "model.threads=2"]`` -> ``{"shots": 2, "model": {"threads": 2}}``.
+    """Parse ``["shots=2", "model.threads=2"]`` to ``{"shots": 2, "model": {"threads": 2}}``.
 
     Values are parsed as YAML: ``true``, ``3``, ``0.5`` and ``[a, b]`` get their types.
     """
@@ -124,8 +124,8 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def load_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises ``yaml.YAMLError`` for malformed text, and for
-    aliases that form a cycle or expand to too many values."""
+    """Return the values of a YAML text. Raises ``yaml.YAMLError`` if it is malformed, or if aliases
+    form a cycle or expand to too many values."""
     import yaml
 
     loaded = yaml.safe_load(text)

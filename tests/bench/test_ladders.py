@@ -121,3 +121,30 @@ def test_mistakes_are_named() -> None:
         bench.check_level(replace(FOLLOW, checksums={length: "0" * 12}), length, plan)
     with pytest.raises(UsageError, match="has no card"):
         bench.read_card(Path("nowhere"))
+
+
+def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(tmp_path: Path) -> None:
+    folder = tmp_path / "gold"
+    options = ("--agent", "gold", "--quick", "--tracks", "street", "--out", str(folder))
+    assert "loss" not in wayword(*options)
+    output = wayword(*options, "--robust")
+    card = json.loads((folder / bench.CARD).read_text())
+    kinds = [row["kind"] for row in card["robust"]]
+    assert kinds == [kind for kind in VERSION.robust if kind != "doors"]
+    assert {row["episodes"] for row in card["robust"]} == {8}
+    assert all(row["loss"] == [0.0, 0.0, 0.0] for row in card["robust"])
+    assert output.count(" on 8 episodes") == len(kinds)
+
+
+def test_a_loss_is_paired_by_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    won = {"016": [True] * 6 + [False] * 2, "street": [True] * 2 + [False] * 6}
+    monkeypatch.setattr(bench, "is_run", lambda path: "typos" in path.parts or path.name == "016")
+    monkeypatch.setattr(
+        bench,
+        "results",
+        lambda path, track: iter([(f"town{n}_0", w, {}) for n, w in enumerate(won[path.name])]),
+    )
+    (row,) = bench.robustness(tmp_path, replace(VERSION, tracks=(STREET,)), quick=False)
+    assert (row["kind"], row["clean"], row["perturbed"]) == ("typos", 0.75, 0.25)
+    assert row["loss"][0] == 0.5
+    assert 0 <= row["loss"][1] < 0.5 < row["loss"][2]

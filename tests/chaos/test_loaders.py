@@ -98,7 +98,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["NaN", "[1, Infinity]", '{"a": -Infinity}'])
 def test_what_is_no_number_is_no_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(DataError, match=r"is not valid JSON \(-?\w+ is no number\)"):
+    with pytest.raises(DataError, match=r"is not valid JSON \(-?\w+ is not valid in JSON\)"):
         read_json(tmp_path / "a.json")
 
 

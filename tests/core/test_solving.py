@@ -75,7 +75,7 @@ def test_examples_solve_and_another_is_drawn_for_one_that_does_not() -> None:
         assert shown.episode.id == "to_d"
         game = shown.game()
         assert all(game.act(*turn).feedback.ok for turn in shown.decisions())
-    with pytest.raises(UsageError, match="3 examples were asked for and 2 training episodes"):
+    with pytest.raises(UsageError, match="3 examples were requested but the training split has 2"):
         house.demonstrations(3, 0)
     with pytest.raises(UsageError, match="no solved examples to show; set shots=0"):
         SmallHouse().demonstrations(1, 0)

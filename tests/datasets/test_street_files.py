@@ -128,7 +128,7 @@ BAD = [
     (map2seq(7, ["p1", "p3"]), "field 'route_panoids': no link leads from 'p1' to 'p3'"),
     (map2seq(7, ["p4"], navigation_text=" \n"), "id 7, field 'navigation_text': is empty"),
     (map2seq(7, ["p4"], navigation_text=None), "field 'navigation_text': has the wrong type: None"),
-    (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is no number"),
+    (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is not valid in JSON"),
     (map2seq(7, ["p4"], start_heading="north"), "field 'start_heading': has the wrong type"),
     (map2seq(1, ["p4"]), "line 2, field 'id': is a duplicate: 1"),
     ({"route_panoids": ["p4"]}, "line 2, field 'id': is missing"),
@@ -189,7 +189,7 @@ def test_a_published_training_file_comes_first(folder: Path) -> None:
 
 
 def test_examples_that_are_not_there_are_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="4 examples were asked for and 3 training episodes"):
+    with pytest.raises(UsageError, match="4 examples were requested but the training split has 3"):
         open_(Map2seq, "unseen_dev", folder).demonstrations(4, 0)
     with pytest.raises(UsageError, match="map2seq:unseen_train is the training split; set shots=0"):
         open_(Map2seq, "unseen_train", folder).demonstrations(1, 0)

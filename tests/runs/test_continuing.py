@@ -125,5 +125,5 @@ def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:
         run(Plan("random", "", continues=f"{walked}:none:1"))
     with pytest.raises(UsageError, match="there is no step 99"):
         go_on(walked, tmp_path / "far", "random", step=99)
-    with pytest.raises(UsageError, match="cannot go on from steps that another agent"):
+    with pytest.raises(UsageError, match="cannot continue from steps taken by another agent"):
         go_on(walked, tmp_path / "other", "discussnav", "scripted:first")

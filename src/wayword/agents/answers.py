@@ -1,4 +1,4 @@
-r"""Reading a model's answer, whatever it is wrapped in, without ever guessing.
+r"""Parse a model's answer, in any wrapping, without guessing.
 
     >>> reply = Reply.of("<think>b or c?</think>Sure.\n```json\n{\"Action\": \"b\"}\n```")
     >>> reply.text, reply.reasoning
@@ -7,10 +7,10 @@ r"""Reading a model's answer, whatever it is wrapped in, without ever guessing.
     ['b']
 
 Three steps, shared by all agents: :class:`Reply` (the text without reasoning and lone surrogates),
-:func:`fields` (a JSON object or labelled lines), and a match with what is legal now
-(:mod:`~wayword.agents.legal`). An :class:`AnswerForm` declares the fields once: request, JSON
-schema and reader follow from it; a :class:`StrategyRecipe` is such a form as a text, which ends in
-an action. Model output is data: it is only ever compared, never run, opened or shown as markup.
+:func:`fields` (a JSON object or labelled lines), and matching with the legal actions
+(:mod:`~wayword.agents.legal`). An :class:`AnswerForm` declares the fields once, for the request,
+the JSON schema and the parser; a :class:`StrategyRecipe` is a form written as text that ends in an
+action. Model output is data: it is compared, but never run, opened or shown as markup.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
 
 READ_ENDS = 2 * LONGEST
-"""Characters at each end of a raw text that are read. A model that repeats itself up to its token
-limit writes megabytes, and every episode of the run waits while they are read; nothing is lost, as
-the middle is reasoning or the answer is too long anyway."""
+"""Characters read at each end of a raw text. A model that repeats itself up to its token limit
+writes megabytes, and parsing them would block every episode of the run. Nothing is lost: the middle
+is reasoning, or the answer is too long anyway."""
 MOST_VALUES = 100
-"""Objects, labels and values of one field that are read; more are no answer to any question."""
+"""Maximum objects, labels and values of one field that are read; no real answer has more."""
 REJECTED_LENGTH = 500  # characters of a rejected answer that are recorded
 LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
@@ -52,19 +52,19 @@ LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 _THINK_TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
-"""The broken word at the end, in the reversed text: a search from the front is quadratic."""
+"""The broken last word, matched in the reversed text: a search from the front is quadratic."""
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
-"""Words of backends for an answer that ended at its token limit."""
+"""Finish reasons of backends for an answer that ended at its token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer of a model, ready to be read.
+    """A model's answer, cleaned for parsing.
 
-    ``text`` may be fed back to the model; where the answer was longer than is read, it has one
-    character more. ``reasoning`` stood in ``<think>`` blocks and may not be fed back. ``cut_off``:
-    the reason to give if the answer ended at its token limit, else empty; the word that the limit
-    broke off is left out of ``text``.
+    ``text`` may be fed back to the model. It is cut one character after ``LONGEST``, which marks it
+    as too long. ``reasoning`` comes from ``<think>`` blocks and must not be fed back. ``cut_off``
+    is the reason for a rejection if the answer ended at its token limit, else empty; then ``text``
+    omits the incomplete last word.
     """
 
     text: str
@@ -73,7 +73,7 @@ class Reply:
 
     @classmethod
     def of(cls, raw: str | Reply, stop: Sequence[str] = (), cut_off: str = "") -> Reply:
-        """Raw text as a reply. It ends at the first of ``stop``, which not every server honours."""
+        """Return raw text as a reply, cut at the first of ``stop``: not every server honors it."""
         if isinstance(raw, Reply):
             return raw
         if len(raw) > 2 * READ_ENDS:
@@ -87,13 +87,13 @@ class Reply:
         return cls(text[: LONGEST + 1], reasoning, cut_off)
 
     def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
-        """A rejection of the answer; one that was cut off is ``cut_off``, whatever it lacks."""
+        """Return a rejection; for a cut-off answer its kind is always ``cut_off``."""
         if self.cut_off:
             kind, reason = "cut_off", self.cut_off
         return Rejection(kind, reason, self.text.strip()[:REJECTED_LENGTH], thought)
 
     def unreadable(self) -> Rejection | None:
-        """The rejection of an answer with nothing in it, or far too much; None for others."""
+        """Return the rejection of an empty or too long answer; None for others."""
         if not self.text.strip():
             after = "nothing followed the reasoning; answer after it"
             return self.reject("empty", after if self.reasoning else "the answer was empty")
@@ -109,7 +109,7 @@ class Reply:
 
 
 def replies(completion: Completion, sampling: Sampling, setting: str = "max_tokens") -> list[Reply]:
-    """Each sample of a completion. ``setting`` names what limits an answer's tokens."""
+    """Return each sample of a completion. ``setting`` is the name of the token limit's setting."""
     limit, usage = sampling.max_tokens, completion.usage
     if len(completion.texts) == 1:  # a backend may grant more, for reasoning
         limit = max(limit, usage.completion)
@@ -126,16 +126,16 @@ def replies(completion: Completion, sampling: Sampling, setting: str = "max_toke
 
 
 def sanitized(text: str) -> str:
-    """The text without lone surrogates, which no request and no file can hold."""
+    """Return the text without lone surrogates, which cannot be encoded in requests and files."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _split_reasoning(text: str) -> tuple[str, str]:
-    """The answer, and the text in reasoning tags.
+    """Return the answer, and the text in reasoning tags.
 
-    A block that is never closed reaches the end; one that is never opened began in the prompt.
+    An unclosed block extends to the end of the text; an unopened one began in the prompt.
     Tags inside a JSON answer are part of its strings.
     """
     if text.lstrip().startswith("{"):
@@ -178,16 +178,16 @@ class AnswerFields:
         return self.values.get(name, [])
 
     def line(self, *names: str) -> str:
-        """The text of some fields on one line, each value that is text or a number."""
+        """Return the text and number values of some fields, on one line."""
         texts = (value for name in names for value in self.all(name))
         return one_line(" ".join(str(v) for v in texts if isinstance(v, str | int | float)))
 
 
 def fields(text: str, names: Collection[str]) -> AnswerFields:
-    """The fields of an answer: of every JSON object in it that has some, and of labelled lines.
+    """Return the fields of an answer, from all its JSON objects and labelled lines.
 
-    ``names`` are lower case; ``action_input`` is also found as ``Action Input`` or ``**ACTION
-    INPUT:**``. An object may stand in prose or in a fence; one said twice counts once.
+    ``names`` are lower case; ``action_input`` also matches ``Action Input`` and ``**ACTION
+    INPUT:**``. Objects may be in prose or in a fence; a repeated object counts once.
     """
     text = text[:LONGEST]
     objects = list(islice(_objects(text, set(names)), MOST_VALUES))
@@ -217,14 +217,14 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
 
 
 def one_line(value: object, max_length: int = LONGEST_THOUGHT) -> str:
-    """A value as text without line breaks."""
+    """Return a value as text without line breaks."""
     return " ".join(str(value).split())[:max_length]
 
 
 def items(text: str) -> list[str]:
-    """The entries of a JSON list, else of a numbered or bulleted one.
+    """Return the entries of a JSON list, else of a numbered or bulleted one.
 
-    Lines before the list are skipped; the first line after it ends it.
+    Lines before the list are skipped; the first line without a marker ends it.
     """
     text = text[:LONGEST]
     decoder = json.JSONDecoder(strict=False)
@@ -243,14 +243,14 @@ def items(text: str) -> list[str]:
 
 
 class _Repeats(list[Any]):
-    """The values of a key that an object holds several times with different values."""
+    """The values of a key that occurs several times in an object, with different values."""
 
 
 def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int, int]]:
-    """Each outermost JSON object with one of the fields, and where it begins and ends.
+    """Yield each outermost JSON object with one of the fields, and its start and end.
 
-    Objects inside one that has none of the fields are decoded again, so that nested brackets would
-    take quadratic time: the search ends when four times the longest answer has been decoded.
+    Inside an object without these fields, nested ones are decoded again, which could take quadratic
+    time: the search ends after decoding four times the length of the longest answer.
     """
     budget = 4 * LONGEST
     decoder = json.JSONDecoder(object_pairs_hook=_unique_keys, strict=False)
@@ -263,9 +263,9 @@ def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int,
             value, end = None, error.pos
         except ValueError:  # a number of thousands of digits
             value, end = None, len(text)
-        except RecursionError:  # a thousand open brackets are no answer, and take milliseconds
+        except RecursionError:  # a thousand open brackets are not an answer, and take milliseconds
             return
-        budget -= max(32, end - start)  # an attempt costs as much as some characters
+        budget -= max(32, end - start)  # a failed attempt takes about as long as 32 characters
         if isinstance(value, dict) and names & value.keys():
             yield value, start, end
             search_from = end
@@ -285,19 +285,19 @@ def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _sanitize(value: Json) -> Json:
-    """Escapes in JSON can hide lone surrogates in plain ASCII."""
+    """Remove lone surrogates from decoded values: JSON escapes can hide them in ASCII."""
     if isinstance(value, str):
         return sanitized(value)
     return [_sanitize(item) for item in value] if type(value) is list else value
 
 
 def _label_pattern(names: Collection[str]) -> re.Pattern[str]:
-    """``Action:``, ``**Action 1:**``, ``- action :``; without a colon a heading or bold line."""
+    """Match ``Action:``, ``**Action 1:**``, ``- action :``, and headings without a colon."""
     ordered = sorted(names, key=len, reverse=True)
     label = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
     decoration = r"[ \t*_]{0,4}"
     with_colon = rf"{_LINE_START}({label}){decoration}\d{{0,3}}{decoration}[:：]"
-    gap = r"[ \t]{0,8}"  # bounded, as three runs of blanks side by side are cubic
+    gap = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
     heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}{gap}|\*\*|__)({label}){gap}\d{{0,3}}(?:\*\*|__)?{gap}$"
     return re.compile(rf"^(?:{with_colon}|{heading})", re.I | re.MULTILINE)
 
@@ -305,7 +305,7 @@ def _label_pattern(names: Collection[str]) -> re.Pattern[str]:
 # AnswerForm: the fields of an answer, declared once.
 
 LONGEST_ITEM = 100
-"""Characters that an item of a list may have at least: an action with its places and objects."""
+"""Minimum limit on the characters of a list item: room for an action with its arguments."""
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
 
 SEVERAL_ACTIONS = "the answer held several actions; give exactly one"
@@ -316,11 +316,11 @@ Filled: TypeAlias = dict[str, str | list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Field of an answer, a text unless another kind is declared.
+    """A field of an answer, by default a text.
 
-    ``about`` says what to write. It may be one of ``choices``, a text that a ``pattern`` matches,
-    true or false (``flag``), a list (``many``, of at least ``least`` items), or an object of texts
-    (``parts``: a name in lower case, and what to write). ``length``: characters, 0 for the form's.
+    ``about`` tells the model what to write. Other kinds: one of ``choices``, a text that matches a
+    ``pattern``, true or false (``flag``), a list (``many``, of ``least`` items or more), or an
+    object of texts (``parts``: name and what to write). ``length``: characters, 0: the form's.
     """
 
     label: str
@@ -338,7 +338,7 @@ class Field:
         return self.label.lower().replace(" ", "_")
 
     def schema(self, length: int) -> Json:
-        """Its JSON schema with about ``length`` characters in all; an item may have a quarter."""
+        """Return its JSON schema for about ``length`` characters; list items get a quarter each."""
         length = self.length or length
         text: dict[str, Json] = {"type": "string", "maxLength": length}
         if self.flag:
@@ -356,7 +356,7 @@ class Field:
         return text
 
     def value(self, values: Sequence[Json]) -> str | list[str]:
-        """The values that an answer gives for it, as a text or a list."""
+        """Return an answer's values for this field, as one text or list."""
         if not self.many:
             return " ".join(map(one_line, values))
         entries: list[Json] = []
@@ -382,7 +382,7 @@ class AnswerForm:
         self.fields = fields
 
     def request(self, constrained: bool) -> str:
-        """The request for an answer of this form, as JSON or as labelled lines."""
+        """Return the request for an answer of this form, as JSON or as labelled lines."""
         if constrained:
             listed = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
             return f"Answer with one JSON object: {listed}."
@@ -393,11 +393,11 @@ class AnswerForm:
         return "Answer in exactly this form:\n" + "\n".join(lines)
 
     def schema(self, length: int) -> Mapping[str, Json]:
-        """The JSON schema of a constrained answer, each field of about ``length`` characters."""
+        """Return the JSON schema of a constrained answer, about ``length`` characters per field."""
         return _object_schema({field.key: field.schema(length) for field in self.fields})
 
     def read(self, text: str) -> Filled | None:
-        """The fields of an answer, those it lacks left empty; None where it has none of them."""
+        """Return the fields of an answer, missing ones empty; None if it has none of them."""
         answer = fields(text, [field.key for field in self.fields])
         filled = {field.key: field.value(answer.all(field.key)) for field in self.fields}
         return filled if any(filled.values()) else None
@@ -416,10 +416,10 @@ def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 #
 # Source: LangSuitE (Jia et al. 2024), section 4 and Appendix G: Act, ReAct, ReAct-EmMem.
 
-ARGUMENT = "argument"  # JSON field: what is said, for actions that take free text
+ARGUMENT = "argument"  # JSON field with the text of actions that take free text
 MOST_LISTED = 200
-"""A list up to this long is an enumeration; a longer one a pattern, which is shorter by far."""
-MESSAGE_LENGTH = 200  # characters that a message to others may have at least
+"""Up to this many actions, the schema is an enumeration; above, a pattern, which is far shorter."""
+MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
@@ -432,11 +432,11 @@ class StrategyAnswer:
 
 
 class StrategyRecipe(AnswerForm):
-    r"""The form of an answer, as one text that is shown to the model as it stands.
+    r"""The form of an answer, written as one text that is shown verbatim to the model.
 
-    A line a section, ``Label: what to write``; indented lines below one are its parts; the last
-    section is the action. How free answers are read, the JSON schema of constrained ones and the
-    turns of examples follow from it. Raises ``UsageError`` for a text of another form.
+    Each section is a line ``Label: what to write``; indented lines below it are its parts; the last
+    section is the action. The parser of free answers, the JSON schema of constrained ones and the
+    turns of examples are derived from it. Raises ``UsageError`` for an invalid text.
 
         >>> recipe = StrategyRecipe("Thought: what to do next\nAction: exactly one action", "mine")
         >>> [section.key for section in recipe.sections]
@@ -461,11 +461,11 @@ class StrategyRecipe(AnswerForm):
         self.text, self.sections, self.action = text.strip("\n"), self.fields[:-1], self.fields[-1]
 
     def schema_for(self, space: ActionSpace, length: int) -> Mapping[str, Json]:
-        """The schema that :meth:`decision` reads: the sections, then ``action``.
+        """Return the schema that :meth:`decision` reads: the sections, then ``action``.
 
-        ``argument`` is there where some action takes free text; other actions leave it empty.
-        Stopping is an action like the rest: asked for it as a yes or no of its own, the embedded
-        model says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
+        ``argument`` is included if some action takes free text; other actions leave it empty.
+        Stopping is one of the actions: if asked in a yes/no field of its own, the embedded model
+        says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
         """
         if len(space) > MOST_LISTED or space.forms:
             action = replace(self.action, pattern=pattern(space))
@@ -478,8 +478,8 @@ class StrategyRecipe(AnswerForm):
         return AnswerForm(*self.sections, action, argument).schema(length)
 
     def decision(self, answer: str | Reply, legal: Legal) -> StrategyAnswer:
-        """Read labelled lines, or the JSON object of :meth:`schema_for`: one legal action, or a
-        rejection. Text before the first label counts for the first section."""
+        """Parse labelled lines, or the JSON object of :meth:`schema_for`, to one legal action or a
+        rejection. Text before the first label belongs to the first section."""
         reply = Reply.of(answer)
         if (unreadable := reply.unreadable()) is not None:
             return StrategyAnswer(unreadable, {})
@@ -515,7 +515,7 @@ class StrategyRecipe(AnswerForm):
 
 
 def _read_labelled(words: str, argument: str, legal: Legal) -> Action | Refusal:
-    """The action of its own field. An argument next to it counts where the action needs one."""
+    """Parse the action field; a separate argument is used if the action needs one."""
     if argument and legal.takes_text(words):
         return legal.read(f"{words}[{argument}]")
     outcome = legal.read(words)
@@ -526,7 +526,7 @@ def _read_labelled(words: str, argument: str, legal: Legal) -> Action | Refusal:
 
 
 def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
-    """The parts of a section: the fields of an object, or ``name: words`` on lines of their own or
+    """Return the parts of a section: fields of an object, or ``name: words`` on separate lines or
     between semicolons."""
     names = [name for name, _ in section.parts]
     part_start = rf"(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
@@ -548,8 +548,8 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
 
 
 def pattern(space: ActionSpace) -> str:
-    r"""A regular expression for the listed actions: each verb once, with the words that go in each
-    of its slots. It lets through pairs that are not listed; the reader judges those.
+    r"""Return a regular expression for the listed actions: each verb once, with the words for each
+    argument. It also matches unlisted combinations, which the parser rejects.
 
     >>> pattern(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), Action("stop"))))
     '^(goto\\[(a|b)\\]|stop)$'
@@ -567,11 +567,11 @@ def pattern(space: ActionSpace) -> str:
     return f"^({'|'.join(dict.fromkeys([*patterns, *space.forms, *space.open_verbs]))})$"
 
 
-# A choice: one of some names, alone (LGX), or with a thought and the end of the walk (NavGPT,
+# A choice: one of several names, alone (LGX), or with a thought and an option to stop (NavGPT,
 # DiscussNav).
 
-STOP_WORDS = ("stop", "finish", "finished")  # words that end the walk where a name is asked for
-_TOOL_NAME = "action maker"  # what NavGPT's prompts call the action; the name is its input
+STOP_WORDS = ("stop", "finish", "finished")  # words that end the walk, in place of a name
+_TOOL_NAME = "action maker"  # the tool's name in NavGPT's prompts; the chosen name is its input
 _NAME_FIELDS = ("action_input", "prediction", "action")  # fields that hold the name
 
 Decoding = Literal["constrained", "free"]
@@ -590,8 +590,8 @@ async def ask(
 ) -> Reply:
     """Ask a question whose answer is one of the names (see ``read_pick``).
 
-    ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
-    ``limit`` tokens. Both are parsed alike, as a model may ignore a constraint.
+    ``constrained`` restricts the model to the names; ``free`` accepts any text of up to ``limit``
+    tokens. Both are parsed in the same way, because a model may ignore a constraint.
     """
     choices = tuple(names) if decoding == "constrained" else None
     sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed, choices=choices)
@@ -599,7 +599,7 @@ async def ask(
 
 
 def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
-    """The name that an answer gives: alone, or as the only one in its first line.
+    """Return the name in an answer: alone, or as the only one in its first line.
 
     >>> read_pick("The coffee table.", ["table", "coffee table", "bed"])
     'coffee table'
@@ -633,11 +633,11 @@ def read_choice(
     missing_fields: str = "'Action Input:' and no 'Final Answer:'",
     kind: str = "an ID of this place",
 ) -> NamedAnswer | Rejection:
-    r"""Read ``{"thought", "arrived", "action"}`` or such lines, ``Action Input`` and ``Prediction``
-    being other words for the action; once it has arrived, an action is not read.
+    r"""Parse ``{"thought", "arrived", "action"}`` or lines with these labels; ``Action Input`` and
+    ``Prediction`` also label the action, which is ignored if ``arrived`` is true.
 
-    ``legal`` are the names one can choose now. For reasons: ``other_names`` the agent has seen, the
-    ``missing_fields`` to name where an answer has none of them, and the ``kind`` of name.
+    ``legal`` are the names that can be chosen now. The rest is for reasons of rejections:
+    ``other_names`` that the agent has seen, the ``missing_fields``, and the ``kind`` of name.
 
     >>> read_choice("I see it.\n**Action Input:** b.", ["b", "c"])
     NamedAnswer(thought='I see it.', choice='b')
@@ -688,11 +688,11 @@ def read_choice(
 
 
 def choice_schema(label: str, legal: Collection[str], thought_length: int) -> Mapping[str, Json]:
-    """The JSON schema that :func:`read_choice` accepts, the action called ``label``.
+    """Return the JSON schema that :func:`read_choice` accepts, with ``label`` for the action.
 
-    The order is that of the two questions of NavGPT's principle: have I arrived, and if not,
-    which viewpoint is next. Asked for an ID or the word "finish" in one field, a small model
-    finishes at once, whatever it thought: a plain word is likelier than any ID.
+    The order follows the two questions of NavGPT's principle: have I arrived, and if not, which
+    viewpoint is next? With one field for an ID or the word "finish", a small model finishes
+    immediately, whatever its thought: a plain word is more probable than any ID.
     """
     parts = [Field("Thought"), Field("Arrived", flag=True)]
     parts += [Field(label, choices=legal)] if legal else []
@@ -700,8 +700,8 @@ def choice_schema(label: str, legal: Collection[str], thought_length: int) -> Ma
 
 
 def _choice_words(answer: AnswerFields, legal: Collection[str]) -> list[str]:
-    """The words for the name. Next to an input or a prediction an action is a tool's name, unless
-    it names what is legal."""
+    """Return the words for the name. Next to an input or a prediction, an action is the name of a
+    tool, unless it is legal."""
     inputs, predictions, actions = (
         [str(value) for value in answer.all(key) if isinstance(value, str | int)]
         for key in _NAME_FIELDS

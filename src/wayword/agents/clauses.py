@@ -1,13 +1,13 @@
-"""An instruction cut into clauses by plain rules: what to do first, then, and at the end.
+"""Split an instruction into clauses by rules, one per step of the walk.
 
     >>> text = "Turn left and walk to the sofa, then stop by the lamp."
     >>> [clause.text for clause in clauses(text)]
     ['Turn left, walk to the sofa', 'stop by the lamp']
 
-Cut is at ends of sentences, at "then", and before a verb of motion that follows a comma or an
-"and". Words that say how a step begins or what is met on it, but make none of their own, stay with
-the next clause: a turn, an object that is passed, a sentence without a verb of motion. A bare "stop
-there" stays with the last one. A sentence that only passes something is a step of its own.
+Cuts are at ends of sentences, at "then", and before a verb of motion after a comma or "and". Parts
+that are not a step of their own are joined to the next clause: a turn, an object passed, a sentence
+without a verb of motion. A bare "stop there" is joined to the previous one. A full sentence that
+only passes an object is a step.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from wayword.core.action import Action, Rejection
 from wayword.core.model import Model
 from wayword.core.trajectory import CLAUSES, FOLLOWED
 
-MOST_CLAUSES = 9  # clauses at most; where there are more, the shortest neighbors are joined
+MOST_CLAUSES = 9  # beyond this, the shortest neighboring clauses are joined
 
 FOLLOW = "follow"
 """The name of the decision to follow a clause; its argument is the clause's number from 1."""
 
-YES, NO = "yes", "no"  # answers to every question that is asked about a clause
+YES, NO = "yes", "no"  # answers to questions about clauses
 
 MOTION_VERBS = (
     "go|walk|turn|stop|wait|enter|exit|leave|continue|head|make|take|move|proceed|follow|cross|"
@@ -57,9 +57,9 @@ _ONLY_STOP = re.compile(r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and w
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Words of an instruction, and where in it they begin (characters).
+    """A part of an instruction, and its character offset.
 
-    ``ends_sentence``: a sentence ends with them.
+    ``ends_sentence``: True if a sentence ends with it.
     """
 
     text: str
@@ -68,20 +68,20 @@ class Clause:
 
 
 def follow_action(number: int) -> Action:
-    """The decision to follow a clause, by its number from 1."""
+    """Return the decision to follow a clause, by its number from 1."""
     return Action(FOLLOW, (str(number),))
 
 
 def done_answers(followed: int, count: int, final_action: Action) -> dict[Action, str]:
-    """Decisions with their answers to the question whether the clause ``followed`` of ``count`` is
-    done: no stays with it, yes goes to the next one, or after the last to ``final_action``."""
+    """Return the decisions for the answers to "is clause ``followed`` of ``count`` done?": no stays
+    with it, yes continues with the next one, or after the last with ``final_action``."""
     next_action = final_action if followed == count else follow_action(followed + 1)
     return {follow_action(followed): NO, next_action: YES}
 
 
 async def ask_yes(model: Model, prompt: str) -> tuple[float, Rejection | None]:
-    """Ask a question at the end of a prompt: the log-probability of yes less that of no. An answer
-    that is neither counts as no; its rejection comes with it."""
+    """Ask a yes/no question at the end of a prompt, and return the log-probability of yes minus
+    that of no. Any other answer counts as no, and is returned as a rejection."""
     choice = await model.choose(prompt, [NO, YES])
     refused = None
     if choice.other_text:
@@ -90,21 +90,21 @@ async def ask_yes(model: Model, prompt: str) -> tuple[float, Rejection | None]:
 
 
 def note_clauses(note: Callable[..., None], parts: Sequence[Clause]) -> None:
-    """Note the clauses of an instruction in the trajectory, where its white space is single."""
+    """Record the clauses of an instruction in the trajectory."""
     note(CLAUSES, texts=[part.text for part in parts], begins=[part.begin for part in parts])
 
 
 def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -> None:
-    """Note the clause that is followed in this turn, and those that are done."""
+    """Record the clause followed in this turn, and those that are done."""
     note(FOLLOWED, number=number, done=sorted(done))
 
 
 _BY_NUMBER = re.compile(r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I)
-_LEAST_WORDS = 3  # words of a part that is quoted: fewer could stand in any thought
+_LEAST_WORDS = 3  # minimum words of a quoted part: fewer could occur in any thought by chance
 
 
 def named_part(thought: str, parts: Sequence[str]) -> int:
-    """The one part, from 1, that a thought names by its number or quotes; 0 for none, or several.
+    """Return the one part (from 1) that a thought names by number or quotes; 0 for none or several.
 
     >>> named_part("I follow instruction 2.", ["leave the room", "go up the stairs"])
     2
@@ -123,7 +123,7 @@ def _word_text(text: str) -> str:
 
 
 def clauses(instruction: str) -> tuple[Clause, ...]:
-    """The clauses of an instruction, in order, one at least."""
+    """Return the clauses of an instruction in order, at least one."""
     pieces: list[Clause] = []
     for begin, sentence in _split_at(instruction, 0, _SENTENCE):
         for at, part in _split_at(sentence, begin, _CUT_WITHIN):
@@ -141,7 +141,7 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
 
 
 def _split_at(text: str, begin: int, cut_pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Parts of a text, each with the place where it begins."""
+    """Yield the parts of a text, each with its offset."""
     start = 0
     for cut in cut_pattern.finditer(text):
         yield begin + start, text[start : cut.start()]
@@ -150,7 +150,7 @@ def _split_at(text: str, begin: int, cut_pattern: re.Pattern[str]) -> Iterator[t
 
 
 def _merge_pieces(pieces: list[Clause]) -> list[Clause]:
-    """The clauses that take steps, each with what belongs to it."""
+    """Join the pieces that are not steps of their own to their neighbors."""
     merged: list[Clause] = []
     pending: Clause | None = None
     for piece in pieces:
@@ -173,14 +173,14 @@ def _join(first: Clause, second: Clause) -> Clause:
     return Clause(f"{first.text}, {second.text}", first.begin, second.ends_sentence)
 
 
-# What the words of a clause say: the turn it begins with, where it ends.
+# Meaning of a clause's words: the turn at its beginning, and its end.
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 ORDINALS = {
     "next": "one", "first": "one", "second": "two", "third": "three", "fourth": "four",
     "fifth": "five",
 }  # fmt: skip
-"""Words for places in an order -> those for numbers, as which they are compared."""
+"""Ordinal -> cardinal: words are compared as cardinals."""
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _FILLER = (
@@ -197,8 +197,8 @@ _TURN = re.compile(
 
 
 def turn_of(clause: str) -> float | None:
-    """The first turn in a clause, degrees to the right, 0 where it only goes straight; None where
-    it has neither.
+    """Return the first turn in a clause: degrees, right positive, 0 if it only goes straight; None
+    if it has neither.
 
     >>> turn_of("make a sharp left and pass the sofa"), turn_of("veer right"), turn_of("stop")
     (-135.0, 45.0, None)
@@ -223,7 +223,7 @@ _THROUGH = re.compile(
 
 
 def clause_ends(clause: str) -> tuple[str, str]:
-    """The end of a clause, in two widths: behind its last "to" or "through", and its last comma.
+    """Return two ends of a clause: after its last "to" or "through", and after its last comma.
 
     >>> clause_ends("turn left, walk along the hallway to the kitchen")
     (' the kitchen', ' walk along the hallway to the kitchen')
@@ -233,12 +233,12 @@ def clause_ends(clause: str) -> tuple[str, str]:
 
 
 def goes_through(clause: str) -> bool:
-    """True if a clause ends beyond what it names last, as a doorway, and not merely by it."""
+    """True if a clause ends beyond the last object it names (a doorway), not only near it."""
     return _THROUGH.search(clause_ends(clause)[1]) is not None
 
 
 def plain_words(text: str) -> frozenset[str]:
-    """The words of a text as they are compared: lower case, singular.
+    """Return the words of a text in normalized form: lower case, singular.
 
     >>> sorted(plain_words("Doorways to the hall"))
     ['doorway', 'hall', 'the', 'to']

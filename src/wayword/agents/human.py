@@ -3,9 +3,9 @@
     wayword play household
     wayword play household --browser
 
-The person sees what a strategy would see, and what is legal now; a slip of the keyboard costs no
-step. ``quit`` or the end of the input ends the run in order. On graphs, a map in characters shows
-what was seen.
+The person sees the text that a strategy would see, and the legal actions; a typo costs no step.
+``quit`` or the end of the input ends the run cleanly. On graphs, a text map shows the places seen
+so far.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from wayword.worlds.indoor.world import IndoorObservation
 
 MAP_COLUMNS, MAP_ROWS = 64, 20
 _ASPECT = 2.0  # a character is about twice as tall as it is wide
-_COLUMNS_PER_METRE = 4.0  # columns a metre, at most: a short walk is not blown up
+_COLUMNS_PER_METRE = 4.0  # maximum scale: short walks are not enlarged to fill the map
 
 
 class MapSketch:
-    """A map in characters of what was seen of a graph, step by step, north up.
+    """A text map of the places of a graph seen so far, north up.
 
     >>> from wayword.worlds.indoor.graph import Neighbor
     >>> way = Neighbor("b", heading=90.0, elevation=0.0, distance=2.0)
@@ -70,7 +70,7 @@ class MapSketch:
         return bool(self._visited)
 
     def render(self, exits: Mapping[str, int]) -> str:
-        """The map, with the numbers of ``exits``; or a line that says why there is none."""
+        """Return the map with the numbers of ``exits``, or a line that says why there is none."""
         if not self._visited:
             return "no map here: this world is no graph of places; what you see is in the text"
         xs, ys = zip(*self._places.values(), strict=True)
@@ -83,7 +83,7 @@ class MapSketch:
         marks[self._visited[-1]] = "@"
         for name, (x, y) in self._places.items():
             column, row = round((x - min(xs)) * scale), round((max(ys) - y) * scale / _ASPECT)
-            for position, letter in enumerate(marks[name], column):  # what says more stays
+            for position, letter in enumerate(marks[name], column):  # keep the most important mark
                 current = grid.get((row, position), ".")
                 if current == "." or (current == "o" and letter not in ".o") or letter == "@":
                     grid[row, position] = letter
@@ -96,15 +96,15 @@ class MapSketch:
         return "\n".join([*lines, f"@ you, facing {facing}; {legend}"])
 
 
-MOST_CHOICES = 12  # choices that an answer names at most
+MOST_CHOICES = 12  # maximum choices listed in a message
 
 _TYPED_ACTION = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def parse_input(words: str, space: ActionSpace) -> Action | str:
-    """The action that the input names, or one line saying why it names none: a number, the action
-    as a model may write it, or the beginnings of its words, which a model may not: a person is
-    asked again at once.
+    """Return the action named by the input, or a line that says why there is none. Input may be a
+    number, an action as models write it, or abbreviations. (Only people may abbreviate: they can
+    correct a mistake at no cost.)
 
     >>> from wayword.core.action import STOP, Action, ActionSpace
     >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
@@ -128,7 +128,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
         return "type a number or an action; ? lists them, quit leaves"
     typed_verb, typed_arguments = match.groups()
     names = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
-    # The verb of that name, else those that begin so, else those with these initials.
+    # The verb with that name, else verbs with that prefix, else with these initials.
     word = typed_verb.lower().replace("-", "_")
     verbs = [word] if word in names else [name for name in names if name.startswith(word)]
     if not verbs:
@@ -148,10 +148,10 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
 
 
 def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str = "") -> list[str]:
-    """The numbered actions, one line per verb, with at most ``most_choices`` on each; only those of
-    ``verb`` where it is given.
+    """Return the numbered actions, one line per verb with at most ``most_choices``; if ``verb`` is
+    given, only its actions.
 
-    Verbs without arguments share a line; those that take any words come last.
+    Verbs without arguments share a line; those with free text come last.
     """
     bare_verbs: list[str] = []
     groups: dict[str, list[str]] = {}
@@ -172,7 +172,7 @@ def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str 
 
 
 def _complete_action(verb: str, typed_arguments: str, space: ActionSpace) -> Action | str:
-    """The action of a verb whose arguments begin as typed, or why there is none."""
+    """Return the action of a verb whose arguments start as typed, or why there is none."""
     options = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not options:
         return f"{verb} needs words: {verb} what you say"
@@ -201,7 +201,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 QUIT_WORDS = ("quit", "exit")
 HELP_ALIASES = {"help": "?", "task": "??", "instruction": "??", "again": "??"}
-"""Words that newcomers try -> what they mean; no world has actions of these names."""
+"""Words that newcomers try -> commands; no world has actions with these names."""
 NO_UNDO = (
     "a step that was taken stands: it is recorded, and worlds do not go back. Once the game is "
     "over, any step can be tried again: wayword play --continue RUN:EPISODE:STEP"
@@ -210,14 +210,14 @@ NO_UNDO = (
 
 @dataclass(frozen=True, slots=True)
 class HumanSettings:
-    """``listed``: choices of a verb that are shown each turn; ``?`` always shows all."""
+    """``listed``: maximum choices per verb shown each turn; ``?`` always shows all."""
 
     listed: Annotated[int, Ge(1)] = 6
 
 
 def partner_text(episode: Episode, actor: str) -> str:
-    """The sentences that scripted partners understand, for a person who talks to one; empty where
-    no one else acts."""
+    """Return the sentences that scripted partners understand, for a person who plays with one;
+    empty for a single actor."""
     others = [name for name in episode.actors if name != actor]
     roles = episode.extra.get("roles", {})
     understood_roles = (str(roles.get(name, "")) for name in others)
@@ -227,10 +227,10 @@ def partner_text(episode: Episode, actor: str) -> str:
 
 
 class Human(Agent):
-    """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
+    """A person at the terminal or in the browser, who enters numbers, actions or abbreviations.
 
-    ``toolkit.shared["person"]`` may hold another :class:`~wayword.agents.person.Person`: a script,
-    in tests. Several actors may be people; they share the keyboard.
+    ``toolkit.shared["person"]`` may be another :class:`~wayword.agents.person.Person`, such as a
+    script in tests. Several actors may be people; at the terminal they share the keyboard.
     """
 
     Settings: ClassVar[type[HumanSettings]] = HumanSettings
@@ -278,7 +278,7 @@ class Human(Agent):
         self._person.tell(f"before you: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
-        """Show the person the turn. At the first turn the person takes the seat."""
+        """Show the turn; before the first one, assign the person to the actor."""
         self._verbalizer = generic.verbalizer(observation)
         self._sketch.add(observation)
         episode = self._episode

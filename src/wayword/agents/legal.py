@@ -1,4 +1,4 @@
-"""Matching an answer's words with what is legal now: one of some names, or one action.
+"""Match an answer's words with the legal options: one of several names, or one action.
 
     >>> pick("The coffee table.", ["table", "coffee table", "bed"])
     'coffee table'
@@ -11,8 +11,8 @@
     >>> legal.read("goto[kitchen]").reason
     'goto[kitchen] is not possible here; for example: goto[b]'
 
-Case, spaces, hyphens, quotes, brackets and punctuation are forgiven. Anything that is not exactly
-one legal choice is refused, with a reason that says what would be one.
+Case, spaces, hyphens, quotes, brackets and punctuation are ignored. Anything that is not exactly
+one legal option is refused, with a reason that lists legal ones.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from functools import cached_property
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
-LONGEST = 8_000  # characters of an answer that are read; reasoning does not count
-LONGEST_ACTION = 2_000  # characters that an action may have, message included
-MOST_WORDS = 20  # arguments into which words are split; no action has as many
-EXAMPLES = 12  # legal actions that a refusal names at most
-MOST_LINES = 40  # lines of an answer in which another choice is looked for
+LONGEST = 8_000  # maximum characters of an answer, without its reasoning
+LONGEST_ACTION = 2_000  # maximum characters of an action, including a message
+MOST_WORDS = 20  # maximum arguments that words are split into; no action has as many
+EXAMPLES = 12  # maximum legal actions named in a refusal
+MOST_LINES = 40  # lines of an answer that are searched for a second choice
 
 AROUND = " \t\r\n`'\"*“”‘’"
-"""Quotes, emphasis and white space that may stand around a name or an action."""
+"""Quotes, emphasis and white space to strip from a name or an action."""
 MARKER = re.compile(r"^\s*(?:[-•]\s*|[*>]\s+|\d{1,3}\s*[.):](?!\d)\s*)")
 """A bullet or a number at the beginning of a line."""
 
@@ -56,7 +56,7 @@ _CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:but|because|since|so)\b")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Reason why words are no legal choice; ``kind`` as that of a ``Rejection``."""
+    """Reason why words are not a legal option; ``kind`` is that of a ``Rejection``."""
 
     kind: RejectionKind
     reason: str
@@ -66,7 +66,7 @@ _SEVERAL = Refusal("several_actions", "several actions were named; give exactly 
 
 
 def strip_marker(line: str) -> str:
-    """A line without its bullet or number."""
+    """Return a line without its bullet or number."""
     return MARKER.sub("", line).strip()
 
 
@@ -74,12 +74,12 @@ def strip_marker(line: str) -> str:
 
 
 def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Refusal:
-    """The one name that the words give.
+    """Return the one name given by the words.
 
-    Case, articles, quotes and punctuation do not count. The words are a name, or a line of them is,
-    or they begin with one and go on to explain it. With ``anywhere`` the first line may also name
-    it as a phrase of a sentence; a name inside a longer one (``table`` in ``coffee table``) is not
-    seen. Two names, a negated name, and a name among other words are refused.
+    Case, articles, quotes and punctuation are ignored. The words, or one of their lines, are the
+    name, or begin with it and then explain it. With ``anywhere``, the name may also be within a
+    sentence on the first line; a name inside a longer one (``table`` in ``coffee table``) does not
+    count. Two names, a negated name, and a name among other words are refused.
     """
     if len(words) > LONGEST:
         return Refusal("too_long", f"the answer ran to more than {LONGEST:,} characters; be brief")
@@ -114,12 +114,12 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
 
 
 def normalize(text: str) -> str:
-    """Words in lower case, without punctuation and leading articles."""
+    """Return words in lower case, without punctuation and leading articles."""
     return _ARTICLES.sub("", " ".join(_WORD.findall(text.lower())))
 
 
 def is_negated(line: str, name: str = "") -> bool:
-    """True if a clause that mentions the (plain) name is negated, or is just a negation."""
+    """True if a clause with the (normalized) name is negated, or is only a negation."""
     for clause in map(normalize, _CLAUSE.split(line.lower())):
         rest = re.sub(rf"\b{re.escape(name)}\b", " ", clause) if name else clause
         if _NEGATION.search(rest) and (rest != clause or len(rest.split()) <= 2):
@@ -128,7 +128,7 @@ def is_negated(line: str, name: str = "") -> bool:
 
 
 def _match(words: str, names: Collection[str], by_key: Mapping[str, Sequence[str]]) -> str | None:
-    """The name that the words are: in quotes, in a call, or after ``Direction`` and the like."""
+    """Return the name if the words are just it: in quotes, in a call, after ``Direction`` etc."""
     bare = words.strip(AROUND + _END_PUNCTUATION)
     call = _CALL.fullmatch(bare)
     for form in (words, bare, _LEAD_IN.sub("", bare), call.group(1) if call else ""):
@@ -147,7 +147,7 @@ _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 
 
 def parse_exact(words: str, space: ActionSpace) -> Action | None:
-    """The action that the words are, letter for letter; None where they need the slower reading."""
+    """Return the action if the words spell it exactly; None if they need the full parser."""
     match = _WRITTEN.fullmatch(words) if len(words) <= LONGEST_ACTION else None
     if match is None:
         return None
@@ -156,7 +156,7 @@ def parse_exact(words: str, space: ActionSpace) -> Action | None:
     return action if verb not in space.open_verbs and space.knows(action) else None
 
 
-# Possessive, and begun only where a word begins: else long words and blanks take quadratic time.
+# Possessive, and anchored at word starts: otherwise long words and blanks take quadratic time.
 _BRACKETED = re.compile(r"([A-Za-z][A-Za-z_ \-]*+)\s*+(?:\[(.*)\]|\((.*)\))", re.DOTALL)
 _INSIDE = r"\s?(?:\[[^\[\]]*\]|\([^()]*\))"
 _CALLED = re.compile(rf"[A-Za-z][\w\-]*+{_INSIDE}")
@@ -170,15 +170,15 @@ _GLUE = re.compile(r"[\s,;]+(?:(?:in|on|into|onto|to|at|with|from|and|the)\s+){0
 
 
 class Legal:
-    """The actions of one turn. ``earlier`` are those of earlier turns: they make reasons better."""
+    """Parser for the actions of one turn. ``earlier`` turns' actions make reasons more precise."""
 
     def __init__(self, space: ActionSpace, earlier: Collection[Action] = ()) -> None:
         self._space, self._earlier = space, earlier
 
     def read(self, words: str) -> Action | Refusal:
-        """The one legal action that the words name, or why there is none.
+        """Return the one legal action named by the words, or a refusal.
 
-        It stands on the first line; a message in brackets may go over several.
+        It must be on the first line; a message in brackets may span several.
         """
         words = words.strip(AROUND)
         if not words:
@@ -196,8 +196,8 @@ class Legal:
         return _SEVERAL if isinstance(result, Action) and later - {None, result} else result
 
     def read_unlabelled(self, text: str) -> Action | Refusal | None:
-        """The action of an answer without labels: all of it is one, or one line of it; None where
-        no line is an action."""
+        """Return the action of an unlabelled answer: the full text or one of its lines; None if no
+        line is an action."""
         lines = [strip_marker(line) or line for line in text.splitlines() if line.strip()]
         if len(lines) == 1:
             words = _trim(lines[0])
@@ -215,7 +215,7 @@ class Legal:
     def _read_line(self, words: str) -> Action | Refusal:
         if (parsed := self._parse(words)) is not None:
             return parsed
-        # The words may fall into two or more, each a legal action of its own.
+        # The words may be two or more legal actions.
         parts = [_trim(part) for part in _ACTION_SEPARATOR.split(words[:500])]
         if sum(self._parse(part) is not None for part in parts if part) > 1:
             return _SEVERAL
@@ -226,7 +226,7 @@ class Legal:
         return self._read_explained(words) or self._refusal(words)
 
     def _read_explained(self, words: str) -> Action | None:
-        """An action that the words begin with; the rest names no other and takes nothing back."""
+        """Return the action at the beginning if the rest neither names another nor negates it."""
         call = _CALLED.match(words)
         head = call.group() if call else _HEAD_END.split(words, maxsplit=1)[0]
         rest = words[len(head) :]
@@ -241,7 +241,7 @@ class Legal:
         return None if any(named) else result
 
     def _parse(self, words: str) -> Action | None:
-        """A legal action written out: ``put[a, b]``, ``put(a, "b")``, ``put a in b``, ``stop``."""
+        """Parse a legal action: ``put[a, b]``, ``put(a, "b")``, ``put a in b``, ``stop``."""
         if words in self._by_text:
             return self._by_text[words]
         space, match = self._space, _BRACKETED.fullmatch(words)
@@ -261,11 +261,11 @@ class Legal:
             return Action(verb) if Action(verb) in space else None
         pieces = [self._argument(piece) for piece in _GLUE.split(rest, MOST_WORDS) if piece]
         candidates = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
-        is_closed = verb not in space.open_verbs  # else any words would be a message
+        is_closed = verb not in space.open_verbs  # otherwise any words would be a message
         return next((action for action in candidates if is_closed and action in space), None)
 
     def _verb_of(self, words: str) -> tuple[str, str]:
-        """The longest verb that the words begin with (``go to`` is ``goto``), and what follows."""
+        """Return the longest verb at the beginning (``go to`` is ``goto``), and the rest."""
         for verb in self._verbs:
             spelling = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
             if match := re.match(rf"{spelling}(?![A-Za-z0-9_])[\s:=]*", words, re.I):
@@ -310,7 +310,7 @@ class Legal:
         return Refusal("unknown", reason)
 
     def _malformed(self, verb: str, words: str) -> Refusal:
-        """The refusal for words that begin with a verb and do not continue as an action."""
+        """Return the refusal of words that begin with a verb but are not an action."""
         if not verb:
             return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_listed}")
         example = self._actions_by_verb.get(verb, [f"{verb}[what you say]"])[0]
@@ -334,7 +334,7 @@ class Legal:
 
     @cached_property
     def _arguments_by_key(self) -> dict[str, list[str]]:
-        """Arguments of the listed actions by their plain form."""
+        """Arguments of the listed actions by their normalized form."""
         arguments: dict[str, list[str]] = {}
         for word in dict.fromkeys(word for a in self._space.listed for word in a.arguments):
             arguments.setdefault(_snake(word), []).append(word)
@@ -346,17 +346,17 @@ class Legal:
         return f"the actions are: {', '.join(verbs) or 'none'}"
 
 
-# What a constrained answer may be.
+# The options of a constrained answer.
 
-_NAME_FORM = "[A-Za-z0-9_ -]{1,40}"  # an argument by its form: of what has been named, or not
+_NAME_FORM = "[A-Za-z0-9_ -]{1,40}"  # matches any argument, including names not seen yet
 _NAME_TOKEN = re.compile(r"[\w-]+")
 
 
 def offered(space: ActionSpace, text: str, most: int) -> ActionSpace:
-    r"""The space as a constrained answer offers it: listed are the actions whose arguments stand in
-    ``text``, the shortest ``most`` of them where there are more; the others go by their form.
+    r"""Return the space for a constrained answer: it lists actions whose arguments occur in
+    ``text`` (at most ``most``, the shortest ones); the others are covered by patterns.
 
-    A schema that listed everything seen so far would be a memory that the prompt does not give.
+    A schema that listed all objects seen so far would give the model a memory beyond its prompt.
 
     >>> space = ActionSpace((Action("goto", ("mug_1",)), Action("goto", ("cup_2",)), STOP))
     >>> shown = offered(space, "Before you: mug_1.", 10)
@@ -381,7 +381,7 @@ def _trim(words: str) -> str:
 
 
 def _is_balanced(text: str) -> bool:
-    """True if brackets inside brackets match, so that the outer ones do too."""
+    """True if all inner brackets match."""
     depth = 0
     for sign in text:
         depth += (sign in "[(") - (sign in "])")
@@ -391,5 +391,5 @@ def _is_balanced(text: str) -> bool:
 
 
 def _snake(word: str) -> str:
-    """``" Pick-up "`` -> ``pick_up``."""
+    """Return a word in snake case: ``" Pick-up "`` -> ``pick_up``."""
     return re.sub(r"[\s\-]+", "_", word.strip().lower())

@@ -1,8 +1,8 @@
-"""A person who plays or answers: shown text, asked for a line, free to leave.
+"""A person who plays or answers, at the terminal or in the browser.
 
-A test gives a :class:`Person` of its own; :class:`Terminal` is the one at the keyboard, and the
-viewer has one in the browser. Control characters in texts of models and datasets, which could
-drive a terminal, are taken out.
+:class:`Terminal` is the person at the keyboard; the viewer has one in the browser, and tests script
+their own :class:`Person`. Control characters in texts of models and datasets are replaced: they
+could send commands to the terminal.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from wayword.core.world import Observation, World
 if TYPE_CHECKING:
     from wayword.worlds.household.observation import Answerer
 
-PERSON = "person"  # where ``Toolkit.shared`` keeps the one that all agents of a run talk to
+PERSON = "person"  # key in ``Toolkit.shared`` of the person shared by all agents of a run
 Style = Literal["", "title", "good", "warning", "dim"]
 _COLOURS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_POLL_SECONDS = 0.1  # seconds after which a waiting question looks whether it is still wanted
+_POLL_SECONDS = 0.1  # how often a waiting question checks if it was cancelled
 
 
 class PlayerLeft(BudgetExhausted):
-    """The person has had enough: the run ends in order, and finished episodes stay."""
+    """Raised when the person quits: the run ends cleanly, and finished episodes are kept."""
 
 
 class Person(ABC):
-    """Someone to talk to. All but ``tell`` and ``ask`` have a default."""
+    """Interface to a person. All methods but ``tell`` and ``ask`` have a default."""
 
     @abstractmethod
     def tell(self, text: str, style: Style = "") -> None:
@@ -53,32 +53,32 @@ class Person(ABC):
 
     @abstractmethod
     def ask(self, question: str) -> str:
-        """Wait for a line. Raises ``EOFError`` when no one is there any more."""
+        """Wait for a line of input. Raises ``EOFError`` if the input has ended."""
 
     def leave(self) -> None:  # noqa: B027
-        """End an ``ask`` that waits on another thread."""
+        """Cancel an ``ask`` that waits on another thread."""
 
     def show(self, situation: Situation) -> bool:
-        """Show a turn as it is, with a map and buttons; False to get it as lines of text."""
+        """Show a turn with a map and buttons; return False to get it as text instead."""
         return False
 
     def seat(self, actor: str) -> Person:
-        """The person who plays an actor: another one where several share no keyboard."""
+        """Return the person for an actor: a different one if each has a browser of their own."""
         return self
 
     def enter(self, episode: Episode, world: World) -> None:  # noqa: B027
-        """An episode begins in this world."""
+        """Handle the start of an episode in this world."""
 
     def stepped(self, step: Step) -> None:  # noqa: B027
-        """Some actor has taken a turn."""
+        """Handle a turn that some actor has taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The view of an actor at its turn: the words that an agent would read, and what is legal.
+    """An actor's view at its turn: the text that an agent would read, and the legal actions.
 
     ``turn`` counts the actor's own turns from 1. ``others`` are the other actors' names. ``state``
-    is what the actor knows of itself and ``around`` what it perceives; each may be empty.
+    describes the actor itself and ``around`` its surroundings; each may be empty.
     """
 
     turn: int
@@ -94,11 +94,10 @@ class Situation:
 
 
 class Terminal(Person):
-    """The person at this process's terminal: read from stdin, shown text on stderr.
+    """The person at this process's terminal: input from stdin, output on stderr.
 
-    Lines are read without a lock on stdin and with a look at the clock, so that a question can be
-    given up from another thread. Colours are left out where stderr is no terminal, and for
-    ``NO_COLOR``; there, lines are not wrapped at words either.
+    Input is polled without a lock on stdin, so another thread can cancel a question. Without a
+    terminal on stderr, output has no colors and is not wrapped; ``NO_COLOR`` also turns off colors.
     """
 
     def __init__(self, keyboard: int | None = None, screen: IO[str] | None = None) -> None:
@@ -114,7 +113,7 @@ class Terminal(Person):
         self._write(text, style, end="\n")
 
     def ask(self, question: str) -> str:
-        self._leave_requested.clear()  # before the question is shown: who sees it may leave at once
+        self._leave_requested.clear()  # before showing the question: the person may leave at once
         self._write(plain_text(question), "title")
         while b"\n" not in self._unread_input:
             typed = self._read()
@@ -129,12 +128,12 @@ class Terminal(Person):
         self._leave_requested.set()
 
     def _read(self) -> bytes:
-        """The typed bytes, none at the end of the input."""
+        """Return the typed bytes, empty at the end of the input."""
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()
             except (AttributeError, OSError, ValueError):
-                return b""  # there is no stdin, or it is no file
+                return b""  # stdin is missing or not a file
         while not self._leave_requested.is_set():
             if select.select([self._keyboard], [], [], _POLL_SECONDS)[0]:
                 return os.read(self._keyboard, 4096)
@@ -149,7 +148,7 @@ class Terminal(Person):
 
 
 def wrap_line(line: str, columns: int) -> str:
-    """A line broken between words; what follows is indented by two.
+    """Return a line wrapped between words; continuation lines are indented by two.
 
     >>> wrap_line("one two three", 9)
     'one two\\n  three'
@@ -164,17 +163,17 @@ def wrap_line(line: str, columns: int) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The text without what could drive a terminal; a mark stands where something was."""
+    """Return the text with control characters replaced by U+FFFD."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def person_of(shared: Shared) -> Person:
-    """The person that a run's agents share; the one at the terminal where none was given."""
+    """Return the person that a run's agents share, by default the one at the terminal."""
     return cast(Person, shared.setdefault(PERSON, Terminal()))
 
 
 async def hear(person: Person, question: str) -> str:
-    """A line from the person; others continue meanwhile. Raises ``PlayerLeft`` if there is none."""
+    """Wait for a line from the person without blocking others. Raises ``PlayerLeft`` at the end."""
     loop = asyncio.get_running_loop()
     try:
         return await loop.run_in_executor(None, person.ask, question)
@@ -186,10 +185,10 @@ async def hear(person: Person, question: str) -> str:
 
 
 def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | None:
-    """The person's answer to an agent's question; None for an empty line.
+    """Return the person's answer to an agent's question; None for an empty line.
 
-    The world waits for the answer, and with it everyone in this process, so that runs in which a
-    person answers play one episode at a time.
+    The wait blocks the world and all else in this process: runs in which a person answers play one
+    episode at a time.
     """
     person.tell(f"{actor} asks: {question}", "title")
     interrupted = threading.Event()
@@ -201,7 +200,7 @@ def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | N
         if callable(previous_handler):
             previous_handler(number, frame)
 
-    # Let Ctrl-C end the question: the event loop, which has its own way with it, waits here.
+    # Let Ctrl-C end the question: the event loop, which normally handles it, is blocked here.
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread:
         signal.signal(signal.SIGINT, leave)
@@ -217,10 +216,7 @@ def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | N
 
 
 class AnsweredDataset:
-    """A dataset like the given one, with a person who answers in its worlds, and may watch them.
-
-    Datasets make their own worlds, and know nothing of who sits at the terminal.
-    """
+    """Proxy of a dataset whose worlds have a person who answers questions, and may watch."""
 
     def __init__(self, dataset: Dataset, person: Person) -> None:
         self._dataset, self._person = dataset, person
@@ -237,12 +233,12 @@ class AnsweredDataset:
 
 
 def with_person(dataset: Dataset, person: Person) -> Dataset:
-    """The dataset, with a person who answers in its worlds."""
+    """Return the dataset with a person who answers questions in its worlds."""
     return cast(Dataset, AnsweredDataset(dataset, person))
 
 
 def with_answerer(world: World, answerer: Answerer | None) -> World:
-    """The world, with the answerer where there is one and the world takes one."""
+    """Return the world, with the answerer set if there is one and the world supports it."""
     if answerer is not None:
         from wayword.worlds.household.world import HouseholdWorld  # not for runs without a person
 

@@ -1,4 +1,4 @@
-"""``wayword run``, ``demo``, ``reproduce`` and ``plan``."""
+"""``wayword run``, ``demo`` and ``reproduce``."""
 
 from __future__ import annotations
 
@@ -50,6 +50,10 @@ Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run sto
 Cache = Annotated[Path | None, Option(help="File to cache answers in and reuse them from.")]
 Rpm = Annotated[float | None, Option("--rpm", help="Maximum number of requests per minute.")]
 Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
+Perturb = Annotated[
+    list[str] | None,
+    Option(help="Perturb episodes by seed, KIND=RATE: typos=0.1; may be repeated. See the docs."),
+]
 Continue = Annotated[
     str,
     Option(
@@ -130,6 +134,7 @@ def run(
         int, Option(help="Play each episode with run seeds 0 … N-1, pooled in one row.")
     ] = 1,
     episodes: Annotated[str, Option("--episodes", help="Play only these episodes: ID,ID,…")] = "",
+    perturb: Perturb = None,
     continues: Continue = "",
     engine: Annotated[
         str, Option(help="ray: play on a Ray cluster; default: in this process.")
@@ -159,6 +164,7 @@ def run(
       wayword run act --model local:smollm2 --continue runs/first:5593_0:4
       wayword run navgpt --on houses --model local:smollm2 --limit 20 --watch
       wayword run recipe.yaml --limit 5
+      wayword run navgpt --on houses --model local:smollm2 --perturb typos=0.1
       wayword run ./mine.py --on houses
     """
     # before the imports, which take half of the time until a run begins
@@ -171,7 +177,10 @@ def run(
 
     values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
     values |= {
-        "settings": merge(read_config(config), parse(settings or [])),
+        "settings": merge(
+            read_config(config),
+            parse([*(settings or []), *(f"perturb.{p}" for p in perturb or [])]),
+        ),
         "actors": pairs(actors or [], "--actor"),
         "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
         "sweep": (*(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1), *(sweep or ())),
@@ -186,11 +195,11 @@ def run(
         given |= {"sweep"} if recipe.sweep else set()
         recipe = recipe.over(read_recipe(Path(agent)), given)
     if dry_run:
-        from wayword.runs.forecast import Outlook, forecast, lines, row_lines
+        from wayword.runs.forecast import forecast, lines, row_lines
         from wayword.runs.sweep import variants
 
         several = variants(recipe, _sweeps(recipe)) if _sweeps(recipe) else []
-        rows = row_lines([Outlook(each.name, forecast(each.plan)) for each in several])
+        rows = row_lines([(each.name, forecast(each.plan)) for each in several])
         typer.echo("\n".join(rows or lines(forecast(recipe))))
         return
     with _watched(recipe, watch) as person:
@@ -205,7 +214,7 @@ def run(
         raise typer.Exit(1)
 
 
-_NO_OPTIONS = ("config", "dry_run", "watch")
+_NO_OPTIONS = ("config", "perturb", "dry_run", "watch")
 """Parameters of the command that are not fields of a recipe."""
 
 
@@ -345,7 +354,7 @@ def print_table(paths: list[Path], pool: bool = False) -> None:
     typer.echo(table(paths, "rich", pool=pool))
 
 
-# ``wayword reproduce`` and ``wayword plan``.
+# ``wayword reproduce``.
 
 
 def reproduce(
@@ -393,7 +402,7 @@ def reproduce(
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
     """
     from wayword.runs import reproduce as recipes
-    from wayword.runs.forecast import Outlook, forecast, row_lines
+    from wayword.runs.forecast import forecast, row_lines
     from wayword.runs.plan import shared_datasets
     from wayword.runs.record import RunFolder
     from wayword.settings import parse
@@ -418,7 +427,7 @@ def reproduce(
             for plan in each.plans
         ]
         if dry_run or (plans and not recipes.costs_nothing(wishes)):
-            for line in row_lines([Outlook(name, forecast(plan)) for name, plan in plans]):
+            for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
                 typer.echo(line) if dry_run else show.notice(line)
         if dry_run:
             return
@@ -434,56 +443,3 @@ def reproduce(
     typer.echo(recipes.render(recipe, compared, form))
     if not complete:
         raise typer.Exit(1)
-
-
-def plan(
-    name: Annotated[str, Argument(help="An agent, or a table such as navgpt/table-1.")],
-    on: Annotated[
-        str,
-        Option(
-            "--on",
-            help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
-            autocompletion=completing.datasets,
-        ),
-    ] = "houses",
-    model: ModelName = "",
-    pilot: Annotated[
-        Path | None, Option("--from", help="Pilot run to measure with: same model, few episodes.")
-    ] = None,
-    set_: Set = None,
-    limit: Limit = None,
-    max_steps: Steps = None,
-    concurrency: Concurrency = 8,
-    hours: Annotated[float | None, Option(help="Wall time available, in hours.")] = None,
-    cores: Annotated[int, Option(help="Cores per machine, one process each.")] = 8,
-    rpm: Rpm = None,
-    data: Data = None,
-    prices: Prices = None,
-) -> None:
-    """Estimate machines, hours and dollars of a run or a table without calling a model.
-
-    Token counts come from a rehearsal, or from the pilot if it has the same agent and data; time
-    always comes from the pilot.
-
-    \b
-    Examples:
-      wayword run navgpt --on r2r:val_seen --model openai:mine --limit 10 --out runs/pilot
-      wayword plan navgpt --on r2r:val_unseen --model openai:mine --from runs/pilot --hours 2
-      wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
-    """
-    from wayword.runs import forecast
-    from wayword.runs.plan import Plan, shared_datasets
-    from wayword.settings import parse
-
-    measured = forecast.Pilot.of(pilot) if pilot else None
-    with shared_datasets():
-        if forecast.is_table(name):
-            outlooks = forecast.table_outlooks(name, model, data, measured)
-        else:
-            one = Plan(
-                name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
-                prices=prices,
-            )  # fmt: skip
-            outlooks = [forecast.outlook(one, measured)]
-    means = forecast.Resources(concurrency, cores, rpm, hours)
-    typer.echo("\n".join(forecast.plan_lines(outlooks, means, measured)))

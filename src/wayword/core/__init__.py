@@ -3,23 +3,23 @@
 Read in this order; it takes ten minutes:
 
     episode     Episode (what an agent may know) and Reference (what only judges may)
-    action      Action, the ActionSpace of those that are legal now, and what an agent's answer
-                amounted to: a Decision or a Rejection
+    action      Action; ActionSpace, the actions that are legal now; Decision and Rejection, the
+                two results of parsing an agent's answer
     world       World, Observation, Feedback: state and rules, one actor at a time; Family: a kind
-                of world, and what belongs to it in every layer
+                of world, and its parts in every layer
     model       Model: complete and choose
     perceiver   Perceiver: a place in, words and sightings out
     agent       Agent, and the Toolkit that it may use
-    trajectory  Trajectory: the whole truth of one episode
-    dataset     Dataset: episodes, references, the worlds they need, and how tasks are solved by
-                one who knows the answers
+    trajectory  Trajectory: the full record of one episode
+    dataset     Dataset: episodes, references, the worlds they need, and solutions computed from
+                the references
     game        one episode in a world, stepped turn by turn; plans
-    recording   what an episode records, and recorded turns taken again
+    recording   recording of an episode, and replay of recorded turns
     rollout     one episode: world + agents -> trajectory; and many at once
-    metric      Metric: what a score is called and which way is better
+    metric      Metric: name, unit and better direction of a score
     registry    parts found by their file's name
 
-Also here: errors, files (readers that name what is wrong), geometry, loopback, secrets.
+Also here: errors, files (readers with precise errors), geometry, loopback, secrets.
 
-Only the standard library and numpy are used here, and nothing touches the network.
+This package uses only the standard library and numpy, and never touches the network.
 """

@@ -1,4 +1,4 @@
-"""Action, and the action space: what is listed and what is legal now."""
+"""Actions, the action space (listed and legal actions), and parsed answers of agents."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class LazyActions(Sequence[Action]):
 
 @dataclass(frozen=True, slots=True)
 class ActionSpace:
-    """The current choices of an actor: those it is shown, and all that are legal.
+    """The current choices of an actor: the listed actions and all legal ones.
 
     ``listed`` are the actions shown, each complete (no free text), in the world's order.
     ``open_verbs`` take free text as their one argument (``chat``, ``ask``, ``stop`` with an
-    answer). ``accepts`` says what else is legal, and must accept all that is listed: a house takes
-    every well-formed action and answers what cannot be done with a failure. Without it, only what
-    is listed is legal. ``named`` is a fast test, without making the list, that an action is legal
-    and spelled exactly as it would be listed; without it the list is looked through. ``forms`` are
-    regular expressions of other accepted actions, such as turns by any number of degrees,
-    for answers that are held to a form.
+    answer). ``accepts`` returns True for every legal action, including the listed ones: a house
+    accepts every well-formed action, and an impossible one gets failure feedback. If it is None,
+    only listed actions are legal. ``named`` is a fast test that an action is listed, spelled
+    exactly, without building the list; by default the list is searched. ``forms`` are regular
+    expressions of accepted actions that are not listed, such as turns by any number of degrees;
+    constrained decoding uses them.
 
     >>> space = ActionSpace((STOP,), accepts=lambda action: action.name in ("stop", "wait"))
     >>> Action("wait") in space, Action("wait") in space.listed
@@ -91,10 +91,10 @@ class ActionSpace:
         return self.named(action) if self.named else action in self.listed
 
 
-# Decision or Rejection: what an agent's answer amounted to.
+# Decision or Rejection: the result of parsing an agent's answer.
 #
-# A rejection is a value. It is counted, shown, and fed back to the agent; it is never quietly
-# replaced by a default action. Where a paper's recipe has a fallback (VELMA: forward; LGX: a
+# A rejection is a value. It is counted, shown, and fed back to the agent; it is never silently
+# replaced by a default action. If a paper's recipe has a fallback (VELMA: forward; LGX: a
 # random direction), the decision carries the rejection that led to it.
 
 RejectionKind = Literal[
@@ -104,10 +104,10 @@ RejectionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """An answer that is no action: what was said, and why it does not count.
+    """An answer without a valid action: its text, and the reason for the rejection.
 
     ``kind`` is one of ``empty``, ``no_action`` (prose without an action), ``several_actions``,
-    ``unknown`` (no such action or ID), ``illegal`` (exists, but not from here), ``too_long`` and
+    ``unknown`` (unknown action or ID), ``illegal`` (known, but not legal now), ``too_long`` and
     ``cut_off`` (the answer ended at its token limit before it could be read).
     """
 
@@ -121,7 +121,7 @@ class Rejection:
 class Decision:
     """An action, with the thought that led to it.
 
-    ``fallback_for`` holds the rejected answer where the recipe's stated fallback chose the action.
+    ``fallback_for`` holds the rejected answer if the recipe's fallback chose the action.
     """
 
     action: Action
@@ -130,7 +130,7 @@ class Decision:
 
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
-    """Return the decision, or a rejection where its action is not in the action space."""
+    """Return the decision, or a rejection if its action is not in the action space."""
     if isinstance(decision, Rejection):
         return decision
     if not isinstance(getattr(decision, "action", None), Action):

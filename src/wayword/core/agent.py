@@ -22,9 +22,9 @@ from wayword.core.world import Feedback, World
 class Demonstration:
     """A solved episode of a *training* split, for in-context examples.
 
-    ``actions`` are those of the first actor, and ``thoughts`` why its solver took each of them,
-    where it says so. Where several act, ``turns`` are everybody's, each with its actor's name, in
-    the order in which they were taken.
+    ``actions`` are those of the first actor; ``thoughts`` are the solver's reasons for them, one
+    per action, or empty. With several actors, ``turns`` holds the actions of all of them, in
+    order, each with its actor's name.
     """
 
     episode: Episode
@@ -34,7 +34,7 @@ class Demonstration:
     thoughts: tuple[str, ...] = ()
 
     def game(self) -> Game:
-        """Return a new game of the episode, for its :meth:`decisions`."""
+        """Return a new game of the episode, in which to play its :meth:`decisions`."""
         return Game(self.world(), self.episode)
 
     def decisions(self) -> list[tuple[str, Decision]]:
@@ -61,7 +61,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)  # no slots: ``SharedKey[...]("...")`` writes an attribute
 class SharedKey(Generic[Value]):
-    """A name for what agents share over a run: ``SharedKey[list[str]]("lists")``."""
+    """Typed name of a kind of shared values: ``SharedKey[list[str]]("lists")``."""
 
     name: str
 
@@ -76,7 +76,7 @@ class Shared(dict[Hashable, Any]):
     """
 
     def once(self, kind: SharedKey[Value], key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of that kind and key, made at the first call."""
+        """Return the value for a kind and key; ``make`` computes it at the first call."""
         if (kind, key) not in self:
             self[kind, key] = make()
         cached: Value = self[kind, key]
@@ -87,13 +87,13 @@ class Shared(dict[Hashable, Any]):
 class Toolkit:
     """Everything an agent may use during an episode.
 
-    ``models`` maps a role to a model; every call through them lands in the trajectory. ``rng`` is
-    seeded by run, episode and actor, so that a resumed run repeats an uninterrupted one. ``note``
-    puts a visible event into the trajectory: ``toolkit.note("lost", times=3)``.
-    ``shared`` is kept over all episodes of a run: for what does not depend on the episode, such as
-    the text of the in-context examples, and is computed once.
+    ``models`` maps a role to a model; every call is recorded in the trajectory. ``rng`` is seeded
+    by run, episode and actor: a resumed run draws the same numbers as an uninterrupted one.
+    ``note`` records a visible event in the trajectory: ``toolkit.note("lost", times=3)``.
+    ``shared`` caches values for all episodes of a run, if they do not depend on the episode, such
+    as the text of the in-context examples.
     ``demonstrations(count, seed)`` draws solved training episodes. ``max_steps`` is the number of
-    turns after which the episode ends, 0 where that is not known.
+    turns after which the episode ends, 0 if unknown.
     """
 
     models: Mapping[str, Model] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Toolkit:
     max_steps: int = 0
 
     def model(self, role: str = "main") -> Model:
-        """Return the model for a role, or the main one where the role has none of its own."""
+        """Return the model for a role, by default the main one."""
         model = self.models.get(role)
         if model is not None:
             return model
@@ -116,9 +116,9 @@ class Toolkit:
 
 
 MakePlan = Callable[[str], ActionPlan]
-"""How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
+"""Kind (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the current state.
 
-Raises ``UsageError`` if the dataset has no such solution."""
+Raises ``UsageError`` if the dataset has no solution of that kind."""
 
 
 class Agent(ABC):
@@ -134,41 +134,41 @@ class Agent(ABC):
 
     Settings: ClassVar[type[Any]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of dataset it acts in (``"indoor"``, ``"street"``, ``"household"`` …), empty for
-    all. No other is ever played, so ``act`` may declare the observation of its family."""
+    """The families of worlds it acts in (``"indoor"``, ``"street"``, ``"household"`` …), empty for
+    all. Others are refused, so ``act`` may declare the observation type of its family."""
     needs_model: ClassVar[bool] = False
     roles: ClassVar[tuple[str, ...]] = ()
-    """The roles in which it asks models, apart from ``main``: each may have a model of its own."""
+    """The roles in which it asks models, besides ``main``; a user may set a model for each."""
     needs_person: ClassVar[bool] = False
     """A person plays it, at the terminal or in the browser."""
     sees_answer: ClassVar[bool] = False
     """:meth:`reveal` is called: an upper bound. Run folders and tables say so."""
     ends_itself: ClassVar[bool] = False
-    """Its own program ends an episode, whatever the expert takes; an agent that asks a model for
-    each step takes about as long as the expert."""
+    """Its own program ends the episode: cost estimates play it to that end. For other agents they
+    assume about as many steps as the expert takes."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
-    the most there may be, and ``verdict``: ``"told"`` (a judge ends the trials at a success),
-    ``"self"`` (the agent judges) or ``"none"``."""
+    the maximum number of trials, and ``verdict``: ``"told"`` (a judge ends the trials at a
+    success), ``"self"`` (the agent judges) or ``"none"``."""
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings, self.toolkit = settings, toolkit
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        """Return caveats of every figure made with these settings and the dataset's perceiver, a
-        short clause each: ``"no landmarks are in view"``. Tables and pages repeat them."""
+        """Return caveats of every score made with these settings and the dataset's perceiver, one
+        short clause each: ``"no landmarks are in view"``. Tables and pages show them."""
         return ()
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:  # noqa: B027
-        """Receive the answer, the world that is played, and a planner, before ``begin``."""
+        """Receive the answer, the live world and a planner. Called before ``begin``."""
 
     async def begin(self, episode: Episode) -> None:  # noqa: B027
-        """Read the episode; ask whatever is asked once."""
+        """Read the episode, and make the model calls that are needed once per episode."""
 
     @abstractmethod
     async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
-        """Decide; ``observation`` is of its family.
+        """Choose an action; the type of ``observation`` depends on the family.
 
         A rejection costs a step, changes nothing in the world, and is fed back.
         """
@@ -179,12 +179,12 @@ class Agent(ABC):
     async def recall(
         self, observation: Any, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Take over a turn that another agent took, as if it had been its own; ``on_feedback``
-        follows. Raises ``UsageError`` if it cannot."""
+        """Adopt a turn that another agent took as its own; ``on_feedback`` follows.
+        Raises ``UsageError`` if the agent cannot."""
         if self.needs_model:
             raise UsageError(
-                f"{type(self).__name__} cannot go on from steps that another agent, or other "
-                "settings, took; continue with the same agent, or one that can: act, react, "
+                f"{type(self).__name__} cannot continue from steps taken by another agent or with "
+                "other settings; continue with the same agent, or one that can: act, react, "
                 "react_emmem, navgpt, mapgpt, velma, human, or one without a model"
             )
         await self.act(observation, space)
@@ -192,9 +192,9 @@ class Agent(ABC):
     async def reflect(self, verdict: Verdict) -> bool:
         """Learn from a trial that is over, and return True to try again.
 
-        For agents that learn. The same instance plays all trials: afterwards the world is as it was
-        at first, and ``begin`` is called again. Not called after the last trial, nor after one that
-        the judge called a success. Of several actors, one that wants another trial is enough.
+        For agents that learn. The same instance plays all trials: for each, the world is reset
+        and ``begin`` is called again. Not called after the last trial, nor after a success
+        according to the judge. With several actors, one True is enough for another trial.
         """
         return False
 

@@ -42,10 +42,10 @@ class Task:
 
 class DrawnTasks(Sequence[Task]):
     """``count`` tasks of a generated dataset, each made by ``make(number)`` on access; a slice
-    makes its own.
+    makes only the tasks in it.
 
-    ``ids`` gives a task's id without making it, ``scenes`` the scene of its world: a run plays
-    the episodes of a scene consecutively if not all scenes are kept in memory.
+    ``ids(number)`` is a task's id and ``scenes(number)`` its scene, both without making the task.
+    A run plays the episodes of a scene consecutively if not all scenes fit in memory.
 
     >>> len(DrawnTasks(3, lambda number: None))
     3
@@ -74,10 +74,10 @@ class DrawnTasks(Sequence[Task]):
 
 
 def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
-    """Return the tasks of these ids, in the order of the dataset.
+    """Return the tasks with these ids, in the order of the dataset.
 
-    Stops at the last match, as a task may be costly to make. If ids are available without making
-    the tasks, tasks are made scene by scene, as few scenes are kept in memory.
+    Stops at the last match, because a task may be costly to make. If ids are available without
+    making the tasks, tasks are made scene by scene, because few scenes are kept in memory.
     """
     by_id: dict[str, Task] = {}
     if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
@@ -109,8 +109,8 @@ def task_id(tasks: Sequence[Task], number: int) -> str:
 class Training:
     """Source of examples: training tasks and the dataset that solves them.
 
-    ``salt`` separates the draw from other draws with the same seed. It is empty for published
-    pools, whose tables were made with the bare seed.
+    ``salt`` separates the draw from other draws with the same seed. It is empty for pools whose
+    published results were made with the bare seed.
     """
 
     dataset: Dataset
@@ -129,18 +129,18 @@ MakeDemonstration = Callable[["Dataset", Task], Demonstration | None]
 class Dataset(ABC):
     """Episodes of one split. Built as ``cls(split, folder, settings)``.
 
-    ``folder`` is the data folder, None for generated data; ``settings`` an instance of the frozen
-    dataclass ``Settings``. A dataset sets ``family``, gives ``tasks`` and makes a :meth:`world` for
-    each episode. The rest has defaults.
+    ``folder`` is the data folder, None for generated data; ``settings`` is an instance of the
+    frozen dataclass ``Settings``. A subclass sets ``family`` and ``tasks``, and makes a
+    :meth:`world` for each episode. The rest has defaults.
 
-    ``tasks`` is every episode with its reference, in file order. ``files`` are the files it read,
-    by name, for checksums. ``caveats`` are the assumptions behind every figure, one short clause
-    each: ``"walls and floors are inferred"``. Tables and pages repeat them. ``omissions`` counts
-    the omitted published records, by cause. ``replaced_by`` is the name of a user's file
-    whose episodes replace those of the split; tables show it instead of the split.
+    ``tasks`` holds every episode with its reference, in file order. ``files`` maps names to the
+    files that were read, for checksums. ``caveats`` are the assumptions behind every score, one
+    short clause each: ``"walls and floors are inferred"``. Tables and pages show them.
+    ``omissions`` counts the published records left out, by cause. ``replaced_by`` is the name of
+    a user's file whose episodes replace those of the split; tables show it instead of the split.
 
-    A dataset whose tasks can be solved by a planner that sees the reference lists its ``solutions``
-    and defines :meth:`make_plan`. Each family of worlds has a subclass that does so.
+    If a planner that sees the reference can solve the tasks, the dataset lists its ``solutions``
+    and defines :meth:`make_plan`. Each family of worlds has a base class that does.
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -157,8 +157,8 @@ class Dataset(ABC):
     settings: Any
     """An instance of ``Settings``."""
     solutions: ClassVar[tuple[str, ...]] = ()
-    """The kinds of plans, the one that in-context examples use first: ``"gold"`` (as published),
-    ``"shortest"``, ``"expert"`` (planned from the goals)."""
+    """The kinds of plans: ``"gold"`` (as published), ``"shortest"``, ``"expert"`` (planned from
+    the goals). In-context examples use the first one."""
 
     if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
 
@@ -198,8 +198,8 @@ class Dataset(ABC):
         return type(self), (self.split, self.folder, self.settings)
 
     def budget(self) -> Extra:
-        """Part of ``Episode.extra`` that agents are given with tasks of a set ``length``: after how
-        many actions the episode ends. Empty for others."""
+        """Return ``Episode.extra`` with the episode's action limit if the tasks have a set
+        ``length``, else empty."""
         return {"budget": self.max_steps} if getattr(self.settings, "length", 0) else {}
 
     @abstractmethod
@@ -217,14 +217,14 @@ class Dataset(ABC):
         return None
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """Return the result of :meth:`plan` for one of ``solutions``."""
+        """Make the plan for :meth:`plan`, which has checked that ``how`` is in ``solutions``."""
         raise NotImplementedError
 
     def plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """Return a plan that solves the task from the world's current state, its stop included.
+        """Return a plan that solves the task from the world's current state, including the stop.
 
-        Raises ``UsageError`` for a ``how`` that is not in ``solutions``, and for a task without a
-        public answer; the plan raises ``PlanningFailed`` if it cannot continue.
+        Raises ``UsageError`` if ``how`` is not in ``solutions`` or the task has no public answer;
+        the plan raises ``PlanningFailed`` if it cannot continue.
         """
         if not self.solutions:
             raise UsageError(f"{type(self).__name__} solves no tasks: it has no solutions")
@@ -240,7 +240,7 @@ class Dataset(ABC):
         raise UsageError("this dataset has no solved examples to show; set shots=0")
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """Return the actions that solve a task for its first actor, the stop included.
+        """Return the actions that solve a task for its first actor, including the stop.
 
         ``how`` is one of ``solutions``, the first by default. Raises ``PlanningFailed`` if the plan
         does not solve the task, and whatever :meth:`plan` raises.
@@ -250,10 +250,10 @@ class Dataset(ABC):
         return game.actions(actor, self.plan(task, game.world, actor, how or self.solutions[0]))
 
     def expert_length(self, task: Task) -> int | None:
-        """Return L*, the number of actions :meth:`solve` takes, stop included; None if it fails.
+        """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails.
 
-        It is a property of the task, so it is computed once: cached in this process, and in the
-        cache folder where :meth:`decided_by` names what it depends on. None without ``solutions``.
+        Computed once per task and cached in this process; also on disk if :meth:`decided_by`
+        names what the lengths depend on. None without ``solutions``.
         """
         if not self.solutions:
             return None
@@ -262,8 +262,8 @@ class Dataset(ABC):
         return self._lengths.get(key, lambda: self._length(task))
 
     def decided_by(self) -> str:
-        """Everything that decides the length of solutions except task and program: settings,
-        checksums of files. Empty if that is not known, so that nothing is kept on disk."""
+        """Return the part of the disk cache's key besides task and code: settings, checksums of
+        files. Empty disables the disk cache."""
         return ""
 
     def demonstrations(
@@ -279,7 +279,7 @@ class Dataset(ABC):
         dataset, tasks, rng = training.dataset, training.tasks, training.rng(seed)
         if count > len(tasks):
             raise UsageError(
-                f"{count} examples were asked for and {len(tasks)} training episodes are here; "
+                f"{count} examples were requested but the training split has {len(tasks)}; "
                 "lower shots"
             )
         chosen = rng.sample(range(len(tasks)), count)
@@ -301,7 +301,7 @@ class Dataset(ABC):
     @cached_property
     def _lengths(self) -> Memo:
         decided_by, kind = self.decided_by(), type(self)
-        # The program text of a dataset from outside the tree is not checked, so nothing is cached.
+        # source_checksum does not cover datasets from outside the package: do not cache theirs.
         if not decided_by or not kind.__module__.startswith("wayword."):
             return Memo()
         text = source_checksum("core", "worlds", "datasets")  # these determine the solutions
@@ -353,10 +353,10 @@ def listed(actions: Callable[[], Sequence[Action]]) -> ActionPlan:
 
 
 def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str) -> list[str]:
-    """Return the actors whose ``verbs`` include every ``needed`` verb of an expert.
+    """Return the actors whose ``verbs`` include every verb that the expert needs.
 
-    Raises ``UsageError`` if no actor has them; ``setting`` is the value of ``dataset.actions``
-    that grants them.
+    Raises ``UsageError`` if there are none; ``setting`` is the value of ``dataset.actions`` that
+    allows the verbs.
     """
     missing = {
         actor: [v for v in needed if v not in actor_verbs] for actor, actor_verbs in verbs.items()
@@ -365,7 +365,7 @@ def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: s
     if not capable:
         actor, actor_missing = next(iter(missing.items()))
         raise UsageError(
-            f"the expert acts by low-level actions, and {actor} knows no {actor_missing[0]}; "
+            f"the expert uses low-level actions, but {actor} cannot {actor_missing[0]}; "
             f"set dataset.actions={setting}"
         )
     return capable

@@ -1,8 +1,8 @@
 """Episode and Reference: the question and the answer, kept apart by type.
 
-An agent is handed an ``Episode`` and can reach nothing else. The ``Reference`` (goal, gold path,
-target state) goes to metrics, oracles and training only, so that a leak of the answer into an
-agent cannot be written by accident.
+An agent gets only the ``Episode``. The ``Reference`` (goal, gold path, target state) goes to
+metrics, oracles and training. With separate types, code cannot leak the answer to an agent by
+accident.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class NoSettings:
 
 
 class Extra(TypedDict, total=False):
-    """Fields of a published file, besides the instruction, that an agent may know; all optional.
+    """Fields of a published file, besides the instruction, that an agent may see; all optional.
 
-    ``instructions``: actor -> what it alone is asked to do. ``roles``: actor -> the part it plays.
-    ``rules``: the rules of the task, one text or one for each actor. ``opening``: names of the
-    actions that a walk begins with unasked. ``landmarks``: names of landmarks along a route, in
-    order. ``sub_instructions``: the instruction in parts, in order. ``target``: the words for the
-    object to be found; ``kind``: its class, by which tables are split. ``language``: the language
-    of the instruction; ``path_id``: the path it was written for. ``horizon``: the camera's tilt at
-    the start, degrees, down positive. ``budget``: the actions after which the episode ends.
+    ``instructions``: actor -> instruction that only this actor sees. ``roles``: actor -> its role.
+    ``rules``: the rules of the task, as one text or one per actor. ``opening``: names of the
+    actions taken automatically at the start. ``landmarks``: names of landmarks along a route, in
+    order. ``sub_instructions``: the instruction in parts, in order. ``target``: description of
+    the object to find; ``kind``: its class, by which tables are split. ``language``: the language
+    of the instruction; ``path_id``: the path it describes. ``horizon``: the camera's tilt at the
+    start (degrees, down positive). ``budget``: number of actions after which the episode ends.
     """
 
     instructions: Mapping[str, str]
@@ -53,10 +53,10 @@ class Episode:
     ``Episode(id="5593_0", instruction="Exit the bedroom.", scene="vyrNrziPKCB",
     start={"viewpoint": "c8a5…", "heading": 3.04})``
 
-    ``start`` is the world's own start state, made of JSON values; headings in it are degrees
-    clockwise from north. ``actors`` are in turn order. ``extra`` holds what else an
-    agent may know from the published file: see :class:`Extra`. A dataset from outside the tree may
-    put keys of its own there, for agents that know them.
+    ``start`` is the world's start state in JSON values; headings in it are degrees clockwise
+    from north. ``actors`` are in turn order. ``extra`` holds further fields that an agent may
+    see: see :class:`Extra`. A dataset from outside the package may add its own keys, for agents
+    that know them.
     """
 
     id: str
@@ -69,8 +69,8 @@ class Episode:
     def for_actor(self, actor: str) -> Episode:
         """Return the part of the episode that one actor may know.
 
-        Where ``extra["instructions"]`` holds a text for each actor, it is given its own
-        alone, and nothing of how the world starts, which may name the task.
+        If ``extra["instructions"]`` holds a text per actor, each actor sees only its own, and not
+        ``start``, which may reveal the task.
         """
         instructions = self.extra.get("instructions")
         if not isinstance(instructions, Mapping):
@@ -91,8 +91,8 @@ class Reference:
 class PathReference(Reference):
     """A gold path over the places of a graph; the goal is its last place.
 
-    ``shortest`` is the length that SPL compares with, where the dataset gives one (metres),
-    else None and metrics take the graph's own shortest path from start to goal.
+    ``shortest`` is the dataset's own reference length for SPL (metres). If None, metrics use the
+    graph's shortest path from start to goal.
     """
 
     path: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Errors that end in one clear line: what is wrong, where, and the way out."""
+"""Errors that users see as one line: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UsageError(WaywordError):
 
 
 class DataError(WaywordError):
-    """A file that is missing, corrupt or not in the format it should have.
+    """A file that is missing, corrupt or in the wrong format.
 
     ``DataError(path, "record 3, field 'heading'", "is not a number", "fetch the file again")``
     reads ``path: record 3, field 'heading': is not a number; fetch the file again``.
@@ -40,8 +40,8 @@ class ModelError(WaywordError):
     wrong key, an unknown model, no server at the address): the run ends instead of failing every
     episode. ``away`` means that the server was unreachable or had no capacity for any request.
 
-    ``billed`` holds the tokens that were or may have been billed all the same, estimated upward
-    where the server did not count them.
+    ``billed`` holds the tokens that were or may have been billed despite the error: the server's
+    count, or an upper estimate without one.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class ModelError(WaywordError):
 
 
 class ModelUnusable(WaywordError):
-    """A model that will refuse every further call: a fatal ``ModelError`` as the run sees it.
+    """A model that will refuse every further call: a fatal ``ModelError`` at the level of the run.
 
-    Apart from ``ModelError``, so that an agent that does without a lost answer cannot do without
-    all of them unnoticed. Finished episodes stay; the same command resumes once it is fixed.
+    Not a subclass of ``ModelError``: agents that catch a single failed call must not catch this.
+    Finished episodes are kept; the same command resumes the run once the cause is fixed.
     """
 
 
 class BudgetExhausted(WaywordError):
-    """The run's token or cost budget is spent. Finished episodes stay; the rest can be resumed."""
+    """The run's token or cost budget is spent. Finished episodes are kept; the run can resume."""
 
 
 class RecordingError(WaywordError):
@@ -76,7 +76,7 @@ class RecordingError(WaywordError):
 
 
 def suggest(name: str, options: list[str]) -> str:
-    """``did you mean 'x'?`` for a near miss or a part of a name, else all options."""
+    """Return ``did you mean 'x'?`` for a misspelled or partial name, else a list of the options."""
     from difflib import get_close_matches
     from textwrap import shorten
 
@@ -90,9 +90,9 @@ def suggest(name: str, options: list[str]) -> str:
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """Return the import error of a library that an extra installs, with the command that does so.
+    """Return the import error of an optional library, with the command that installs it.
 
-    It stays an import error, so that ``pytest.importorskip`` still recognizes it.
+    It remains an import error, for ``pytest.importorskip``.
     """
     line = f"no module is called {error.name!r} here; pip install 'wayword[{extra}]'"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
@@ -100,9 +100,9 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Around the import of a library that an extra installs; ``extra`` may be a whole command.
+    """Turn a failed import of an optional library into a one-line ``UsageError``.
 
-    A library that is not there, and one that is there and cannot be loaded, both become one line.
+    Covers libraries that are missing and those that fail to load. ``extra`` may be a full command.
 
     >>> with needing("levels of BabyAI need minigrid", "babyai"):
     ...     import minigrid_is_not_here
@@ -122,4 +122,4 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 
 _DEB_PACKAGES = {"libgomp": "libgomp1", "libGL": "libgl1", "libstdc++": "libstdc++6"}
-"""Libraries that slim images lack, and the packages of Debian and Ubuntu that bring them."""
+"""Libraries that slim container images lack, and the Debian and Ubuntu packages with them."""

@@ -1,4 +1,4 @@
-"""Reading published files: plain or gzipped, with errors that name the file and the way out."""
+"""Reading published files, plain or gzipped, and cache files. Errors name the file and the fix."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def cache_folder() -> Path:
 
 
 def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a cache file whole or not at all: ``keep(path, lambda file: file.write(content))``.
+    """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``.
 
-    A folder that cannot be written is no error: a missing cache only costs time.
+    A folder that cannot be written is not an error: a missing cache only costs time.
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -66,14 +66,14 @@ def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
     """Return JSON values that ``make`` computes from files: once, then from the cache folder.
 
-    The cache file is named for the checksums and names of ``sources`` and for ``name``, which is to
-    hold a number that is raised whenever ``make`` finds something else. It carries a checksum of
-    its own: a damaged file is made again.
+    The cache key is ``name`` plus the names and checksums of ``sources``. Include a version number
+    in ``name``, and raise it whenever the result of ``make`` changes. The file contains its own
+    checksum: a damaged one is computed again.
     """
     try:
         key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[:16]
     except OSError:
-        return make()  # which says what is wrong with the file
+        return make()  # raises an error that says what is wrong with the file
     stored = cache_folder() / "read" / f"{name}-{key}.json"
     with suppress(OSError):
         digest, _, text = stored.read_bytes().partition(b"\n")
@@ -82,19 +82,19 @@ def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> A
     text = json.dumps(make(), separators=(",", ":")).encode()
     digest = hashlib.sha256(text).hexdigest().encode()
     keep(stored, lambda file: file.write(digest + b"\n" + text))
-    return json.loads(text)  # a list stays no tuple the first time either
+    return json.loads(text)  # tuples become lists at the first call too
 
 
 class Memo:
-    """Whole numbers that take long to compute: each once, then from the cache folder.
+    """Integers that take long to compute: each computed once, then read from the cache folder.
 
         >>> memo = Memo("doctest-1")
         >>> memo.get("six", lambda: 6), memo.get("none", lambda: None), memo.get("six", lambda: 7)
         (6, None, 6)
 
-    ``name`` is to change whenever the numbers do; without one they are kept in this process alone.
-    Each is a line with a checksum of its own, added by one write: processes share the file, and a
-    damaged line is computed again.
+    Change ``name`` whenever the numbers change; without a name they are cached in this process
+    only. Each number is one line with its own checksum, appended by one write: processes can
+    share the file, and a number on a damaged line is computed again.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -116,7 +116,7 @@ class Memo:
             self._cached[hashed] = number = make()
             if self._path is not None:
                 entry = f"{digest} {'-' if number is None else number}"
-                # The line break comes first: what a killed process left of a line spoils no other.
+                # Leading line break: the partial line of a killed process spoils no other line.
                 line = f"\n{entry} {_sha256(entry)[:8]}\n".encode()
                 with suppress(OSError):
                     self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def _sha256(text: str) -> str:
 
 @cache
 def source_checksum(*packages: str) -> str:
-    """Sixteen hex digits for the program text and tables of some of the packages in ``wayword``."""
+    """Return a checksum (16 hex digits) of the code and tables of packages in ``wayword``."""
     root, digest = Path(__file__).parents[1], hashlib.sha256()
     texts = [path for name in packages for path in (root / name).rglob("*.*")]
     for path in sorted(path for path in texts if path.suffix in (".py", ".toml")):
@@ -146,7 +146,7 @@ def sha256(path: Path) -> str:
 
 
 def process_runs(number: int) -> bool:
-    """False if no process of this number runs on this machine; True if that is unknown."""
+    """False if no process with this id runs on this machine; True if that is unknown."""
     if not hasattr(signal, "SIGHUP"):
         return True  # on Windows os.kill ends the process, or sends it Ctrl-C
     try:
@@ -164,8 +164,8 @@ def find_any(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows what is there"
-"""The remedy where published data is missing."""
+SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows the files you have"
+"""The remedy in errors about missing published data."""
 
 
 def require_data(folder: Path | None, name: str) -> Path:
@@ -191,9 +191,9 @@ _CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``.
+    """Return the file's content, unzipped if its name ends in ``.gz``. Raises ``DataError``.
 
-    A file that unzips to far more than any published one does is refused before it is unzipped.
+    Unzipping stops with an error at a size far beyond any published file's (a zip bomb).
     """
     try:
         return _unzip(path) if path.suffix == ".gz" else path.read_bytes()
@@ -201,14 +201,14 @@ def read_bytes(path: Path) -> bytes:
         problem = f"cannot be read ({error.strerror or error})"
         raise DataError(path, "", problem, "check its name, or fetch it again") from error
     except (EOFError, zlib.error) as error:
-        raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
+        raise DataError(path, "", f"is incomplete ({error})", "fetch it again") from error
 
 
 def _unzip(path: Path) -> bytes:
     zipped = path.read_bytes()
     max_bytes = min(MOST_BYTES, max(_MAX_RATIO * len(zipped), 16 * _CHUNK_BYTES))
     member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    with suppress(zlib.error):  # at one go where it has a single member, as published files do
+    with suppress(zlib.error):  # in one call for a single member, as in published files
         content = member.decompress(zipped, max_bytes)
         if member.eof and not member.unused_data:
             return content
@@ -225,13 +225,13 @@ def _unzip(path: Path) -> bytes:
 def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:
     """Return the array of an ``.npy`` file; ``mapped`` maps it into memory.
 
-    Raises ``OSError`` for a file that cannot be read, ``ValueError`` for a damaged one. For those
-    numpy has a dozen exceptions, the tokenizer's and struct's among them.
+    Raises ``OSError`` if the file cannot be read, ``ValueError`` if it is damaged: numpy raises a
+    dozen different exceptions for damage, including those of the tokenizer and struct.
     """
     try:
         if mapped:
             return np.lib.format.open_memmap(path, mode="r")
-        with path.open("rb") as file:  # np.load would leave it open where it fails
+        with path.open("rb") as file:  # np.load would leave it open on errors
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except OSError:
         raise
@@ -240,16 +240,16 @@ def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:
 
 
 def _reject_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def parsed(text: bytes | str) -> Any:
-    """Parse JSON. NaN and Infinity, which JSON does not have, raise ``ValueError``."""
+    """Parse JSON. NaN and Infinity, which are not valid JSON, raise ``ValueError``."""
     return json.loads(text, parse_constant=_reject_constant)
 
 
 def read_json(path: Path, kind: type = object) -> Any:
-    """Read a JSON file, plain or gzipped, with a value of that kind. Raises ``DataError``."""
+    """Read a JSON file, plain or gzipped. Raises ``DataError`` if the value is not a ``kind``."""
     value = _parse_at(path, "", read_bytes(path))
     if not isinstance(value, kind):
         raise DataError(path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again")
@@ -257,7 +257,7 @@ def read_json(path: Path, kind: type = object) -> Any:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Line number (from 1) and value of each JSON line, blank ones left out."""
+    """Yield line number (from 1) and value of each JSON line; blank lines are skipped."""
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if line.strip():
             yield number, _parse_at(path, f"line {number}", line)
@@ -275,7 +275,7 @@ def _parse_at(path: Path, where: str, text: bytes) -> Any:
 def read_field(
     path: Path, where: str, record: Any, name: str, kind: type | tuple[type, ...]
 ) -> Any:
-    """``record[name]``, of the kind it should be. Raises ``DataError`` naming record and field."""
+    """Return ``record[name]``. Raises ``DataError`` if it is missing or not a ``kind``."""
     if not isinstance(record, dict):
         raise DataError(path, where, "is not an object")
     if name not in record:
@@ -287,7 +287,7 @@ def read_field(
     return value
 
 
-# The door of every dataset: whatever a reader stumbles over ends in one line.
+# Around every dataset's reader: unexpected errors in a file become a one-line DataError.
 
 _READER_ERRORS = (
     *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
@@ -299,11 +299,11 @@ _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 
 @contextmanager
 def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
-    """Turn errors that a reader of ``what`` did not foresee into a ``DataError``.
+    """Turn unexpected errors in a reader of ``what`` into a ``DataError``.
 
-    The message names the file, the record (by number or name) and the missing key, as far as the
-    innermost reader knows them. They are looked up by name among the local variables of the
-    traceback, so a reader whose variables have other names is reported without its record.
+    The message names the file, the record (by number or name) and the missing key. They are taken
+    from the local variables in the traceback, by the names in ``_NUMBER_VARIABLES`` and
+    ``_NAME_VARIABLES``; a reader with other variable names is reported without its record.
     """
     try:
         yield

@@ -21,7 +21,7 @@ from typing import Any, Self
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import SLIPPED, Feedback, Observation, World
 
 
 class Game:
@@ -125,7 +125,8 @@ class Game:
                 yield result
                 if self.world.done(actor):
                     return
-                action = plan.send(result[1])
+                if result[1].status != SLIPPED:  # else the action is repeated
+                    action = plan.send(result[1])
         except StopIteration:
             return
 

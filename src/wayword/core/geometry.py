@@ -1,9 +1,9 @@
 """Plane geometry: headings, distances, segments, boxes. Lengths in metres, angles in degrees.
 
 Headings are degrees clockwise from north (+y). Functions on plain numbers come first in each part;
-their array versions broadcast and have plural names (``bearing``, ``bearings``). The two are kept
-apart because :mod:`math` and numpy may round the last bit differently, and recorded episodes depend
-on it.
+their array versions broadcast and have plural names (``bearing``, ``bearings``). There are two
+versions because :mod:`math` and numpy may round the last bit differently, and replay of recorded
+episodes depends on it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Corner = TypeVar("Corner")
 
 
 def added(values: Iterable[float]) -> float:
-    """Return the sum, term by term.
+    """Return the sum, rounded after each term.
 
-    From Python 3.12 on the built-in ``sum`` makes up for rounding, and a generated place has to be
-    the same on every version of Python.
+    The built-in ``sum`` compensates for rounding since Python 3.12; generated places must be
+    identical on every version of Python.
     """
     total = 0.0
     for value in values:
@@ -40,7 +40,7 @@ def added(values: Iterable[float]) -> float:
 
 
 def path_length(path: Sequence[Sequence[float]]) -> float:
-    """Length of a path, in its own unit."""
+    """Return the length of a path, in the unit of its coordinates."""
     return added(math.dist(p, q) for p, q in pairwise(path))
 
 
@@ -67,15 +67,15 @@ def angles_apart(headings: Floats, facing: float) -> Floats:
 
 
 def sector(heading: float, sectors: int = 8) -> int:
-    """Return the sector a heading falls in; sector 0 is centred on north, and they go clockwise."""
+    """Return the sector of a heading: sector 0 is centred on north, the others follow clockwise."""
     return round(absolute(heading) / (360.0 / sectors)) % sectors
 
 
 def unit(heading: float) -> Point:
     """Return the direction (east, north) of a heading.
 
-    Exact at the four cardinal directions: cos(90°) is 6e-17 in floating point, and a body that
-    walks along an axis must not drift off it.
+    Exact in the four cardinal directions: cos(90°) is 6e-17 in floating point, which would make a
+    body drift off the axis it walks along.
     """
     exact = _CARDINAL_UNITS.get(heading)
     if exact is None:
@@ -85,7 +85,7 @@ def unit(heading: float) -> Point:
 
 
 def bearing(start: Point, end: Point) -> float:
-    """Return the heading from one point to another, in [0, 360); 0 where they are the same.
+    """Return the heading from one point to another, in [0, 360); 0 if the points are equal.
 
     >>> bearing((0, 0), (1, 0)), bearing((2, 2), (1, 1))
     (90.0, 225.0)
@@ -94,22 +94,22 @@ def bearing(start: Point, end: Point) -> float:
 
 
 def bearings(east: ArrayLike, north: ArrayLike) -> Floats:
-    """Return headings of displacements, in (-180, 180]."""
+    """Return headings of displacements, in [-180, 180]."""
     return np.asarray(np.degrees(np.arctan2(east, north)))
 
 
 def elevation(rise: float, away: float) -> float:
-    """Return the angle above the horizon of what is ``rise`` higher and ``away`` metres off."""
+    """Return the angle above the horizon of a point ``rise`` metres up and ``away`` metres off."""
     return math.degrees(math.atan2(rise, away))
 
 
 def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
-    """Return angles above the horizon."""
+    """Return angles above the horizon; array version of :func:`elevation`."""
     return np.asarray(np.degrees(np.arctan2(rise, away)))
 
 
 def apparent_size(width_m: float, bottom: float, top: float, away: float) -> tuple[float, float]:
-    """Apparent width and height of an object from ``away`` metres, degrees.
+    """Return the angular width and height (degrees) of an object seen from ``away`` metres.
 
     ``width_m`` is its width in metres; ``bottom`` and ``top`` are heights relative to the eye.
     """
@@ -148,9 +148,9 @@ def point_segment_distance(x: float, y: float, ax: float, ay: float, bx: float, 
 def segment_distances(
     x: ArrayLike, y: ArrayLike, ax: ArrayLike, ay: ArrayLike, bx: ArrayLike, by: ArrayLike
 ) -> Floats:
-    """Distances from points to segments, broadcast: many points to one segment or the reverse."""
+    """Return distances from points to segments, broadcast."""
     sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
-    # A segment of no length would divide 0 by 0; with the floor, t is 0 and the distance is to a.
+    # A zero-length segment would divide 0 by 0; with the floor, t is 0: the distance to a.
     squared = np.maximum(sx * sx + sy * sy, 1e-12)
     t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / squared, 0.0, 1.0)
     return np.asarray(np.hypot(ax + t * sx - x, ay + t * sy - y))
@@ -168,7 +168,7 @@ def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
 
 
 def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
-    """Return the distance between two segments, 0 where they cross."""
+    """Return the distance between two segments, 0 if they cross."""
     if crossing(p, q, a, b):
         return 0.0
     return min(
@@ -187,7 +187,7 @@ def box_distance(x: float, y: float, box: Box) -> float:
 
 
 def box_distances(x: float, y: float, boxes: Floats) -> Floats:
-    """Return (N,) :func:`box_distance` from a point to boxes (4, N)."""
+    """Return distances (N,) from a point to boxes (4, N), 0 inside."""
     west, south, east, north = boxes
     dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
     return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
@@ -207,14 +207,14 @@ def enters(p: Point, q: Point, box: Box) -> bool:
     return enter < leave
 
 
-_MIN_WALL_M = 1e-9  # pieces of wall up to this length (metres) are rounding errors, and are dropped
+_MIN_WALL_M = 1e-9  # metres: pieces of wall up to this length are rounding errors and dropped
 
 
 def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
-    """The parts of a wall next to a gap, such as a doorway; the whole wall if the gap is elsewhere.
+    """Return the parts of a wall outside a gap, such as a doorway; the full wall if it has no gap.
 
-    The gap is in the wall if both its ends lie within ``slack`` metres of the wall's line. Walls
-    have no thickness here: a door may have been placed on either face of the real one.
+    The gap belongs to the wall if both its ends are within ``slack`` metres of the wall's line:
+    walls have no thickness here, but doors may be recorded on either face of the real wall.
     """
     (ax, ay), (bx, by) = wall
     length = math.hypot(bx - ax, by - ay)
@@ -237,24 +237,24 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
 # Grids and paths.
 
 _CELL_TOLERANCE = 1e-6
-"""Share of a cell. A point exactly between two cells belongs to the upper one, also when rounding
-put it a hair below the border; without it, equal places fall into different cells."""
+"""Fraction of a cell. A point on the border of two cells belongs to the upper one, even if rounding
+put it slightly below; otherwise equal places could fall into different cells."""
 
 
 def grid_index(x: float, origin: float, spacing: float) -> int:
-    """Index i of the nearest cell center, ``origin + i * spacing``."""
+    """Return the index i of the nearest cell centre, ``origin + i * spacing``."""
     return math.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE)
 
 
 def grid_indices(x: Floats, origin: float, spacing: float) -> NDArray[np.intp]:
-    """Return (N,) numbers of the nearest cell centres."""
+    """Return indices (N,) of the nearest cell centres."""
     return np.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
 
 
 def grid_lookup(
     cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
 ) -> NDArray[np.bool_]:
-    """Return (N,) the cells (H, W) nearest to points, False off the grid."""
+    """Return values (N,) of the ``cells`` (H, W) nearest to N points, False outside the grid."""
     i, j = grid_indices(x, origin[0], spacing), grid_indices(y, origin[1], spacing)
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
@@ -265,14 +265,14 @@ def grid_lookup(
 def string_pull(
     path: Sequence[Corner], clear: Callable[[Corner, Corner], bool], coarse: bool = False
 ) -> list[Corner]:
-    """Return the path without the corners that can be skipped: greedy string pulling.
+    """Return the path without the corners that can be skipped (greedy string pulling).
 
     >>> string_pull([0, 1, 2, 3, 4], lambda a, b: b - a <= 2)
     [0, 2, 4]
 
-    From each kept corner it goes to the last one in a ``clear`` straight line. ``coarse`` looks for
-    that one in steps of a quarter of what is left, and then one by one from there: far fewer checks
-    on long paths, and it may keep a corner that the full search would skip.
+    Each kept corner is followed by the last one to which the straight line is ``clear``. With
+    ``coarse``, the search shortens the line by a quarter at a time, then extends it corner by
+    corner: far fewer checks on long paths, but it may keep a corner that the full search skips.
     """
     corners, current, last = [path[0]], 0, len(path) - 1
     while current < last:

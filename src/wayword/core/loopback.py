@@ -1,8 +1,8 @@
-"""This machine's own addresses, who may ask a server that listens on one, and what a request holds.
+"""Checks of requests to servers on loopback addresses: their headers and JSON bodies.
 
-A web page that is open in a browser can send requests to 127.0.0.1, and read the answers where its
-own name is made to point there (DNS rebinding). So a request names this machine as its ``Host``,
-and one that says which page it comes from (``Origin``) comes from a page of this machine.
+Any web page open in a browser can send requests to 127.0.0.1, and read the answers if its own host
+name resolves to that address (DNS rebinding). Requests must therefore name this machine as their
+``Host``, and their ``Origin``, if present, must be a page of this machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wayword.core.errors import UsageError
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host name or address is this machine's own.
+    """True if a host name or address is loopback.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("lab")
     (True, True, True, False)
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_loopback_url(url: str) -> bool:
-    """True if a URL leads to this machine; an unreadable one does not.
+    """True if a URL points to this machine; False for an unreadable one.
 
     >>> is_loopback_url("http://[::1]:8000/v1"), is_loopback_url("http://lab:8000")
     (True, False)
@@ -41,7 +41,7 @@ def is_loopback_url(url: str) -> bool:
 
 
 def is_local_request(host: str, origin: str | None) -> bool:
-    """True if a request's two headers are those of a program or a page of this machine.
+    """True if the ``Host`` and ``Origin`` headers are those of a program or page on this machine.
 
     >>> is_local_request("localhost:8080", None), is_local_request("evil.example:8080", None)
     (True, False)
@@ -52,7 +52,7 @@ def is_local_request(host: str, origin: str | None) -> bool:
 
 
 class BadRequest(UsageError):
-    """A request that a server cannot read, and the HTTP status to refuse it with."""
+    """A request that a server cannot read, with the HTTP status of the refusal."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -60,9 +60,9 @@ class BadRequest(UsageError):
 
 
 async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json]:
-    """Return the JSON object of a request's body, of at most ``most`` bytes, which come in pieces.
+    """Return the JSON object in a request's body, which arrives in pieces.
 
-    Raises ``BadRequest`` as soon as there are more: the rest of the body is not waited for.
+    Raises ``BadRequest`` as soon as there are more than ``most`` bytes, without reading the rest.
     """
     body = bytearray()
     async for piece in pieces:
@@ -73,8 +73,8 @@ async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json
 
 
 def json_object(text: bytes | str) -> dict[str, Json]:
-    """Return a JSON object, empty for no text. Raises ``BadRequest``: also for NaN, half a
-    surrogate pair and thousands of brackets, which could be read but not be written again."""
+    """Return a JSON object, empty for empty text. Raises ``BadRequest``, also for what could be
+    read but not written again: NaN, unpaired surrogates, thousands of nested brackets."""
     try:
         value = json.loads(text or "{}")
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

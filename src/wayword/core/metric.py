@@ -1,7 +1,7 @@
-"""Metric: what a score is called, what it measures, and which way is better.
+"""Metric: name, unit, better direction and definition of a score.
 
-A family's module lists its metrics in the order tables show them; the accounting metrics, the same
-for every family, are in :mod:`wayword.metrics.accounting`.
+A family's module lists its metrics in the order of the tables' columns. The accounting metrics are
+the same for every family; they are in :mod:`wayword.metrics.accounting`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ class Metric:
 
     ``Metric("sr", "SR", "rate", "higher", "share of episodes that end within 3 m of the goal")``
 
-    ``key`` names it in JSON and on the command line, ``label`` in tables. A ``rate`` is a fraction
-    of one wherever it is stored and a percentage where people read it; a ``ratio`` may be more than
-    one. ``better`` is None for what is neither good nor bad in itself. ``doc`` is one sentence with
-    the definition and its source.
+    ``key`` names it in JSON and on the command line, ``label`` in tables. A ``rate`` is stored as
+    a fraction of 1 and shown as a percentage; a ``ratio`` may exceed 1. ``better`` is None if
+    neither direction is better. ``doc`` is one sentence with the definition and its source.
     """
 
     key: str
@@ -36,7 +35,7 @@ class Metric:
 
 
 def find(metrics: Iterable[Metric], key: str) -> Metric:
-    """Return the metric of that key. Raises ``UsageError`` with a suggestion for an unknown one."""
+    """Return the metric with that key. Raises ``UsageError`` with a suggestion if unknown."""
     by_key = {metric.key: metric for metric in metrics}
     if key not in by_key:
         raise UsageError(f"no metric is called {key!r}; {suggest(key, list(by_key))}")

@@ -1,8 +1,8 @@
 """Model: the language model behind an agent.
 
-Two verbs. ``complete`` writes text after messages; ``choose`` ranks a closed list of options by
-the probability the model gives them as the next words. Scripted, replayed, cached, rate-limited
-and human models are all models.
+It has two methods. ``complete`` continues a conversation; ``choose`` ranks a closed list of options
+by their probability as the next words. Scripted, replayed, cached, rate-limited and human models
+are ordinary models.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Sampling:
     """Sampling parameters of a request. Defaults are greedy, one sample.
 
     At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` constrains the answer.
-    ``choices`` is a closed list: the answer is exactly one of them. ``logprobs`` asks for the
-    log-probabilities of that many alternatives a token, where the backend offers them. ``seed``
-    makes sampling repeatable where the backend honours it.
+    ``choices`` is a closed list: the answer is exactly one of them. ``logprobs`` requests the
+    log-probabilities of that many alternatives per token, if the backend supports it. ``seed``
+    makes sampling repeatable if the backend honors it.
     """
 
     temperature: float = 0.0
@@ -88,10 +88,10 @@ class Sampling:
 class Usage:
     """Tokens of one call.
 
-    ``prompt`` counts the whole prompt; ``reused`` is the part of it that was not evaluated again
-    (prefix cache); ``completion`` counts what was written, over all samples, and ``reasoning`` the
-    part of it that a model wrote to itself before it answered. ``estimated`` marks counts that the
-    backend did not give, estimated from the characters.
+    ``prompt`` counts the full prompt, and ``reused`` the part of it taken from the prefix cache.
+    ``completion`` counts the generated tokens of all samples, and ``reasoning`` the part of them
+    before the answer. ``estimated`` marks counts that were estimated from the characters because
+    the backend gave none.
     """
 
     prompt: int = 0
@@ -124,14 +124,14 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer: ``texts`` holds ``n`` samples, ``finish`` why each one ended.
+    """A model's answer: ``texts`` holds ``n`` samples, ``finish`` the reason why each one ended.
 
     ``finish`` entries are ``"stop"``, ``"length"`` or the backend's own word. ``cost`` is in US
     dollars, None if no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
-    answer taken from the response cache: it cost nothing now. ``reasoning`` holds what a reasoning
-    model wrote to itself before each sample, where the backend shows it; it is never part of the
-    text. ``unsent`` names the fields of the ``Sampling`` left out of the request, since the server
-    or the user's settings rule them out (``"temperature"``), or stated in the prompt only
+    answer from the response cache, which cost nothing. ``reasoning`` holds the reasoning text
+    before each sample, if the backend returns it; ``texts`` never include it. ``unsent`` names the
+    fields of ``Sampling`` that were left out of the request because the server or the user's
+    settings rule them out (``"temperature"``), or were stated only in the prompt
     (``"json_schema"``). ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
     """
 
@@ -156,10 +156,10 @@ class Choice:
     """A ranking: the log-probability of each option, in the order they were offered.
 
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
-    the winner is known and the order of the others is not. ``reasoning`` holds what a reasoning
-    model wrote to itself before it did, once for each time it was asked, where the backend shows
-    it. ``other_text`` is what the model wrote instead where that is none of the options: there is
-    no winner then. ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
+    the winner is known but not the order of the others. ``reasoning`` holds the reasoning text of
+    each call, if the backend returns it. ``other_text`` is the model's text if it matches none of
+    the options; then there is no winner. ``answered_by`` is ``small`` or ``large`` for a cascade's
+    answer.
     """
 
     options: tuple[str, ...]
@@ -175,24 +175,24 @@ class Choice:
 
     @property
     def best(self) -> str:
-        """The most probable option; the first one of equals. What is no number never wins."""
+        """The most probable option, the first one of a tie. NaN never wins."""
         values = [-math.inf if math.isnan(value) else value for value in self.logprobs]
         return self.options[max(range(len(values)), key=values.__getitem__)]
 
 
 Prompt = str | Sequence[Message]
-"""Raw text that is continued as it is, or a conversation that the model's chat template wraps."""
+"""Raw text to continue without a template, or a conversation for the model's chat template."""
 
 
 class Model(ABC):
     """A language model. Safe to call from many episodes at once.
 
-    ``name`` is how run folders and tables name it: ``local:smollm2``, ``openai:gpt-5.1``.
-    ``identity`` is what decides about its answers (name, address, file), its name by default: two
-    servers may call different weights by one name, and the cache must not mix them up. ``window``
-    is the number of tokens of prompt and answer together that it can hold, 0 if unknown.
-    ``lessons`` are features of requests that its server refused and later calls leave out, and
-    ``warnings`` what went wrong without stopping the run, one sentence each.
+    ``name`` is its name in run folders and tables: ``local:smollm2``, ``openai:gpt-5.1``.
+    ``identity`` is its key in the response cache: everything that determines the answers (name,
+    address, file), by default the name; two servers may serve different weights under one name.
+    ``window`` is the context length in tokens, prompt plus answer, 0 if unknown. ``lessons`` are
+    request features that the server refused and later calls omit. ``warnings`` are problems that
+    did not stop the run, one sentence each.
     """
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -224,16 +224,16 @@ class Model(ABC):
 
     @abstractmethod
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank the options as the prompt's next words. Raises as ``complete`` does."""
+        """Rank the options as the prompt's next words. Same errors as :meth:`complete`."""
 
     async def prepare(self) -> None:  # noqa: B027
-        """Ask the server for what the run needs to know beforehand: once, before a run."""
+        """Query the server for what a run needs to know, such as limits. Called once, before it."""
 
     async def aclose(self) -> None:  # noqa: B027
         """Release connections and memory."""
 
     def as_role(self, role: str) -> Model:
-        """Return the same model, asked in a role, so that recordings can name it."""
+        """Return the same model under a role, by which recordings label its calls."""
         return self
 
 
@@ -241,24 +241,24 @@ Answer = TypeVar("Answer", Completion, Choice)
 
 
 class Wrapper(Model):
-    """A model around a model; subclasses define what happens to a call."""
+    """A model around another model; subclasses override :meth:`call`."""
 
     def __init__(self, inner: Model) -> None:
         self._inner = inner
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, by :meth:`call`."""
+        """Call the wrapped model's ``complete`` through :meth:`call`."""
         return await self.call(lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, by :meth:`call`."""
+        """Call the wrapped model's ``choose`` through :meth:`call`."""
         return await self.call(lambda: self._inner.choose(prompt, options))
 
     async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Call the wrapped model, for either method."""
+        """Run a call of the wrapped model, made by ``complete`` or ``choose``."""
         return await ask()
 
-    if not TYPE_CHECKING:  # those of the model inside
+    if not TYPE_CHECKING:  # attributes of the wrapped model
         name = property(attrgetter("_inner.name"))
         identity = property(attrgetter("_inner.identity"))
         window = property(attrgetter("_inner.window"))
@@ -273,10 +273,10 @@ class Wrapper(Model):
 
 
 def estimated_tokens(prompt: Prompt) -> int:
-    """Return a guess at the prompt's tokens; a picture counts a thousand.
+    """Return an estimate of the prompt's tokens; a picture counts as 1,000.
 
-    Within 8% of the tokenisers ``cl100k_base`` and ``o200k_base`` on the prompts of all agents
-    (docs/LOG.md), where four letters a token are off by up to 15%: IDs and numbers take more.
+    Within 8% of the tokenizers ``cl100k_base`` and ``o200k_base`` on the prompts of all agents
+    (docs/LOG.md). Four letters per token would be off by up to 15%: IDs and numbers take more.
     """
     if isinstance(prompt, str):
         return 1 + sum(map(_count_tokens, _TEXT_PIECES.findall(prompt)))
@@ -285,7 +285,7 @@ def estimated_tokens(prompt: Prompt) -> int:
 
 
 def _count_tokens(piece: str) -> int:
-    """Words up to nine letters, three digits, a line break or two signs are about a token."""
+    """About one token each: a word of up to 9 letters, 3 digits, a line break, 2 symbols."""
     first, length = piece[0], len(piece)
     if first.isspace():
         return int(length > 1 or piece == "\n")  # one space belongs to the word after it

@@ -1,8 +1,8 @@
 """Perceiver: places, camera views or pictures in; words, objects and scores out.
 
-One class for all sources: recorded files (such as NavGPT's pack), the simulator's ground truth,
-and networks (captioners, detectors, CLIP, depth). A perceiver implements the methods it can and
-inherits the rest, which raise; ``capabilities`` names the ones it implements::
+One class covers all sources: recorded files (such as NavGPT's pack), the simulator's ground truth,
+and networks (captioners, detectors, CLIP, depth). A perceiver implements the methods it supports
+and inherits the rest, which raise; ``capabilities`` names the ones it implements::
 
     class Bare(Perceiver):
         name = "bare"
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 _OfPlaces = Literal["perceive", "picture", "score", "detect", "ground"]
 _OfPictures = Literal["captions", "boxes", "find", "tags", "depths"]
 Capability = Literal[_OfPlaces, _OfPictures]
-"""Ability of a perceiver: the method of that name."""
+"""Capability of a perceiver: the name of the method that provides it."""
 
 ABILITIES: Mapping[Capability, str] = {
     "perceive": "describe places in words",
@@ -76,7 +76,7 @@ class Sector:
 class Percept:
     """The surroundings of a place: sectors clockwise from north, and a one-sentence summary.
 
-    ``summary`` is a whole sentence, empty if the source has none; agents then write their own.
+    ``summary`` is a full sentence, empty if the source has none; agents then write their own.
     """
 
     sectors: tuple[Sector, ...]
@@ -101,9 +101,9 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class GroundedRegion:
-    """The region of a camera view that fits a phrase best: ``score`` from 0 to 1, and where it is.
+    """The region of a camera view that matches a phrase best, with a ``score`` from 0 to 1.
 
-    ``bearing`` and ``distance`` as in :class:`Detection`.
+    ``bearing`` and ``distance`` are as in :class:`Detection`.
     """
 
     score: float
@@ -131,10 +131,10 @@ class Box:
 class Perceiver:
     """Base class of all perceivers. Safe to share between episodes.
 
-    ``name`` identifies the source in run folders and caches: two perceivers of one name give the
-    same answers. ``caveats`` are what every figure made with it rests on, a short clause each:
-    ``"detections are simulated"``. Perceivers for ``--set perceiver=…`` are built as
-    ``cls(settings, own)``, where ``settings`` is an instance of the class's frozen dataclass
+    ``name`` identifies the source in run folders and caches: perceivers with the same name must
+    give the same answers. ``caveats`` are the assumptions behind every score made with it, one
+    short clause each: ``"detections are simulated"``. Perceivers for ``--set perceiver=…`` are
+    built as ``cls(settings, own)``, where ``settings`` is an instance of the frozen dataclass
     ``Settings`` and ``own`` is the dataset's perceiver, or None.
     """
 
@@ -149,7 +149,7 @@ class Perceiver:
         return frozenset(n for n in ABILITIES if getattr(mine, n) is not getattr(base, n))
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Return the surroundings of a place. Raises ``DataError`` for a place without a record."""
+        """Return the surroundings of a place. Raises ``DataError`` for an unrecorded place."""
         self._raise_missing("perceive")
 
     def picture(
@@ -164,37 +164,37 @@ class Perceiver:
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Floats:
-        """Standardised scores (L, V) of L landmarks in V views of a place; NaN for unknown.
+        """Return z-scores (L, V) of L landmarks in V views of a place; NaN if unknown.
 
         ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
-        for files that cannot be used.
+        for unusable files.
         """
         self._raise_missing("score")
 
     def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
-        """Direction of ``heading`` relative to the traffic; None if unknown.
+        """Return the direction of ``heading`` relative to the traffic; None if unknown.
 
-        Part of scoring landmarks: front and rear views of vehicles are scored like landmarks.
+        Belongs to :meth:`score`: front and rear views of vehicles are scored like landmarks.
         """
         return None
 
     def check_view(self, view: Any) -> None:
-        """Raise ``UsageError`` if such views cannot be looked at. Asked before a body moves."""
+        """Raise ``UsageError`` for views of an unsupported kind. Called before a body moves."""
 
     def detect(self, view: Any) -> list[Detection]:
         """List objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
         self._raise_missing("detect")
 
     def ground(self, view: Any, phrase: str) -> GroundedRegion | None:
-        """Return the best region for a phrase in a camera view; None if there are no regions."""
+        """Return the region of a camera view that matches a phrase best, None without regions."""
         self._raise_missing("ground")
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """Return a sentence per picture."""
+        """Return one sentence per picture."""
         self._raise_missing("captions")
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """Return objects of the classes the network was trained on, highest score first."""
+        """Return objects of the network's training classes, highest score first."""
         self._raise_missing("boxes")
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
@@ -215,16 +215,16 @@ class Perceiver:
 
 
 class WatchedPerceiver(Perceiver):
-    """Another perceiver in every respect, but that each percept read is handed on as well.
+    """A proxy of another perceiver that also passes each percept to a callback.
 
-    An episode records with it what an agent read of the places around it.
+    Episodes use it to record the percepts that an agent read.
     """
 
     def __init__(self, inner: Perceiver, on_percept: Callable[[Percept], None]) -> None:
         self._watched, self._on_percept = inner, on_percept
 
     def __getattribute__(self, name: str) -> Any:
-        """Everything but ``perceive`` is the other's own, so that capabilities stay the same."""
+        """Forward everything but ``perceive``, which keeps the capabilities the same."""
         if name in ("perceive", "_watched", "_on_percept"):
             return object.__getattribute__(self, name)
         return getattr(self._watched, name)
@@ -236,7 +236,7 @@ class WatchedPerceiver(Perceiver):
 
 
 def need(perceiver: Perceiver | None, capability: Capability, who: str) -> Perceiver:
-    """The perceiver, if it has a capability. Raises ``UsageError`` naming ``who`` needs it."""
+    """Return the perceiver if it has a capability. Raises ``UsageError`` on behalf of ``who``."""
     if perceiver is not None and capability in perceiver.capabilities:
         return perceiver
     requirement = f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"

@@ -1,9 +1,9 @@
 """Recording of an episode while it is played, and replay of recorded turns.
 
-A recorded episode can be continued from any of its steps: the turns before it are taken again in a
-fresh world, and the agents take them over as their own. The agent that took them
-acts again with the recorded answers, which restores its exact state; any other agent takes
-them over with :meth:`~wayword.core.agent.Agent.recall`.
+A recorded episode can be continued from any step: the turns before it are replayed in a fresh
+world, and the agents adopt them as their own. The agent that took them acts again with the recorded
+model answers, which restores its exact state; any other agent adopts them with
+:meth:`~wayword.core.agent.Agent.recall`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
 
 
 class Log:
-    """Collects the model calls, notes and percept of one episode until a step takes them."""
+    """Buffer of the model calls, notes and percept of the current turn, drained into each step."""
 
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
         self.notes: list[Note] = []
         self.percept: Percept | None = None
         self.dictated: DictatedModel | None = None
-        """Replaces every model while recorded turns are taken again."""
+        """Replaces every model while recorded turns are replayed."""
 
     def note(self, kind: str, **details: Json) -> None:
         """Record a visible event."""
         self.notes.append(Note(kind, details))
 
     def read(self, percept: Percept) -> None:
-        """Store the percept that an agent just read; the last one of a turn counts."""
+        """Store the percept that an agent just read, replacing an earlier one of this turn."""
         self.percept = percept
 
     def drain_percept(self) -> Percept | None:
@@ -73,7 +73,7 @@ class DictatedModel(Model):
         answer = self._next_answer(prompt)
         if isinstance(answer, Completion):
             return answer
-        raise UsageError("the agent writes, and ranked options when these steps were recorded")
+        raise UsageError("the agent now writes text, but ranked options in the recorded steps")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         answer = self._next_answer(prompt)
@@ -89,13 +89,13 @@ class DictatedModel(Model):
                 del self.calls[number]
                 self.prompts.append(_freeze(prompt))
                 return call.answer
-        raise UsageError("the agent asks what it did not ask when these steps were recorded")
+        raise UsageError("the agent makes a model call that the recorded steps do not contain")
 
 
 class RecordedModel(Wrapper):
-    """A model whose every call lands in the episode's log, failed ones included.
+    """A model whose calls are all recorded in the episode's log, including failed ones.
 
-    A fatal ``ModelError`` leaves as ``ModelUnusable``, which no agent catches.
+    A fatal ``ModelError`` is raised as ``ModelUnusable``, which no agent catches.
     """
 
     def __init__(self, model: Model, role: str, log: Log) -> None:
@@ -103,7 +103,7 @@ class RecordedModel(Wrapper):
         self._role, self._log = role, log
 
     def as_role(self, role: str) -> RecordedModel:
-        """Return the same model; its calls are recorded under a role without a separate model."""
+        """Return the same model with its calls recorded under ``role``."""
         return RecordedModel(self._inner, role, self._log)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -140,8 +140,8 @@ def _freeze(prompt: Prompt) -> Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """Recorded steps to continue from. ``same`` names the actors whose agent took these steps
-    itself, with the settings that it has now."""
+    """Recorded steps to continue from. ``same`` names the actors whose agent and settings are the
+    same as in the recording."""
 
     steps: Sequence[Step]
     same: Collection[str] = ()
@@ -150,11 +150,11 @@ class Continued:
 async def retake(
     game: Game, before: Continued, agents: Mapping[str, Agent], silent: Collection[str], log: Log
 ) -> None:
-    """Take recorded turns again, as steps of the new episode.
+    """Replay recorded turns as steps of the new episode.
 
-    Agents of ``silent`` actors are not notified. Model calls are those of the recorded run and not
-    repeated; a note says where a step is from. Raises ``UsageError`` if the world responds
-    differently, or an agent cannot take over.
+    Agents of ``silent`` actors are not notified. No model is called: recorded answers are reused.
+    A note on each step gives its number in the recording. Raises ``UsageError`` if the world
+    responds differently, or an agent cannot adopt a turn.
     """
     for number, recorded in enumerate(before.steps, 1):
         actor = recorded.actor

@@ -1,18 +1,18 @@
-"""Parts found by their file's name, without importing the others.
+"""Parts found by file name, without importing the others.
 
-``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
-``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
-``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. A folder of agents without one, such as
-``agents/search``, holds agents in its modules. The part is the module's attribute named for its
-kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's); a module
-with several agents or datasets assigns them by name, ``agents = {"lgx": LGX, "prior": PriorAgent}``
-or ``datasets = {"r2r": R2R, "r4r": R4R}``. What belongs to a family of worlds is found in the same
-way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The packages ``agents``,
-``datasets`` and ``perception`` hold other modules too, so a module there is a part only if its text
-assigns ``agent``, ``agents``, ``dataset``, ``datasets`` or ``perceiver``.
-Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
-``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
-``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
+``agents/mine.py`` is the agent ``mine``. A part is a module directly inside ``wayword.agents`` (or
+``datasets``, ``models``), or a folder with a module named after its kind, such as
+``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. In a folder of agents without such a
+module, such as ``agents/search``, each module may be an agent. The part itself is the module's
+attribute named after its kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``,
+``base`` (of a robot). A module with several agents or datasets assigns them by name: ``agents =
+{"lgx": LGX, "prior": PriorAgent}``, ``datasets = {"r2r": R2R, "r4r": R4R}``. A family's
+``verbalizer``, ``scorer`` and ``map`` are found in the same way, by the family's name. The packages
+``agents``, ``datasets`` and ``perception`` also hold other modules: a module there is a part only
+if its text assigns ``agent``, ``agents``, ``dataset``, ``datasets`` or ``perceiver``.
+Other distributions add parts through the entry-point groups ``wayword.agents`` and so on.
+``load("agent", "./mine.py")`` loads a file, ``load("agent", "./mine")`` a folder with an
+``__init__.py``, and ``load("dataset", "./task.yaml")`` a task described in YAML.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ PACKAGES: Mapping[Kind, str] = {
     "base": "wayword.worlds.objectnav",
 }
 FAMILY_KINDS: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
-"""Kinds whose parts are named for a family; other modules next to them are not parts."""
+"""Kinds whose parts are named after a family; other modules in their packages are not parts."""
 MIXED_KINDS: frozenset[Kind] = frozenset({"agent", "dataset", "perceiver", "display", "base"})
-"""Kinds whose packages hold other modules, too."""
+"""Kinds whose packages also hold modules that are not parts."""
 
 
 BASES: Mapping[Kind, str] = {
@@ -77,26 +77,26 @@ BASES: Mapping[Kind, str] = {
 
 
 CLASSES: dict[tuple[Kind, str], type] = {}
-"""Classes that this process has used without a file, as notebooks do."""
+"""Classes registered in this process without a file, for example from a notebook."""
 
 YAML_READERS: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
-"""Kinds of which a YAML file can describe one, and the module whose ``KIND_of`` reads it."""
+"""Kinds that a YAML file can describe, each with the module whose ``KIND_of`` reads it."""
 
 
 def render_html(item: object) -> str:
-    """An object as a notebook shows it, in HTML: by the display that is called ``notebook``."""
+    """Return HTML of an object for notebooks, from the display called ``notebook``."""
     return str(load("display", "notebook")(item))
 
 
 def is_path(name: str) -> bool:
-    """True for a user's own file or folder: ``./lift`` is one, ``lift`` is not."""
+    """True for a user's file or folder: for ``./lift``, not for ``lift``."""
     file = name.endswith(".py") or is_described(name)
     return file or (name != Path(name).name and Path(name).is_dir())
 
 
 def is_described(name: str) -> bool:
-    """True for the name of a YAML file, which describes a part and holds no code, and for that of a
-    folder of such files."""
+    """True for the name of a YAML file, which describes a part without code, or of a folder of such
+    files."""
     folder = Path(name)
     if name == folder.name or not folder.is_dir() or (folder / "__init__.py").is_file():
         return name.endswith((".yaml", ".yml"))
@@ -109,12 +109,12 @@ def names(kind: Kind) -> list[str]:
 
 
 def name_of(kind: Kind, cls: type) -> str:
-    """Return the registered name of a class; any other class is registered under its own name, for
-    this process. Raises ``UsageError`` if a shipped part has that name."""
+    """Return the registered name of a class. A class without one is registered for this process,
+    under its own name. Raises ``UsageError`` if a shipped part has that name."""
     if cls.__module__.partition(".")[0] == "wayword":
         for name in names(kind):
             part = load(kind, name)
-            # A dataset that is open is an instance of a guarded subclass with the same names.
+            # An open dataset is an instance of a guarded subclass with the same names.
             if (part.__module__, part.__qualname__) == (cls.__module__, cls.__qualname__):
                 return name
     name = cls.__name__
@@ -126,7 +126,7 @@ def name_of(kind: Kind, cls: type) -> str:
 
 
 def load(kind: Kind, name: str) -> Any:
-    """Return the part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
+    """Return the part with that name. Raises ``UsageError`` with a suggestion if unknown."""
     if (kind, name) in CLASSES:
         return CLASSES[kind, name]
     if is_described(name) and kind in YAML_READERS:
@@ -145,7 +145,7 @@ def load(kind: Kind, name: str) -> Any:
 
 @cache
 def _modules(kind: Kind) -> Mapping[str, str]:
-    """Name -> module of the parts in the tree."""
+    """Name -> module of the shipped parts."""
     if kind == "family":
         return {name: module.rpartition(".")[0] for name, module in _modules("world").items()}
     folder = Path(__file__).parents[1].joinpath(*PACKAGES[kind].split(".")[1:])
@@ -178,7 +178,7 @@ def _find_modules(kind: Kind, folder: Path, package: str) -> dict[str, str]:
 
 
 def _entry_points_of(kind: Kind) -> dict[str, EntryPoint]:
-    """Parts that other packages bring."""
+    """Name -> entry point of the parts in other distributions."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
     entries = _all_entry_points(tuple(sys.path)).select(group=group)
     return {entry.name: entry for entry in entries}
@@ -186,8 +186,8 @@ def _entry_points_of(kind: Kind) -> dict[str, EntryPoint]:
 
 @cache
 def _all_entry_points(path: tuple[str, ...]) -> Any:
-    """All entry points. Reading every distribution's metadata takes tens of milliseconds, so it is
-    done once for each ``sys.path``. The type differs by version of Python."""
+    """Return all entry points, cached per ``sys.path``: reading every distribution's metadata takes
+    tens of milliseconds. The type depends on the Python version."""
     return entry_points()
 
 
@@ -200,7 +200,7 @@ def _get_part(kind: Kind, module: ModuleType, name: str) -> Any:
 
 
 def _check_part(kind: Kind, part: Any, name: str) -> Any:
-    """A part from outside the tree. Raises ``UsageError`` if its base class is another one."""
+    """Return a part from outside the package. Raises ``UsageError`` for a wrong base class."""
     if kind in BASES:
         module, _, base = BASES[kind].rpartition(".")
         expected = getattr(importlib.import_module(module), base)
@@ -211,7 +211,7 @@ def _check_part(kind: Kind, part: Any, name: str) -> Any:
 
 
 def _check_complete(kind: Kind, cls: type) -> None:
-    """Raise ``UsageError`` for a class that lacks a method, or an agent built in another way."""
+    """Raise ``UsageError`` for a class with abstract methods or an agent with another signature."""
     if lacking := sorted(getattr(cls, "__abstractmethods__", ())):
         raise UsageError(f"{cls.__name__} does not define {', '.join(lacking)}")
     if kind == "agent":
@@ -233,7 +233,7 @@ def _import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up by name
+    sys.modules[spec.name] = module  # dataclasses look up their module by name
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:

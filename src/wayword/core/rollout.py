@@ -1,6 +1,6 @@
-"""An episode: a world, its actors' agents, and the trajectory they leave.
+"""Play episodes: a world and its actors' agents become a trajectory; many at once.
 
-Agents that learn may try it several times: the world restarts, the agents stay.
+Agents that learn may play an episode several times: the world is reset, the agents are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Judge = Callable[[Task, Trajectory], bool]
 
 
 class SpendingGate(Protocol):
-    """A budget for episodes, notified at their start and end, in the task that plays them."""
+    """A budget, notified at each episode's start and end in the asyncio task that plays it."""
 
     def begin(self) -> None:
         """Admit an episode. Raises ``BudgetExhausted`` if too little is left to finish it."""
@@ -54,13 +54,13 @@ class SpendingGate(Protocol):
 class Setup:
     """Parts shared by all episodes of a run.
 
-    ``max_steps`` counts turns per actor. ``on_step`` is called after every step, with its
+    ``max_steps`` counts turns per actor. ``on_step`` is called after every step, with the
     episode's id. ``shared`` is the agents' shared memory over the run: see
     :class:`~wayword.core.agent.Toolkit`. ``trials`` limits how often learning agents play an
-    episode, and ``judge`` stops them at a success; without a judge they learn nothing. ``gate``
-    decides whether another episode can be paid for.
-    ``demonstrations`` replaces the dataset's drawing of solved examples. ``continued``
-    maps an episode id to the recorded steps it continues from.
+    episode, and ``judge`` stops them at a success; without it agents get no verdict. ``gate``
+    decides whether the budget allows another episode.
+    ``demonstrations`` replaces the dataset's method of that name. ``continued`` maps an episode id
+    to the recorded steps it continues from.
     """
 
     dataset: Dataset
@@ -80,10 +80,10 @@ class Setup:
 async def rollout(task: Task, setup: Setup) -> Trajectory:
     """Play one episode to its end.
 
-    A model that fails permanently, or an agent or world that raises, ends the episode as ``failed``
-    with the reason; nothing else in the run is touched. Raises only ``BudgetExhausted``,
-    ``ModelUnusable``, ``RecordingError`` and ``UsageError``, which concern the run as a whole: a
-    setting that does not fit, or a wrong key, would fail every episode alike.
+    If a model fails permanently, or an agent or world raises, the episode ends as ``failed`` with
+    the reason, and the rest of the run continues. Raises only ``BudgetExhausted``,
+    ``ModelUnusable``, ``RecordingError`` and ``UsageError``, which concern the full run: a wrong
+    setting or key would fail every episode.
     """
     began = time.perf_counter()
     play = _EpisodeRun(task, setup)
@@ -208,7 +208,7 @@ def actor_seed(seed: int, task: Task, actor: str) -> str:
 
 
 def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
-    """Build the agent of one actor, with its toolkit; an oracle receives the answer."""
+    """Build the agent of one actor with its toolkit, and reveal the answer to an oracle."""
     dataset = setup.dataset
     perceiver = dataset.perceiver()
     toolkit = Toolkit(
@@ -227,21 +227,21 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
     return agent
 
 
-# Many episodes at once: a few workers draw tasks, and each finished episode is passed on at once.
+# Many episodes at once: a few workers draw tasks, and report each episode as soon as it ends.
 #
-# Models are awaited, worlds are synchronous and fast, so one thread runs hundreds of episodes
+# Models are awaited; worlds are synchronous and fast. One thread runs hundreds of episodes
 # concurrently.
 
 OnEnd = Callable[[Task, Trajectory], None]
-"""Called as soon as an episode ends, failed ones included. What it raises ends the run."""
+"""Called as soon as an episode ends, also a failed one. An exception from it ends the run."""
 
 
 @dataclass(slots=True)
 class Outcome:
     """Outcome of a run.
 
-    ``exhausted`` is the message of a spent budget; ``unusable`` that of a model that refuses every
-    call. Either one ends the run before its last episode.
+    ``exhausted`` is the error message if the budget was spent, ``unusable`` if a model refuses
+    every call. Either one ends the run early.
     """
 
     finished: int = 0
@@ -259,8 +259,8 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     """Play every task, ``concurrency`` episodes at a time.
 
     A failed episode is counted and the rest continue. A spent budget, or a model that refuses every
-    call, ends the run in order: no new episode begins, running ones continue as far as the budget
-    allows, and the rest are dropped (a resumed run plays them again).
+    call, ends the run: no new episode starts, running ones continue as far as the budget allows,
+    and the rest are left to a resumed run.
     """
     outcome, gate = Outcome(), setup.gate
     queue = iter(tasks)

@@ -1,7 +1,7 @@
-"""Secrets: whatever leaves the process passes through ``redacted`` first.
+"""Secrets: all text that leaves the process passes through ``redacted`` first.
 
-A server's refusal may quote the key that it was sent, and a message is copied to many places: the
-screen, ``failures.jsonl.gz``, pages, the answer cache.
+A server's error message may quote the key it received, and messages end up in many places: on the
+screen, in ``failures.jsonl.gz``, on pages, in the response cache.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _SECRET = re.compile(
     r"|(?:^|[^A-Z])(?:AUTH|PAT|SIG)|^CODE)\Z",
     re.IGNORECASE,
 )
-"""Last word of the names whose values are secret: of environment variables, fields, headers and
-query values. Short words must stand alone: ``COMPAT`` is no ``PAT``."""
+"""Last word of names with secret values: environment variables, fields, headers and query values.
+Short words must stand alone: ``COMPAT`` does not match ``PAT``."""
 _HARMLESS = re.compile(
     r"(?:accept|accept-language|alt|anthropic-beta|anthropic-version|api-version|beta|content-type"
     r"|deployment|dialect|format|http-referer|lang|language|location|model|openai-beta"
@@ -30,22 +30,22 @@ _HARMLESS = re.compile(
     r"|version|x-title)\Z",
     re.IGNORECASE,
 )
-"""Headers and query values that hold no secret; all others are hidden."""
+"""Headers and query values that are shown; all others are hidden."""
 _PREFIXES = ("sk", "pk", "rk", "hf", "ghp", "gho", "glpat", "pat", "xoxb", "xoxp")
-"""First word of keys as their issuers write them."""
+"""Prefixes that issuers put before their keys."""
 
 _MIN_VARIABLE_LENGTH = 8
 """A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
-_MIN_LENGTH = 4  # characters below which a remembered word is no secret
+_MIN_LENGTH = 4  # shorter remembered words are not redacted: they occur in ordinary text
 
 _remembered: set[str] = set()
 
 
 def remember(secret: str) -> None:
-    """From now on ``redacted`` replaces this one too, and the environment is read again.
+    """Add a secret that ``redacted`` replaces, and read the environment again.
 
-    A short word is no secret: local servers are given keys such as ``none``, and to take that out
-    of every text would break the pages and records in which it stands.
+    Short words are ignored: local servers are given keys such as ``none``, and redacting that word
+    everywhere would break pages and records.
     """
     is_word = len(secret) < _MIN_VARIABLE_LENGTH and secret.isalpha()
     if len(secret) >= _MIN_LENGTH and not is_word:
@@ -63,7 +63,7 @@ def is_secret(name: str) -> bool:
 
 
 def environment_secrets() -> dict[str, str]:
-    """Return the environment's secrets by the names of their variables, read again."""
+    """Return the secrets in the environment by variable name, read again."""
     _secret_forms.cache_clear()
     return {name: os.environ[name] for name in os.environ if is_secret(name)}  # few are read
 
@@ -71,9 +71,9 @@ def environment_secrets() -> dict[str, str]:
 def redacted(text: str) -> str:
     """Return the text with every known secret replaced by ``[redacted]``.
 
-    Known are the secrets that the environment held when it was last read (at the start of a run,
-    and whenever a secret is remembered) and those that were ``remember``-ed, as they are and as
-    they stand inside JSON and addresses.
+    Known are the secrets in the environment when it was last read (at the start of a run, and at
+    each ``remember``) and those passed to ``remember``: as plain text, and as escaped in JSON and
+    in URLs.
     """
     for secret in _secret_forms():
         if secret in text:
@@ -82,10 +82,10 @@ def redacted(text: str) -> str:
 
 
 def hidden(name: str, value: str) -> str:
-    """The value of a header or query value as it may be shown, what is secret in it remembered.
+    """Return the value of a header or query parameter in a form safe to show; remember its secrets.
 
-    A name that is known to be harmless keeps its value. Of a name that says nothing four digits of
-    a checksum are shown, so that two servers that differ in it are not taken for one.
+    Names known to be harmless keep their value. For unknown names, four digits of a checksum are
+    shown, which tell apart two servers with different values.
 
     >>> hidden("api-version", "7"), hidden("x-pat", "abcd1234"), hidden("variant", "small")
     ('7', '[redacted]', '[redacted 81db]')
@@ -102,8 +102,8 @@ def hidden(name: str, value: str) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """Return an address without user, password, keys in its path and query values that may be
-    secret, all remembered.
+    """Return a URL without user, password, keys in its path and query values that may be secret.
+    All of them are remembered.
 
     >>> without_secrets("https://me:pass@host/v1/sk-abcd1234/chat?api-version=2&api-key=abcd1234")
     'https://[redacted]@host/v1/[redacted]/chat?api-version=2&api-key=[redacted]'
@@ -127,16 +127,16 @@ def without_secrets(address: str) -> str:
 
 
 def _is_key(word: str) -> bool:
-    """True if a word looks like a key: a key's prefix, or a run of characters no name has."""
+    """True if a word looks like a key: it has a key's prefix, or a part too long for a name."""
     pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", word) if piece]
     if len(pieces) > 1 and pieces[0].lower() in _PREFIXES and re.search(r"\d", word):
         return True
     return any(len(p) > (24 if p.isalpha() else 11) and not p.isdecimal() for p in pieces)
 
 
-@lru_cache(maxsize=1)  # asked for at every record and call, and reading the environment is slow
+@lru_cache(maxsize=1)  # used for every record and call, and reading the environment is slow
 def _secret_forms() -> tuple[str, ...]:
-    """Longest first, so that a secret inside another one does not leave half of it standing."""
+    """Longest first: replacing a shorter secret first could leave half of a longer one."""
     values = [os.environ[name] for name in os.environ if is_secret(name)]
     known = {value for value in values if len(value) >= _MIN_VARIABLE_LENGTH} | _remembered
     forms = set[str]()

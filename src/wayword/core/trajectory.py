@@ -1,7 +1,7 @@
-"""Trajectory: the whole truth of one episode.
+"""Trajectory: the full record of one episode.
 
-Every observation, model call, decision and feedback, and the final world state. Success is judged
-from it afterwards; replaying its actions in the world gives it again, step for step.
+It holds every observation, model call, decision and feedback, and the final world state. Success is
+judged from it; replaying its actions in the world reproduces it step for step.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Ending = Literal["stopped", "step_limit", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A request to a model and its answer. ``role`` names which of the agent's models it was.
+    """A request to a model and its answer. ``role`` is the role of the model in the agent.
 
-    ``error`` holds the message of a call that failed for good; then there is no answer.
+    ``error`` is the message if the call failed permanently; then ``answer`` is None.
     """
 
     role: str
@@ -34,38 +34,38 @@ class ModelCall:
     error: str = ""
 
 
-# The kinds of notes that metrics count; agents write others too, which pages show as they are.
+# Kinds of notes that metrics and pages read. Agents write others too; pages show them unformatted.
 HISTORY_DROPPED = "history_dropped"
-"""``steps`` of the history were left out of the prompt, to fit a ``context`` of so many tokens."""
+"""``steps`` of the history were left out of the prompt, to fit into ``context`` tokens."""
 EXAMPLES_DROPPED = "examples_dropped"
-"""``count`` solved examples were left out of the prompt, to fit a ``context``; ``left`` stayed."""
+"""``count`` solved examples were left out of the prompt, to fit ``context``; ``left`` remain."""
 CLAUSES = "clauses"
-"""An agent's split of its instruction, once: the ``texts`` in order, and where each ``begins`` in
-the instruction, in characters, of which a run of white space is one; ``begins`` is empty if the
-texts are not the instruction's own words."""
+"""An agent's split of its instruction, noted once: the ``texts`` in order, and where each
+``begins`` (character offset; a run of white space counts as one). ``begins`` is empty if the texts
+are not substrings of the instruction."""
 FOLLOWED = "followed"
-"""The ``number`` of the clause followed in this turn, from 1, and the numbers of those ``done``."""
+"""The ``number`` (from 1) of the clause followed in this turn, and the numbers ``done`` so far."""
 STATE = "state"
 """An agent's statement of its own state: ``place``, ``facing`` or ``heading``, ``holding``."""
 ASKED = "asked"
-"""A searcher asked its model: whether the answer was ``valid``, and what was ``listed``."""
+"""A searcher asked its model: True if the answer was ``valid``, and the options ``listed``."""
 GROUNDED = "grounded"
-"""A searcher took a thing at a ``distance`` in metres for its target."""
+"""A searcher recognized an object as its target, at a ``distance`` in metres."""
 TURN = "turn"
 """A searcher finished its full turn ``number`` and now chooses where to go."""
 GAVE_UP = "gave_up"
-"""A searcher ended without having found its target; ``why``."""
+"""A searcher stopped without finding its target; ``why`` is the reason."""
 VOTES = "votes"
 """Number of predictions of an agent for each choice."""
 SCENE_EXPERT = "scene_expert"
 """An agent consulted experts in this episode."""
 EXPERT_FAILED = "expert_failed"
-"""An expert's answer was nonsense, too late or missing; ``expert``, ``why``, ``recovery``."""
+"""An expert's answer was unusable, late or missing; ``expert``, ``why``, ``recovery``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An agent's remark for the record: dropped history, an expert that gave up, a state.
+    """An event that an agent records: dropped history, a failed expert, its state.
 
     ``kind`` is one of the names above, or the agent's own.
     """
@@ -78,8 +78,8 @@ class Note:
 class Step:
     """A turn of one actor. ``pose`` is its true place and heading afterwards.
 
-    ``percept`` is what the agent read of its surroundings from a perceiver in this turn, None if
-    it read nothing: the observation of an indoor world, say, has no words for what is around.
+    ``percept`` is the description of the surroundings that the agent read from a perceiver in this
+    turn, or None. (Indoor observations, for example, contain no descriptions themselves.)
     """
 
     actor: str
@@ -95,10 +95,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Feedback on a finished trial, before agents may ask for another.
+    """Feedback on a finished trial, given before agents may request another.
 
-    ``trial`` counts from 0, and there may be ``trials`` of them. ``succeeded`` is the one bit that
-    a judge gives away, None if none is asked. ``steps`` are the turns of all actors.
+    ``trial`` counts from 0; ``trials`` is their maximum. ``succeeded`` is the judge's verdict, None
+    without a judge. ``steps`` are the turns of all actors.
     """
 
     trial: int
@@ -112,16 +112,16 @@ class Verdict:
 class Trajectory:
     """An episode from start to end.
 
-    ``start`` gives each actor's place before the first step. ``opening_calls`` and
-    ``opening_notes`` are those made while an agent began (landmark extraction, say), before any
-    observation. ``state`` is the world's final state. ``ended`` says how: every actor ``stopped``,
-    the ``step_limit`` was hit, or it ``failed`` (``error`` says why, and the episode is not
-    finished: a resumed run tries it again).
+    ``start`` is each actor's pose before the first step. ``opening_calls`` and ``opening_notes``
+    come from the agents' ``begin`` (landmark extraction, for example), before any observation.
+    ``state`` is the world's final state. ``ended`` is ``"stopped"`` (every actor stopped),
+    ``"step_limit"`` or ``"failed"``; ``error`` then gives the reason, and a resumed run plays the
+    episode again.
 
-    An episode may have taken several trials. This is the last one, which counts; ``earlier`` holds
-    those before it, the first one first, each whole. ``verdict`` is the feedback to agents at a
-    trial's end, and ``closing_calls`` and ``closing_notes`` are those they then made: reflections.
-    ``seconds`` are those of the whole episode, and in an earlier trial its own.
+    With several trials, this is the last one, which is scored; ``earlier`` holds the others in
+    order, each complete. ``verdict`` is the feedback to agents at the trial's end;
+    ``closing_calls`` and ``closing_notes`` come from their reflections on it. ``seconds`` is the
+    wall time of the full episode; in an earlier trial, of that trial.
     """
 
     episode_id: str
@@ -147,7 +147,7 @@ class Trajectory:
         return [s.decision.action for s in self.of(actor) if isinstance(s.decision, Decision)]
 
     def visited(self, actor: str) -> list[Mapping[str, Json]]:
-        """Return the actor's places, the start included, one entry a step."""
+        """Return the actor's poses: the start, then one entry per step."""
         return [self.start[actor], *(step.pose for step in self.of(actor))]
 
     def calls(self) -> Iterator[ModelCall]:
@@ -174,5 +174,5 @@ class Trajectory:
         return registry.render_html(self)
 
     def trials(self) -> tuple[Trajectory, ...]:
-        """Return every trial in order, the last one being this."""
+        """Return every trial in order; the last one is this trajectory."""
         return (*self.earlier, self)

@@ -1,12 +1,12 @@
-"""World: state and rules, and the family that it belongs to. No prompt text, no model, no network.
+"""World: state and rules, and the family it belongs to. No prompt text, no model, no network.
 
-A world is deterministic for an episode. It steps one actor at a time, so one actor and several
-are the same loop. Headings are degrees clockwise from north (+y) in [0, 360); relative angles
-lie in (-180, 180], right positive; elevations are degrees, up positive; lengths are metres.
+A world is deterministic for an episode. It steps one actor at a time: one actor and several use
+the same loop. Headings are degrees clockwise from north (+y) in [0, 360); relative angles are
+degrees in (-180, 180], right positive; elevations are degrees, up positive; lengths are metres.
 
-A family is declared once, next to its world, and its observations carry it. Its verbalizer, scorer
-and map are found by its name in the parallel folders (``verbalize/indoor.py``,
-``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the tree brings its own.
+A family is declared once, next to its world, and is an attribute of its observations. Its
+verbalizer, scorer and map are found by its name in parallel folders (``verbalize/indoor.py``,
+``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the package has its own.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ FamilyPart = Literal["verbalizer", "scorer", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of world: its name, and the metric that says that an episode was solved.
+    """A kind of world: its name, and the metric that defines success.
 
     >>> Family("lift", success="sr").name
     'lift'
 
-    ``success`` is the key of that metric; tables, pages, judges of trials and exports
-    go by it. ``place`` is the field of a pose that names a place of the scene's graph, where there
-    is one. ``goal_radius`` is how near to the goal an episode has to end, metres, as maps draw
-    it; 0 where nearness is not judged that way. ``verbalizer``, ``scorer`` and ``map`` are the
-    parts of a family that lies outside the tree.
+    ``success`` is the key of that metric, used by tables, pages, judges of trials and exports.
+    ``place`` is the field of a pose that names a place in the scene's graph, empty without a graph.
+    ``goal_radius`` is the success radius around the goal (metres) that maps draw; 0 if success is
+    not judged by distance. ``verbalizer``, ``scorer`` and ``map`` are set by families from outside
+    the package.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Family:
     map: Any = None
 
     def part(self, kind: FamilyPart) -> Any:
-        """Return the family's own part, else the one of its name in the tree, else None."""
+        """Return the family's own part, else the shipped one with its name, else None."""
         part = getattr(self, kind)
         if part is not None:
             return part
@@ -55,21 +55,25 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An actor's current percept. Each world has its own subclass, with units in its docstring.
+    """An actor's current view. Each world has its own subclass, with units in its docstring.
 
-    ``family`` is that of the world; None if nothing is known of it.
+    ``family`` is the world's family, None if it has none.
     """
 
     family: ClassVar[Family | None] = None
+
+
+SLIPPED = "slipped"
+"""Status of an action that failed by chance and changed nothing: a perturbation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """Outcome of a decision.
 
-    ``status`` is a short code of the world's own (``"ok"``, ``"blocked"``, ``"too_far"`` …) or
-    ``"rejected"`` where the answer was no action at all; ``verbalize`` turns it into words.
-    ``details`` fill the sentence's slots.
+    ``status`` is a short code defined by the world (``"ok"``, ``"blocked"``, ``"too_far"`` …), or
+    ``"rejected"`` if the answer contained no legal action; ``verbalize`` turns it into a sentence,
+    with ``details`` in its slots.
     """
 
     status: str = "ok"
@@ -81,10 +85,10 @@ class Feedback:
 
 
 class World(ABC):
-    """The place an episode happens in. One instance serves one episode at a time.
+    """The environment of an episode. One instance serves one episode at a time.
 
-    ``actors`` are all who act, in turn order. ``read_only`` holds what no episode changes, so that
-    copies of the world can share it.
+    ``actors`` are the names of all actors, in turn order. ``read_only`` holds the objects that no
+    episode changes: copies of the world share them.
     """
 
     if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
@@ -100,7 +104,7 @@ class World(ABC):
 
     @abstractmethod
     def reset(self, episode: Episode) -> None:
-        """Start the episode. Raises ``DataError`` when its start does not exist here."""
+        """Start the episode. Raises ``DataError`` if its start does not exist in this world."""
 
     @abstractmethod
     def observe(self, actor: str) -> Observation:
@@ -119,9 +123,9 @@ class World(ABC):
         """True if the actor has stopped."""
 
     def pose(self, actor: str) -> Mapping[str, Json]:
-        """Return the actor's true place and heading, small: recorded after every step."""
+        """Return the actor's true place and heading. Recorded after every step: keep it small."""
         return {}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the complete true state: recorded once, when the episode ends."""
+        """Return the complete true state. Recorded once, when the episode ends."""
         return {}

@@ -4,9 +4,9 @@ indoor street household objectnav babyai two_phase    the metrics of a family
 scoring          the scorer of a family, and all metrics of an episode
 paths            path metrics for whole batches at once
 accounting       steps, rejections, calls, tokens, cost and seconds, for every family
-state_accuracy   agents' statements about themselves, against the truth
+state_accuracy   accuracy of agents' statements about their own state
 intervals        bootstrap intervals and the permutation test
 summary          a run's row, and the notes below a table
-table, compare   a row a run; two runs episode by episode
-predictions      files of predictions made elsewhere
+table, compare   one row per run; two runs episode by episode
+predictions      prediction files from other systems
 """

@@ -1,7 +1,7 @@
-"""Accounting: what an episode took, whatever the family.
+"""Accounting: the effort of an episode, in every family.
 
-Steps, rejected answers, model calls, tokens, dollars, seconds: read off the trajectory, all of its
-trials. Tokens that a server did not count are estimated, and such calls are counted.
+Steps, rejected answers, model calls, tokens, dollars and seconds, summed over all trials of the
+trajectory. Tokens that a server did not count are estimated; the number of such calls is a metric.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten",
                   "escalated"})  # fmt: skip
-"""Metrics of some episodes alone: of reasoning models, of servers that count no tokens, and of
-prompts that were cut."""
+"""Metrics present only in some episodes: with reasoning models, with servers that count no tokens,
+with shortened prompts, and with cascades of models."""
 
 CUT_METRICS: tuple[Metric, ...] = (
     Metric("cut_off", "Cut %", "rate", "lower",
@@ -57,14 +57,14 @@ PREDICTED_METRICS: tuple[Metric, ...] = (
     Metric("illegal_moves", "Illegal", "count", "lower",
            "moves along no edge, actions not on the menu, and a start that is not the episode's"),
 )  # fmt: skip
-"""Metrics of predictions made elsewhere: of these, tokens, cost and time are not known."""
+"""Metrics of predictions from other systems, whose tokens, cost and time are unknown."""
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:
-    """The accounting metrics of one episode, by key; ``cut_off`` where a model was asked.
+    """Return the accounting metrics of one episode, by key; ``cut_off`` only with model calls.
 
-    ``cost`` is left out where the price of any call is unknown: an absent number can not be
-    mistaken for a free one, and every JSON reader understands it.
+    ``cost`` is left out if the price of any call is unknown: unlike 0, a missing value cannot be
+    mistaken for a free call.
     """
     taken = [step for trial in trajectory.trials() for step in trial.steps]
     decisions = [step.decision for step in taken]
@@ -109,8 +109,8 @@ def account(trajectory: Trajectory) -> dict[str, float]:
 
 # Advice: experts' answers that were of no use.
 #
-# Agents that consult experts (DiscussNav) leave a note ``scene_expert`` an episode and a note
-# ``expert_failed`` for each answer that was nonsense, too late or missing.
+# Agents that consult experts (DiscussNav) write a note ``scene_expert`` per episode and a note
+# ``expert_failed`` for each answer that was unusable, late or missing.
 
 ADVICE_METRICS: tuple[Metric, ...] = (
     Metric("advice_lost", "Lost advice", "count", "lower",
@@ -119,20 +119,20 @@ ADVICE_METRICS: tuple[Metric, ...] = (
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
-    """The metric of one episode; none where no expert was consulted."""
+    """Return the metric of one episode; empty if no expert was consulted."""
     lost = len(trajectory.noted(EXPERT_FAILED))
     return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
 
 
-# Questions that a model answered, and which of the answers counted.
+# Prompt success rate: valid answers to a model's questions.
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:
-    """Prompt success rate: answers that name something offered, over questions asked.
+    """Return the prompt success rate: the share of questions answered with a listed option.
 
-    Agents leave a note ``asked`` an answer, with ``valid`` true or false; nothing where there is
-    none. ``first_word``, where it is noted, says whether the answer's first word is part of a name
-    that was offered: what LGX's released code counts, as ``psr_released``.
+    Agents write a note ``asked`` per answer, with ``valid`` true or false; without such notes the
+    result is empty. ``first_word``, if noted, is true if the answer's first word is part of a
+    listed name: LGX's released code counts these, here as ``psr_released``.
     Source: LGX (Dorbala et al. 2024, section V-A).
     """
     answers = trajectory.noted(ASKED)

@@ -1,9 +1,9 @@
 """Metrics of the grid world: the level's own verdict and reward, and path-weighted success.
 
 The path weight is L* / max(L*, L), as in ALFRED (Shridhar et al. 2020, section 4.3). L* is the
-number of the level's actions that the expert needs: the package's bot, which explores as it goes.
-L is the number that were carried out (those inside skills too, and the stop), and one for every
-turn that came to none.
+number of low-level actions that the expert needs: BabyAI's own bot, which explores as it goes.
+L is the number carried out (also those inside skills, and the stop), plus one for every turn
+without an action.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class BabyAIScorer:
         >>> [metric.key for metric in scorer("babyai").metrics]
         ['sr', 'plw_sr', 'reward', 'low_level']
 
-    The path-weighted metric is left out where the expert does not solve the episode. One that
-    failed before its end is scored 0.
+    The path-weighted metric is left out if the expert does not solve the episode. An episode that
+    failed before its end scores 0.
     """
 
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair."""
+        """Return the metrics of each pair."""
         return [_one(dataset, task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """The level's own verdict; the parts of an instruction of several are conditions."""
+        """Return the level's own verdict; each part of a compound instruction is a condition."""
         if not isinstance(world, BabyAIWorld):
             return None
         return Standing(world.level.reward > 0, *world.level.met())

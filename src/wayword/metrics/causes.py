@@ -1,9 +1,9 @@
-"""Causes of failure: what went wrong in an episode without success, read off its record.
+"""Causes of failure of an episode, derived from its record.
 
     find_causes(written, scores, instruction)       # {"seen_not_taken": 12, "ran_out": 30}
 
-Several may hold for one episode. They are read off the recorded steps and scores alone: no label
-of a person stands behind them.
+An episode may have several. They are heuristics on the recorded steps and scores, not validated
+against human labels.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ CAUSES: Mapping[str, str] = {
     "partner_silent": "an actor never spoke to the others",
     "ran_out": "reached the step limit",
 }
-"""Every cause in the order in which a person would name it, with its meaning."""
+"""Every cause with its meaning, the most informative first."""
 LABELS = {"passed_goal": "passed the goal", "rejected": "rejected answers",
           "seen_not_taken": "seen, not taken"}  # fmt: skip
-"""Names of causes in tables, where they differ from their keys."""
+"""Names of causes in tables, if they differ from their keys."""
 
-_REACHED = "osr", "ever_seen"  # metrics that are 1 where the goal was reached or seen at some time
+_REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
 _SPEECH = frozenset({"chat", "ask"})
 _PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
 _WAITING = frozenset({"turn_left", "turn_right", "wait"})
-"""Actions of one of several actors while it waits for another."""
-_FEW_MOVES = 10  # fewer moves than these are no wandering
-_DETOUR = 3.0  # times the net distance
+"""Actions that an actor repeats while it waits for another one: not a loop."""
+_FEW_MOVES = 10  # shorter walks are never called wandering
+_DETOUR = 3.0  # ratio of path length to net distance above which a walk is wandering
 _REPEATS = 3  # failed actions in a row, or equal actions in one pose
 
 
 def label_of(cause: str) -> str:
-    """``passed the goal`` for ``passed_goal``."""
+    """Return the name of a cause in tables: ``passed the goal`` for ``passed_goal``."""
     return LABELS.get(cause, cause.replace("_", " "))
 
 
 def meaning_of(cause: str, metrics: Container[str]) -> str:
-    """Meaning of a cause. It mentions a goal only if some metric says whether one was reached:
-    some worlds have no place to reach."""
+    """Return the meaning of a cause. It mentions a goal only if a metric tells if it was reached:
+    some worlds have no goal place."""
     if cause == "stopped_early" and not any(key in metrics for key in _REACHED):
         return "stopped before the task was done"
     return CAUSES[cause]
 
 
 Written = Mapping[str, Any]
-"""A step, or a trajectory, as ``episodes.jsonl.gz`` has it."""
+"""A step or trajectory as stored in ``episodes.jsonl.gz``."""
 
 
 def find_causes(
     written: Written, scores: Mapping[str, float], instruction: str = ""
 ) -> dict[str, int]:
-    """Find the causes that a trajectory of an episode without success shows, each with the first
-    step, from 1, that does; 0 where no single one does.
+    """Find the causes of failure of an episode, each with the first step (from 1) that shows it; 0
+    if no single step does.
 
     >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
     >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
@@ -79,7 +79,7 @@ def find_causes(
     decisions = [step.get("decision", {}) for step in steps]
     stopped = written.get("ended") == "stopped"
     passed, seen = (scores.get(key, 0.0) > 0.5 for key in _REACHED)
-    # An episode may end by a choice of something, as a two-phase test does.
+    # An episode may end with a choice, as in the two-phase test.
     last = decisions[-1] if decisions else {}
     chose = stopped and last.get("action") == "go" and bool(last.get("arguments"))
     stuck = steps[:-1][-_REPEATS:]
@@ -119,7 +119,7 @@ def _is_truncated(step: Written) -> bool:
 
 
 def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
-    """By the words of the instruction; nothing where it is not known."""
+    """Return the first step that picked up an object which the instruction does not name."""
     named = set(re.findall(r"[a-z]+", instruction.lower()))
     for number, step in enumerate(steps, 1):
         decision = step.get("decision", {})
@@ -132,14 +132,14 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
 
 
 def _poses(written: Written, actor: str, steps: Sequence[Written]) -> list[dict[str, Any]]:
-    """The actor's poses, the start first; one a step."""
+    """Return the actor's poses: the start, then one per step."""
     mine = (step for step in steps if step.get("actor") == actor)
     poses = [written.get("start", {}).get(actor), *(s.get("pose", s.get("where")) for s in mine)]
     return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
 
 
 def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
-    """The second of the steps that did the same in the same pose, of those with a third."""
+    """Return the second of the first three steps with the same action in the same pose."""
     repeats: list[int] = []
     actors = dict.fromkeys(str(step.get("actor")) for step in steps)
     for actor in actors:
@@ -157,8 +157,8 @@ def _find_loop(written: Written, steps: Sequence[Written]) -> int | None:
 
 
 def _has_wandered(written: Written, steps: Sequence[Written]) -> bool:
-    """More than ten moves that led three times as far as the straight way, or a third of them to
-    places where the actor had been before."""
+    """True if an actor made ten or more moves, and its path is over three times the net distance or
+    a third of the moves led to places it had visited."""
     for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
         places = [_place_of(pose) for pose in _poses(written, actor, steps)]
         moved = [b for a, b in pairwise(places) if b is not None and a != b]

@@ -7,9 +7,9 @@
     >>> result.shared, result.only_first, result.only_second, result.lines[0].wins
     (2, 1, 1, 1)
 
-Only episodes that both runs finished are compared, and the others are counted. A difference is the
-second run's value minus the first's. Its p-value is of a two-sided paired permutation test; one for
-each metric, not corrected for there being several.
+Only episodes that both runs finished are compared; the others are counted. A difference is the
+second run's value minus the first's. Its p-value comes from a two-sided paired permutation test per
+metric, without correction for the number of metrics.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from wayword.metrics.table import (
 Scores = Mapping[str, Mapping[str, float]]
 """Episode id -> metric key -> value."""
 
-TIE = 1e-9  # values nearer to each other than this are equal
+TIE = 1e-9  # smaller differences are rounding errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MetricDifference:
     """A metric over the shared episodes that have it in both runs (``n`` of them).
 
     ``wins`` counts episodes where the second run is better, ``losses`` where it is worse; for a
-    metric of which neither way is better they count where it is higher and lower.
+    metric without a better direction, where it is higher and lower.
     """
 
     metric: Metric
@@ -69,9 +69,9 @@ class MetricDifference:
 class Comparison:
     """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
 
-    ``clusters`` counts what was resampled and swapped whole, ``unit`` names it (``"path"``); 0 and
-    empty where that were the episodes themselves. ``tests`` is the number of comparisons that the
-    p-values are corrected for.
+    ``clusters`` is the number of clusters that were resampled and swapped as a unit, ``unit`` their
+    name (``"path"``); 0 and empty without clustering. ``tests`` is the number of comparisons that
+    the p-values are corrected for.
     """
 
     first: str
@@ -100,7 +100,7 @@ def compare(
     """Compare two runs on the episodes they share.
 
     ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene (``unit``)
-    it shares with others. Raises ``UsageError`` where no episode is shared.
+    it shares with others. Raises ``UsageError`` if the runs share no episode.
     """
     shared = [episode for episode in first if episode in second]
     if not shared:
@@ -156,7 +156,7 @@ def render(
     format: str = "rich",  # noqa: A002
     width: int = 100,
 ) -> str:
-    """As text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``.
+    """Return comparisons as text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``.
 
     Raises ``UsageError`` for another format.
     """
@@ -178,7 +178,7 @@ def render(
 
 
 def heading(result: Comparison) -> str:
-    """A sentence on what is compared and what is not."""
+    """Return a sentence with the number of compared episodes and of those left out."""
     text = f"{result.shared} shared episodes"
     if result.unit and result.clusters < result.shared:
         text += f" of {result.clusters} {result.unit}s, each resampled and swapped whole"
@@ -210,7 +210,7 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     return (label(metric), *means, change, *counts, chance)
 
 
-_WIDE = 84  # columns that a line of the table takes; with fewer, a metric has two lines
+_WIDE = 84  # width of the table; in narrower terminals each metric takes two lines
 
 
 def _to_terminal(result: Comparison, width: int) -> str:
@@ -229,7 +229,7 @@ def _to_terminal(result: Comparison, width: int) -> str:
 
 
 def _narrow(result: Comparison, width: int) -> str:
-    """Two lines a metric: the means and their difference, then the counts of episodes."""
+    """Return two lines per metric: means and difference, then the counts of episodes."""
     head = [f"First:  {result.first}", f"Second: {result.second}", heading(result)]
     lines = [part for line in head for part in textwrap.wrap(line, width, subsequent_indent="  ")]
     for line in result.lines:
@@ -245,7 +245,7 @@ def _to_markdown(result: Comparison) -> str:
 
 
 def _to_latex(result: Comparison) -> str:
-    """A ``tabular`` with the rules of ``booktabs``; what is compared stands in comments below."""
+    """Return a ``tabular`` with ``booktabs`` rules; comments below name the runs."""
     named = f"First: {result.first}", f"Second: {result.second}"
     return latex(HEAD, 1, list(map(_cells, result.lines)), (*named, heading(result), _note(result)))
 
@@ -275,7 +275,7 @@ def _line_json(line: MetricDifference) -> dict[str, Json]:
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
-    """Several comparisons with one run, the p-values of each metric corrected for their number."""
+    """Return comparisons with the p-values of each metric corrected for their number (Holm)."""
     chances: dict[str, list[float]] = {}
     for result in results:
         for line in result.lines:
@@ -294,9 +294,9 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
 def mark_best(
     rows: Sequence[Row], scored: Sequence[Scores], clusters: Mapping[str, Hashable] | None = None
 ) -> list[Row]:
-    """The rows with the metrics in which each is significantly better than every other run that was
-    not shown the answer, by the paired test on shared episodes (p < 0.05 with Holm's correction).
-    ``scored`` are their episodes' scores."""
+    """Return the rows with ``best`` set: the metrics in which a run is significantly better than
+    every other run without access to the answer (paired test on shared episodes, p < 0.05 with
+    Holm's correction). ``scored`` are the scores of each row's episodes."""
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
     tests: dict[tuple[int, str], list[float]] = {}
     for one, other in combinations(rivals, 2):

@@ -4,14 +4,14 @@ A dataset of the family has references that are ``HouseholdReference``, judged o
 final state.
 
 * Success and goal conditions: ALFRED (Shridhar et al. 2020, section 4.3), with its path weight,
-  score x L* / max(L*, L). L* is the expert's number of low-level actions, its stop included; L is
-  the low-level actions carried out (those inside high-level ones too), the stop, and one for every
+  score x L* / max(L*, L). L* is the expert's number of low-level actions, including its stop; L
+  counts the low-level actions carried out (also those inside high-level ones), the stop, and every
   turn that failed or was rejected.
 * Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
-  (objects out of place in the end over objects out of place at first: above one where more was
-  disturbed than restored), ``prop_fixed_strict`` (share put right, 0 where anything that was
-  right no longer is) and the challenge's ``success`` (all right, nothing disturbed: ``sr_strict``).
-* Answers: exact up to case, surrounding blanks and a full stop.
+  (objects out of place at the end over those at the start: above 1 if more were disturbed than
+  restored), ``prop_fixed_strict`` (share of objects restored, 0 if any other was disturbed) and
+  the challenge's ``success`` (all restored, nothing disturbed: ``sr_strict``).
+* Answers: exact match, ignoring case, surrounding blanks and a final period.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHORES = {
     "pick_two_obj_and_place": "two",
     "pick_and_place_with_movable_recep": "stack",
 }
-"""ALFRED's types of tasks, and what columns call them."""
+"""ALFRED's types of tasks, and their names in columns."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
@@ -75,18 +75,18 @@ class HouseholdScorer:
         >>> [metric.key for metric in scorer("household").metrics][:4]
         ['sr', 'goal_sr', 'sr_strict', 'misplaced']
 
-    An episode gets the metrics of its kind of task alone. The path-weighted ones are left out
-    where the expert does not solve the episode. One that failed before its end is scored 0.
+    An episode gets only the metrics of its kind of task. The path-weighted ones are left out if
+    the expert does not solve the episode. An episode that failed before its end scores 0.
     """
 
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair; none where the references are not of this family."""
+        """Return the metrics of each pair; empty for references of another family."""
         return [_one(dataset, task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """The goal conditions as they hold now; an answer is right once it is given."""
+        """Return the goal conditions that hold now; an answer counts once it is given."""
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             return None
@@ -115,7 +115,7 @@ def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, floa
 
 
 def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
-    """Scores of a final state, whatever the path to it; an empty state met no condition."""
+    """Return the scores of a final state, ignoring the path; an empty state meets no condition."""
     if isinstance(reference, AnswerReference):
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
@@ -129,9 +129,9 @@ def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
-    """L: low-level actions that were carried out, stops, and turns that failed or were rejected.
+    """Return L: low-level actions carried out, stops, and turns that failed or were rejected.
 
-    With ``workers`` given, theirs alone: the others only look and talk.
+    With ``workers``, only theirs are counted: other actors only look and talk.
     """
     failed = 0
     for step in trajectory.steps:
@@ -145,7 +145,7 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
 
 
 def answer_is_right(state: Mapping[str, Json], right: str) -> float:
-    """1 if an actor stopped with the right answer, else 0."""
+    """Return 1 if an actor stopped with the right answer, else 0."""
     given = [record["answer"] for record in state.get("actors", {}).values()]
     return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))
 
@@ -155,7 +155,7 @@ def _plain(answer: str) -> str:
 
 
 def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> dict[str, float]:
-    """``sr_strict``, ``misplaced`` and ``fixed_strict``; no final state counts as the first."""
+    """Return ``sr_strict``, ``misplaced`` and ``fixed_strict``; no state counts as unchanged."""
     at_first = reference.parts()
     if not state:
         return {"sr_strict": 0.0, "misplaced": 1.0, "fixed_strict": 0.0}

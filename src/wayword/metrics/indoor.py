@@ -3,10 +3,10 @@
 A dataset of the family has ``graph(scene) -> ViewpointGraph`` and references that are paths. The
 definitions are in :mod:`wayword.metrics.paths`.
 
-Two SPLs are in use. ``spl`` divides by the shortest distance from start to goal (Anderson et al.
-2018, and R2R's own scorer). ``spl_gold`` divides by the length of the annotated path, as the
-scorers of the HAMT family do, NavGPT's released one among them. They differ where an annotated
-path is not a shortest one.
+Two definitions of SPL are in use. ``spl`` compares with the shortest distance from start to goal
+(Anderson et al. 2018, and R2R's own scorer). ``spl_gold`` compares with the length of the annotated
+path, as in the scorers of the HAMT family, including NavGPT's released one. They differ if an
+annotated path is not a shortest one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 OF_OBJECTS = frozenset({"rgs", "rgspl"})
-"""Metrics of datasets whose references name an object; other rows do not have them."""
+"""Metrics only of datasets whose references name an object."""
 
 
 class IndoorScorer:
@@ -60,22 +60,22 @@ class IndoorScorer:
         >>> [metric.key for metric in scorer("indoor").metrics][:3]
         ['sr', 'spl', 'osr']
 
-    A rejected answer leaves the actor where it is, so repeated viewpoints count once. An episode
-    that failed before its world was ready is scored as one that never left its start.
+    A rejected answer leaves the actor in place, so repeated viewpoints count once. An episode that
+    failed before its world was ready is scored as a walk that never left its start.
     """
 
     metrics = METRICS
     clustered = "path"
 
     def cluster(self, episode_id: str) -> Hashable:
-        """The id of the path; ``{path}_{k}`` are instructions for the same one."""
+        """Return the id of the path; episodes ``{path}_{k}`` are instructions for the same one."""
         stem, _, index = episode_id.rpartition("_")
         return stem if stem and index.isdigit() else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair; none where the split's references are not public.
+        """Return the metrics of each pair; empty if the split's references are not public.
 
-        Raises ``DataError`` where a viewpoint is not in the scene's graph.
+        Raises ``DataError`` if a viewpoint is not in the scene's graph.
         """
         scored = [n for n, (task, _) in enumerate(pairs) if _path(task)]
         scores: list[dict[str, float]] = [{} for _ in pairs]
@@ -89,7 +89,7 @@ class IndoorScorer:
         return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Metres to the goal by the shortest way; success is less than 3 m, stopped or not."""
+        """Return the geodesic distance to the goal; success is below 3 m, stopped or not."""
         if not isinstance(task.reference, PathReference):
             return None
         graph = _graph(dataset, task)
@@ -98,7 +98,7 @@ class IndoorScorer:
         return Standing(near, int(near), 1, away)
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Moves along no edge, and a start elsewhere than the episode's. Staying is no move."""
+        """Count moves that follow no edge, and a wrong start as one. Staying is not a move."""
         near = _graph(dataset, task).adjacent
         for place in places:
             near[place]  # raises KeyError
@@ -113,15 +113,15 @@ def _graph(dataset: Any, task: Task) -> ViewpointGraph:
 
 
 def _path(task: Task) -> tuple[str, ...]:
-    """The reference's path; empty where it is not public."""
+    """Return the reference's path; empty if it is not public."""
     return task.reference.path if isinstance(task.reference, PathReference) else ()
 
 
 def _object_scores(
     dataset: Dataset, task: Task, trajectory: Trajectory, walked: Mapping[str, float]
 ) -> dict[str, float]:
-    """REVERIE's evaluation in place of distances: the object is in view at the end (SR), was in
-    view on the way (OSR), and was named (RGS). Empty for walks that end at a place."""
+    """Return REVERIE's metrics, which replace distances: the object is in view at the end (SR), was
+    in view on the way (OSR), and was named (RGS). Empty for references without an object."""
     meant = task.reference
     if not isinstance(meant, ObjectReference):
         return {}
@@ -130,7 +130,7 @@ def _object_scores(
     gold = sum(graph.distance(one, other) for one, other in pairwise(meant.path))
     shares = {}
     for key, length in (("spl", graph.distance(meant.path[0], meant.goal)), ("spl_gold", gold)):
-        # A walk of no length is as short as can be.
+        # A shortest path of length 0 gives 1 to a walk of length 0, else 0.
         shares[key] = length / max(length, walked["tl"]) if length else float(not walked["tl"])
     last = trajectory.steps[-1].decision if trajectory.steps else None
     named = isinstance(last, Decision) and last.action == Action("stop", (meant.object_id,))
@@ -145,7 +145,7 @@ def _object_scores(
 
 
 def measure(batch: Alignment) -> dict[str, Floats]:
-    """Every metric of a batch, each (B,), by key in the order of ``METRICS``."""
+    """Return every metric of a batch, each (B,), by key in the order of ``METRICS``."""
     success, ndtw = paths.success(batch), paths.ndtw(batch)
     return {
         "sr": success,
@@ -161,9 +161,9 @@ def measure(batch: Alignment) -> dict[str, Floats]:
 
 
 def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
-    """Measure the walks against their references. Raises as :meth:`IndoorScorer.score` does.
+    """Measure the walks against their references. Same errors as :meth:`IndoorScorer.score`.
 
-    The dataset's own shortest length (metres), where it has one, takes the place of the graph's.
+    The dataset's own shortest length (metres), if given, replaces the graph's.
     """
     graphs: dict[str, ViewpointGraph] = {}
     for task, _ in pairs:
@@ -189,8 +189,8 @@ def _indices(
     what: str,
     pairs: Sequence[Pair],
 ) -> Padded:
-    """The walks as numbers of places, stays counted once. Raises ``DataError`` for the first
-    viewpoint that its scan does not have."""
+    """Return the walks as indices of places, without consecutive repeats. Raises ``DataError`` for
+    the first viewpoint that is not in its scan."""
     lengths = np.fromiter(map(len, walks), np.intp, len(walks))
     numbers = chain.from_iterable(
         map(graph.index.get, walk, repeat(-1)) for graph, walk in zip(graphs, walks, strict=True)

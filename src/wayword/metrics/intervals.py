@@ -1,15 +1,15 @@
-"""Uncertainty of means: 95% intervals, and a paired test with the interval that agrees with it.
+"""Uncertainty of means: 95% intervals, and a paired test with a matching interval.
 
-* Rates of episodes that succeed or fail: Clopper-Pearson. Wilson's interval covers the truth in
-  89% of cases only at n = 18 and a rate of 0.04; this one in at least 95% at any n and rate.
-* Other means: percentile bootstrap; of more than 10,000 clusters the normal interval, which is then
-  closer than the quantiles of any number of resamples that can be waited for.
-* Differences of paired runs: permutation test; the interval holds the differences that it does
-  not reject, so that an interval without 0 and p < 0.05 are one statement.
+* Rates of episodes that succeed or fail: Clopper-Pearson, which covers the true rate in at least
+  95% of cases at any n and rate. (Wilson's interval: only 89% at n = 18 and a rate of 0.04.)
+* Other means: percentile bootstrap. Above 10,000 clusters, the normal interval, which is then more
+  accurate than quantiles of an affordable number of resamples.
+* Differences of paired runs: permutation test. The interval contains the differences that the test
+  does not reject, so p < 0.05 exactly if the interval excludes 0.
 
-Draws are seeded, so that the same scores give the same interval. Episodes that share a path or a
-scene are not independent; given ``clusters``, whole clusters are drawn instead of episodes, and a
-rate counts as one of fewer, independent episodes.
+Draws are seeded: the same scores give the same interval. Episodes that share a path or a scene are
+not independent; given ``clusters``, full clusters are drawn instead of episodes, and a rate's
+interval is that of a smaller number of independent episodes.
 
 Sources: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 15; Cameron,
 Gelbach and Miller 2008 on clustered resampling; Clopper and Pearson 1934; Korn and Graubard 1998 on
@@ -34,16 +34,16 @@ Floats = NDArray[np.float64]
 ALPHA = 0.05
 RESAMPLES = 2_000
 MOST_RESAMPLED = 10_000
-"""Clusters from which on means are as good as normal."""
+"""Number of clusters above which the normal interval is used."""
 PERMUTATIONS = 10_000
-_CELLS = 1_000_000  # drawn at a time, so that memory stays small
+_CELLS = 1_000_000  # numbers drawn at a time, to limit memory
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95% interval; ``low`` and ``high`` are NaN where there is nothing to draw.
+    """A mean and its 95% interval.
 
-    That is with fewer than two episodes (or clusters), and with values that are not finite.
+    ``low`` and ``high`` are NaN for fewer than two episodes (or clusters) and non-finite values.
     """
 
     mean: float
@@ -57,19 +57,19 @@ class Interval:
 
     @property
     def is_symmetric(self) -> bool:
-        """True if both ends are as far from the mean, within a tenth of the width."""
+        """True if both ends are equally far from the mean, within a tenth of the width."""
         return abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9
 
     def times(self, factor: float) -> Interval:
-        """The interval in another unit: in percent, say."""
+        """Return the interval in another unit, such as percent."""
         return Interval(factor * self.mean, factor * self.low, factor * self.high)
 
 
 def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) -> Interval:
-    """Interval of a rate: the mean of ``values`` (episodes,) that are all 0, 1 or missing (NaN).
+    """Return the interval of a rate: the mean of ``values`` (episodes,), each 0, 1 or NaN.
 
-    With ``clusters``, it is that of as many independent episodes as have the same variance: as many
-    as there are clusters at least, and never more than there are episodes.
+    With ``clusters``, n is the number of independent episodes with the same variance: at least the
+    number of clusters, at most that of episodes.
     """
     sums, sizes = (column[:, 0] for column in _by_cluster(values[:, None], clusters))
     sums, sizes = sums[sizes > 0], sizes[sizes > 0]
@@ -79,7 +79,7 @@ def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) ->
     from scipy.special import betaincinv
 
     # Half a cluster of successes and half a cluster of failures are added to estimate the variance:
-    # where few clusters differ from the others, their own variance is far too small by chance.
+    # if few clusters differ from the others, the sample variance is often far too small by chance.
     size = (sizes**2).sum() / episodes
     share = (sums.sum() + size / 2) / (episodes + size)
     squares = ((sums - share * sizes) ** 2).sum() + size**2 * (share**2 + (1 - share) ** 2) / 2
@@ -99,10 +99,10 @@ def bootstrap(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> list[Interval]:
-    """Intervals of the mean of each column of ``values`` (episodes, metrics).
+    """Return the interval of the mean of each column of ``values`` (episodes, metrics).
 
     NaN marks a missing value: the mean is over the others. ``clusters`` names each episode's
-    cluster; the mean stays one over episodes.
+    cluster; means are still over episodes, not clusters.
     """
     if not len(values):
         return [Interval(math.nan)] * values.shape[1]
@@ -127,7 +127,7 @@ def bootstrap(
             intervals.append(Interval(mean))
         else:
             low, high = np.quantile(column, (ALPHA / 2, 1 - ALPHA / 2)).tolist()
-            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # rounding apart
+            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # against rounding
     return intervals
 
 
@@ -138,13 +138,13 @@ def permutation_test(
     seed: int = 0,
     permutations: int = PERMUTATIONS,
 ) -> list[tuple[Interval, float]]:
-    """Mean difference with its interval, and the two-sided p-value of the mean being 0, for each
-    column of (episodes, metrics).
+    """Return, for each column of ``differences`` (episodes, metrics), the mean with its interval
+    and the two-sided p-value for a mean of 0.
 
-    ``differences`` are paired. Under the null hypothesis each pair (with ``clusters``: all pairs of
-    a cluster together) could as well have come the other way round. The observed order counts as
-    one of those drawn, so the p-value is never 0; it is NaN where nothing finite is compared. The
-    interval holds every shift of the differences with p >= 0.05: of fewer than six pairs, all.
+    Differences are paired. Under the null hypothesis each pair (with ``clusters``: all pairs of a
+    cluster together) is equally likely to be swapped. The observed order counts as one of the
+    draws, so p is never 0; it is NaN without finite values. The interval contains every shift of
+    the differences with p >= 0.05; for fewer than six pairs it is unbounded.
     """
     sums, counts = _by_cluster(differences, clusters)
     total, pairs = sums.sum(axis=0), counts.sum(axis=0)
@@ -159,8 +159,8 @@ def permutation_test(
             kept = rng.integers(0, 2, (size, len(sums)), dtype=np.int8).astype(np.float64)
             part, part_pairs = kept @ sums, kept @ counts
             extreme += (np.abs(2 * part - total) >= np.abs(total) - 1e-9).sum(axis=0)
-            # A shift d is rejected by a draw if the mean of the pairs that it keeps, and that of
-            # those it swaps, lie on one side of d. Sums of the same numbers differ by rounding.
+            # A draw rejects a shift d if the mean of its kept pairs and that of its swapped pairs
+            # are on the same side of d. Rounding: sums of the same numbers may differ slightly.
             halves = np.array([part / part_pairs, (total - part) / (pairs - part_pairs)])
             halves[np.abs(halves) < 1e-12] = 0.0
             lows.append(np.where(np.isnan(halves), -np.inf, halves).min(axis=0))
@@ -173,7 +173,7 @@ def permutation_test(
             results.append((Interval(mean), math.nan))
         elif len(sums) < 2:
             results.append((Interval(mean), 1.0))
-        elif not sums[:, at].any():  # the two are the same
+        elif not sums[:, at].any():  # the runs are identical
             results.append((Interval(mean, mean, mean), 1.0))
         else:
             ends = min(float(low[rank, at]), mean), max(float(high[-1 - rank, at]), mean)
@@ -182,7 +182,7 @@ def permutation_test(
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """P-values corrected for there being several tests (Holm 1979); NaN stays, and is no test."""
+    """Return p-values corrected for multiple tests (Holm 1979); NaN is kept and not counted."""
     order = sorted((p, at) for at, p in enumerate(chances) if not math.isnan(p))
     corrected, least = list(chances), 0.0
     for rank, (p, at) in enumerate(order):
@@ -191,7 +191,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def by_path(tasks: Sequence[Task]) -> list[Hashable]:
-    """Each episode's cluster: those with the same reference path (R2R has three a path)."""
+    """Return each episode's cluster: its reference path (R2R has three episodes per path)."""
     return [
         (task.episode.scene, task.reference.path)
         if isinstance(task.reference, PathReference)
@@ -201,8 +201,8 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
 
 
 def _by_cluster(values: Floats, clusters: Iterable[Hashable] | None) -> tuple[Floats, Floats]:
-    """Sums and counts (clusters, metrics) of the values that are there; clusters in the order of
-    first appearance, each episode its own without any."""
+    """Return sums and counts (clusters, metrics) of the values that are not NaN; clusters are in
+    order of first appearance. Without ``clusters``, each episode is one."""
     present = ~np.isnan(values)
     filled, counted = np.where(present, values, 0.0), present.astype(np.float64)
     if clusters is None:
@@ -218,7 +218,7 @@ def _by_cluster(values: Floats, clusters: Iterable[Hashable] | None) -> tuple[Fl
 
 
 def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Times that each of ``count`` items is drawn in a resample: (resamples of a chunk, count)."""
+    """Yield chunks of (resamples, count): how often each item is drawn in each resample."""
     for size in _chunks(count, resamples):
         drawn = rng.integers(0, count, (size, count))
         drawn += np.arange(size)[:, None] * count

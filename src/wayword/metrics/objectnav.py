@@ -1,23 +1,23 @@
-"""Metrics of object-goal navigation: four definitions of success, and what bounds them.
+"""Metrics of object-goal navigation: four definitions of success, and bounds for them.
 
-* ``success_grounded``: what LGX's text calls success (Dorbala et al. 2024, section III-B). A target
+* ``success_grounded``: the definition in LGX's text (Dorbala et al. 2024, section III-B). A target
   is truly in view when the agent stops because it believes that it found one. An agent that gives
-  up ("I give up": note ``gave_up``) never succeeds, whatever it faces.
-* ``success_visible``: a target is in view when the agent stops, also by giving up.
+  up ("I give up": note ``gave_up``) never succeeds, even if a target is in view.
+* ``success_visible``: a target is in view when the agent stops, also when it gives up.
 * ``success_challenge``: RoboTHOR's. The agent stops with a target in view within 1 m (Deitke et al.
   2020), measured along the floor to the nearest point of the target's box.
 * ``success_released``: the rule of LGX's released code (``check_goal`` of its ``lgx-run.py``). The
-  agent ends within 2 m of a target, in view or behind a wall, having stopped, given up or not.
-  Measured on the floor to the target's middle; the code measures from the camera.
+  agent ends within 2 m of a target, even behind a wall and without a stop. Measured on the floor
+  to the target's middle; the code measures from the camera.
 
-SPL weights visible and challenge with
-l / max(p, l), p being the metres gone and l the published length of
-the shortest way (Anderson et al. 2018). But for the released rule only a stop counts.
+SPL weights visible and challenge success with l / max(p, l), where p is the path length and l the
+published shortest length, in metres (Anderson et al. 2018). All but the released rule require a
+stop.
 
-Three numbers say what a walk could have scored: ``ever_seen`` (a target was in view at some time:
-no detector could have found more), ``ever_grounded`` (the agent's own detector took a target for
-one: no better stop could have found more), and ``chance`` (the share of the walk's views that hold
-a target: what stopping at random would score).
+Three numbers bound the score of a walk: ``ever_seen`` (a target was in view at some time: the limit
+for a perfect detector), ``ever_grounded`` (the agent's own detector recognized a target in view:
+the limit for a perfect stop), and ``chance`` (the share of views that contain a target: the score
+of a random stop).
 
 ``sr_<type>`` is ``success_visible`` of the episodes that look for one of RoboTHOR's types.
 """
@@ -45,7 +45,7 @@ TYPES = (
     *("alarm clock", "apple", "baseball bat", "basketball", "bowl", "garbage can"),
     *("house plant", "laptop", "mug", "remote control", "spray bottle", "television", "vase"),
 )
-"""RoboTHOR's types of targets, as instructions call them."""
+"""RoboTHOR's types of targets, in the words of instructions."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("success_grounded", "SR grounded", "rate", "higher",
@@ -87,25 +87,25 @@ class ObjectNavScorer:
     >>> [metric.key for metric in scorer("objectnav").metrics][:3]
     ['success_grounded', 'success_visible', 'success_released']
 
-    Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
+    Agents that ask a model write a note ``asked`` per answer, with ``valid`` true or false.
     """
 
     metrics = METRICS
     clustered = "scene"
 
     def cluster(self, episode_id: str) -> Hashable:
-        """The scene: ``FloorPlan_Train1_1`` of ``FloorPlan_Train1_1_Mug_0``, ``home_3`` of
+        """Return the scene: ``FloorPlan_Train1_1`` for ``FloorPlan_Train1_1_Mug_0``, ``home_3`` for
         ``home_3_7``."""
         match = _SCENE.fullmatch(episode_id)
         return match[1] if match else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair; none where the reference is of another family."""
+        """Return the metrics of each pair; empty for references of another family."""
         return [_one(task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Success is a stop with a target in view; metres in a straight line to the nearest one,
-        known only where a reference says where targets are."""
+        """Return success (a stop with a target in view) and the straight-line distance to the
+        nearest target in metres, None if the reference does not locate targets."""
         reference, pose = task.reference, world.pose("agent")
         if not isinstance(reference, ObjectNavReference):
             return None
@@ -116,7 +116,7 @@ class ObjectNavScorer:
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
-    trajectory = replace(trajectory, earlier=[])  # the last trial counts, its notes alone, too
+    trajectory = replace(trajectory, earlier=[])  # score the last trial, and only its notes
     reference, state = task.reference, trajectory.state or {}
     if not isinstance(reference, ObjectNavReference):
         return {}
@@ -147,13 +147,13 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
-    """``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; none where it has no views."""
+    """Return ``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; empty without views."""
     views = [(s, s.observation) for s in trajectory.steps if isinstance(s.observation, View)]
     if not views:
         return {}
     in_view = grounded = 0
     for step, view in views:
-        # A detector that grounds a target reports just its distance to the middle.
+        # Grounding notes have no object id; the exact distance identifies the target.
         metres = [each.away for each in view.shown or () if each.id in targets]
         in_view += bool(metres)
         grounded += any(

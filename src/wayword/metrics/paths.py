@@ -1,8 +1,8 @@
-"""Path metrics on a graph, for whole batches at once.
+"""Path metrics on a graph, computed in batches.
 
 A batch of paths is measured against its references once (:func:`align`); every metric is then a
 pure function of that :class:`Alignment`. Distances are geodesic, in metres; inf if unreachable.
-B is the number of episodes, L the most places of a path, R the most places of a reference.
+B is the number of episodes; L and R are the places of the longest path and longest reference.
 
 Sources: Anderson et al. 2018, "On Evaluation of Embodied Navigation Agents" (SR, SPL); Anderson et
 al. 2018, "Vision-and-Language Navigation" (TL, NE, OSR); Jain et al. 2019, "Stay on the Path"
@@ -29,8 +29,8 @@ Ints = NDArray[np.intp]
 class Padded:
     """Paths of different lengths in one array.
 
-    ``places`` (B, L) indices; behind its end a path repeats its last place, so that it gets neither
-    longer nor nearer to anything. ``lengths`` (B,) counts the true places.
+    ``places`` (B, L) are indices, padded with the path's last place: padding changes neither its
+    length nor its distance to anything. ``lengths`` (B,) are the numbers of places before padding.
     """
 
     places: Ints
@@ -38,7 +38,7 @@ class Padded:
 
 
 def pad(paths: Sequence[Sequence[int]]) -> Padded:
-    """Pad paths of indices. Raises ``ValueError`` for a path without any place."""
+    """Pad paths of indices. Raises ``ValueError`` for an empty path."""
     lengths = np.fromiter(map(len, paths), np.intp, len(paths))
     flat = np.fromiter(chain.from_iterable(paths), np.intp, int(lengths.sum()))
     return pad_flat(flat, lengths)
@@ -55,7 +55,7 @@ def pad_flat(flat: Ints, lengths: Ints) -> Padded:
 
 
 def without_repeats(flat: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """The same paths (concatenated in ``flat``) with repeated places counted once."""
+    """Return the concatenated paths without consecutive repeats, and their lengths."""
     if not lengths.all():
         raise ValueError("a path needs at least one place")
     new = np.empty(len(flat), dtype=bool)
@@ -67,14 +67,14 @@ def without_repeats(flat: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Distances (metres) that the path metrics of a batch are computed from.
+    """Distances (metres) from which the path metrics of a batch are computed.
 
-    ``dtw`` (B,): the least total distance of a monotone alignment of path and reference.
-    ``nearest`` (B, R): from each place of the reference, whose last one is the goal, to the nearest
-    place of the path; behind a reference's end the goal's value is repeated. ``final`` (B,): from
-    the path's last place to the goal. ``travelled`` (B,): the path's length. ``gold`` (B,): the
-    reference's. ``shortest`` (B,): from the reference's start to the goal. ``gold_lengths`` (B,):
-    places of the reference.
+    ``dtw`` (B,): minimum total distance of a monotone alignment of path and reference.
+    ``nearest`` (B, R): from each place of the reference to the nearest place of the path; the last
+    place is the goal, and its value is the padding. ``final`` (B,): from the path's last place to
+    the goal. ``travelled`` (B,): length of the path. ``gold`` (B,): length of the reference.
+    ``shortest`` (B,): from the reference's start to the goal. ``gold_lengths`` (B,): number of
+    places in the reference.
     """
 
     dtw: Floats
@@ -94,7 +94,7 @@ def align(
     ``graphs`` are the distance matrices (N, N) of the scenes, in metres, and ``which`` (B,) is
     the scene of each episode.
     """
-    # Longest paths first: row i of the tables then works on the episodes that have an i-th place.
+    # Longest paths first: step i then works on a prefix of the batch, the paths with an i-th place.
     order = np.argsort(-paths.lengths, kind="stable")
     metres = _Metres(graphs, np.asarray(which)[order])
     places = paths.places.T.take(order, axis=1)
@@ -116,8 +116,7 @@ def align(
 class _Metres:
     """Distances between places of the first n episodes, each in its own scene.
 
-    All scenes lie in one array, so that the work of a numpy call grows with the batch and not with
-    the number of scenes.
+    All scenes are in one array: the number of numpy calls is independent of the number of scenes.
     """
 
     def __init__(self, graphs: Sequence[Floats], which: Ints) -> None:
@@ -128,7 +127,7 @@ class _Metres:
         self._offset = (np.cumsum(sizes**2) - sizes**2)[which]
 
     def __call__(self, starts: Ints, ends: Ints) -> Floats:
-        """``starts`` and ``ends`` are (n,) or (…, n)."""
+        """Return distances from ``starts`` to ``ends``, both (n,) or (…, n)."""
         count = starts.shape[-1]
         row = starts * self._size[:count]
         row += self._offset[:count]
@@ -138,11 +137,11 @@ class _Metres:
 def _warp(
     metres: _Metres, places: Ints, lengths: Ints, gold: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """Walk along all paths (L, B) together, against the references (R, B); longest paths first.
+    """Align all paths (L, B) with their references (R, B); longest paths first.
 
-    Returns the last row of every episode's table of dynamic time warping (R, B), the distances
-    from the reference's places to the nearest place (R, B), and the lengths of the paths (B,).
-    A numpy operation fills a cell of all tables.
+    Returns the last row of every episode's dynamic-time-warping table (R, B), the distances from
+    each reference place to the nearest path place (R, B), and the lengths of the paths (B,).
+    Each numpy operation fills one cell of all tables.
     """
     active = np.searchsorted(-lengths, -np.arange(len(places)), side="left").tolist()
     nearest = metres(places[0], gold)
@@ -154,55 +153,55 @@ def _warp(
         costs = metres(places[i, :count], gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         row = table[:, :count]  # turned into the next row, in place
-        best = np.minimum(row[1:], row[:-1])  # from the place before, or from both places before
+        best = np.minimum(row[1:], row[:-1])  # predecessors (i - 1, j) and (i - 1, j - 1)
         row[0] += costs[0]
         for j in range(1, len(row)):
             np.minimum(best[j - 1], row[j - 1], out=row[j])
             row[j] += costs[j]
-        del best, costs  # if they live on, malloc cannot reuse their memory: twice as slow
+        del best, costs  # lets malloc reuse their memory: twice as fast
     return table, nearest, travelled
 
 
 def success(batch: Alignment) -> Floats:
-    """SR (B,): 1 where the final place is less than 3 m from the goal."""
+    """Return SR (B,): 1 if the final place is less than 3 m from the goal, else 0."""
     return (batch.final < SUCCESS_METRES).astype(np.float64)
 
 
 def oracle_success(batch: Alignment) -> Floats:
-    """OSR (B,): 1 where any place of the path, the start included, is less than 3 m from it."""
+    """Return OSR (B,): 1 if any place of the path, start included, is less than 3 m from it."""
     return (batch.nearest[:, -1] < SUCCESS_METRES).astype(np.float64)
 
 
 def spl(batch: Alignment) -> Floats:
-    """SPL (B,): S · g / max(TL, g), g being ``shortest``.
+    """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``.
 
-    Where the start is the goal (g = 0) the fraction is 1 for an agent that did not move, else 0.
+    If the start is the goal (g = 0), the fraction is 1 for an agent that did not move, else 0.
     """
     longest = np.maximum(batch.travelled, batch.shortest)
     return success(batch) * _share(batch.shortest, longest)
 
 
 def spl_gold(batch: Alignment) -> Floats:
-    """SPL by the reference's own path (B,): S · G / max(TL, G), G being ``gold``.
+    """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``.
 
-    The scorers of HAMT, DUET and NavGPT's release compute it so, under the name of SPL.
+    The scorers of HAMT, DUET and NavGPT's release call this SPL.
     """
     return success(batch) * _share(batch.gold, np.maximum(batch.travelled, batch.gold))
 
 
 def ndtw(batch: Alignment) -> Floats:
-    """nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
+    """Return nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
     closeness: Floats = np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))
     return closeness
 
 
 def cls(batch: Alignment) -> Floats:
-    """CLS (B,): coverage of the reference times the length score.
+    """Return CLS (B,): coverage of the reference times the length score.
 
-    Coverage is the mean over the reference's places of exp(-d / 3 m), d being the distance to the
-    nearest place of the path. The length score compares TL with the length E that such a coverage
-    should take, E = coverage · reference length: E / (E + abs(E - TL)), and 1 where both are 0. A
-    reference with a gap in it, where there is no path, has no length.
+    Coverage is the mean of exp(-d / 3 m) over the reference's places, where d is the distance to
+    the nearest place of the path. The length score compares TL with the expected length E =
+    coverage · reference length: E / (E + abs(E - TL)), and 1 if both are 0. A reference with
+    disconnected places counts as length 0.
     """
     closeness = np.exp(batch.nearest / -SUCCESS_METRES)
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
@@ -212,7 +211,7 @@ def cls(batch: Alignment) -> Floats:
 
 
 def _share(part: Floats, total: Floats) -> Floats:
-    """``part / total``: 1 for 0 of 0, and 0 where the total is infinite."""
+    """Return ``part / total``; 1 for 0 / 0, and 0 for an infinite total."""
     usable = (total > 0) & np.isfinite(total)
     share = np.divide(part, total, out=np.zeros_like(total), where=usable)
     return np.where(total == 0, 1.0, share)

@@ -1,16 +1,16 @@
-"""Predictions made elsewhere, as trajectories that the ordinary scorers score.
+"""Predictions of other systems, read as trajectories for the ordinary scorers.
 
 Two file formats, each plain or gzipped:
 
 * ``.json``: R2R submissions, a list of ``{"instr_id": "5593_0", "trajectory": [...]}``. A place is
   ``"viewpoint"`` or ``["viewpoint", heading, elevation]`` (headings are not scored); the nested
-  lists of viewpoints that newer agents write are read in order.
-* ``.jsonl``: a record a line, with ``id``, ``instr_id`` or ``path_id`` (then the path's first
-  instruction is meant; ``scan`` is checked where given), and ``trajectory``, ``path`` or
-  ``actions``. Actions are replayed in the dataset's world.
+  lists of viewpoints that newer agents write are flattened in order.
+* ``.jsonl``: one record per line, with ``id``, ``instr_id`` or ``path_id`` (the path's first
+  instruction; ``scan`` is checked if present), and ``trajectory``, ``path`` or ``actions``.
+  Actions are replayed in the dataset's world.
 
-As in the published scorers any walk is scored, even one that no agent could have made; but such
-moves are counted, episode by episode.
+As in the published scorers, any walk is scored, even one with impossible moves; but such moves are
+counted for each episode.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """A prediction file against one split.
+    """A prediction file matched with a split.
 
-    ``pairs`` in the file's order; ``illegal_moves`` is parallel to it; ``of`` counts the split's
-    episodes, so that ``len(pairs)`` of ``of`` were predicted.
+    ``pairs`` are in the file's order, ``illegal_moves`` parallel to them. ``of`` is the number of
+    episodes in the split: ``len(pairs)`` of ``of`` were predicted.
     """
 
     pairs: list[Pair] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Predictions:
         return self.of - len(self.pairs)
 
     def score(self, dataset: Dataset) -> list[dict[str, float]]:
-        """Family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
+        """Return family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
         family_scores = scorer(dataset.family).score(dataset, self.pairs)
         return [
             {**scores, "steps": len(trajectory.steps), "illegal_moves": illegal}
@@ -69,12 +69,12 @@ class Predictions:
 
 
 def columns(family: Family | str) -> tuple[Metric, ...]:
-    """Every metric that a prediction gets: the family's, then those of predictions."""
+    """Return every metric of a prediction: the family's, then those of predictions."""
     return (*scorer(family).metrics, *PREDICTED_METRICS)
 
 
 def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:
-    """A walk through ``places``, the start first; ``key`` names a place (``"viewpoint"`` …)."""
+    """Return a walk through ``places``; ``key`` is the place's field in poses (``"viewpoint"``)."""
     steps = [
         Step("agent", {}, Decision(Action("goto", (place,))), Feedback(), {key: place})
         for place in places[1:]
@@ -87,12 +87,12 @@ def trajectory_from_actions(
 ) -> Trajectory:
     """Replay actions in the dataset's world.
 
-    An action that is not on the menu changes nothing and is recorded as a rejection; so is every
-    one after the actor is done. Raises ``UsageError`` for worlds with several actors.
+    An illegal action changes nothing and is recorded as a rejection, as is every action after the
+    actor is done. Raises ``UsageError`` for worlds with several actors.
     """
     game = Game(dataset.world(episode), episode)
     if len(game.world.actors) > 1:
-        raise UsageError(f"episode {episode.id} has several actors; their actions cannot be read")
+        raise UsageError(f"episode {episode.id} has several actors; only one is supported")
     (actor,) = game.world.actors
     for action in actions:
         game.act(actor, Decision(action))
@@ -102,19 +102,19 @@ def trajectory_from_actions(
 def read(path: Path, dataset: Dataset) -> Predictions:
     """Read a prediction file against the episodes of ``dataset``.
 
-    Raises ``DataError`` naming file, record and field for anything that cannot be scored: an
-    unknown or repeated episode, a wrong scan, a place that the scene does not have.
+    Raises ``DataError`` with file, record and field for anything that cannot be scored: an unknown
+    or repeated episode, a wrong scan, a place that is not in the scene.
     """
     predictions = Predictions(of=len(dataset.tasks))
     judge = scorer(dataset.family)
     by_places = judge if isinstance(judge, PlaceScorer) else None
     by_id = {task.episode.id: task for task in dataset.tasks}
     by_path: dict[str, Task] = {}
-    for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one stands for path 5593
+    for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one represents path 5593
         by_path.setdefault(task.episode.id.rpartition("_")[0], task)
     used: dict[str, str] = {}
     collecting = gc.isenabled()
-    gc.disable()  # nothing read here is garbage, and looking for it takes longer than reading
+    gc.disable()  # nothing read here is garbage, and collection takes longer than reading
     try:
         for where, record in _records(path):
             task = _task(path, where, record, dataset, by_id, by_path)
@@ -134,7 +134,7 @@ def read(path: Path, dataset: Dataset) -> Predictions:
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each record with its place in the file."""
+    """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind not in (".json", ".jsonl"):
         raise DataError(path, "", "is neither .json nor .jsonl (each may end in .gz)")
@@ -161,7 +161,7 @@ def _task(
     by_id: Mapping[str, Task],
     by_path: Mapping[str, Task],
 ) -> Task:
-    """The task that a record is about."""
+    """Return the task of a record."""
     name = next((name for name in NAMES if name in record), None)
     if name is None:
         raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
@@ -188,7 +188,7 @@ def _trajectory(
     task: Task,
     judge: PlaceScorer | None,
 ) -> tuple[Trajectory, int]:
-    """The predicted trajectory, and the number of its illegal moves."""
+    """Return the predicted trajectory and its number of illegal moves."""
     name = next((name for name in (*PLACES, "actions") if name in record), None)
     if name is None:
         raise DataError(path, where, "has none of the fields trajectory, path, actions")
@@ -214,7 +214,7 @@ def _trajectory(
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
-    """The place, or places, of one item of a path: a name, a pose, or a list of names."""
+    """Return the places in an item of a path: a name, a pose, or a list of names."""
     if isinstance(item, str):
         return [item]
     if isinstance(item, list) and item and isinstance(item[0], str):

@@ -1,7 +1,7 @@
-"""Scorer: the metrics of one family, and everything that an episode is scored by.
+"""Scorer: the metrics of a family, and all scores of an episode.
 
-``metrics/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A family from
-outside the tree brings its own: see :class:`~wayword.core.world.Family`.
+The family ``indoor`` is scored by the attribute ``scorer`` of ``metrics/indoor.py``. A family from
+outside the package has its own: see :class:`~wayword.core.world.Family`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
 
-# Trials: how often an episode was tried, and how much of the answer the agent was shown.
+# Trials: how often an episode was played, and how often a judge revealed the outcome.
 #
-# An agent that learns (Reflexion) may play an episode again after a trial that failed. Its
-# family's metrics judge the last trial alone, so its SR is the share of episodes solved within that
-# many trials. That is no SR of an agent that tries once: the judge who ends the trials at a
-# success gives away a bit each time, and where the task is a question, "wrong" is half of the
-# answer to a yes or no. So such runs say how many trials they had, how many verdicts they were
-# shown, and what the first trial alone would have scored.
+# An agent that learns (Reflexion) may play an episode again after a failed trial. The family's
+# metrics score only the last trial, so its SR is the share of episodes solved within that many
+# trials. It is not comparable with the SR of a single trial: a judge that ends the trials at a
+# success reveals one bit each time, and "wrong" almost gives the answer to a yes/no question.
+# Such runs therefore report the number of trials, the number of verdicts revealed, and the
+# success of the first trial.
 #
 # Source: Reflexion (Shinn et al. 2023), section 3; the accounting of verdicts is our own.
 
@@ -41,7 +41,7 @@ TRIAL_METRICS: tuple[Metric, ...] = (
 
 
 def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """The metrics of each pair; none where there could be but one trial."""
+    """Return the trial metrics of each pair; empty if only one trial was possible."""
     tried = [n for n, (_, last) in enumerate(pairs) if last.earlier or last.verdict is not None]
     firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
     rows: list[dict[str, float]] = [{} for _ in pairs]
@@ -55,19 +55,19 @@ def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[
 
 
 def _successes(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
-    """Each trial's success, None where it cannot be judged."""
+    """Return each trial's success, None if it cannot be judged."""
     scores = by.score(dataset, pairs) if pairs else []
     return [one.get(dataset.family.success) for one in scores]
 
 
 Pair = tuple[Task, Trajectory]
-"""An episode with its answer, and what an agent did in it."""
+"""An episode with its answer, and a trajectory of it."""
 
 
 def walked_places(task: Task, trajectory: Trajectory, key: str) -> list[str]:
-    """The places of a walk, one entry a step; ``key`` names a place in a pose.
+    """Return the places of a walk: the start, then one per step. ``key`` is their field in poses.
 
-    An episode that failed before its world was ready never left its start.
+    An episode that failed before its world was ready has only its start.
     """
     if not trajectory.start:
         return [task.episode.start[key]]
@@ -81,33 +81,33 @@ class Scorer(Protocol):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The family's own metrics, in the order tables show them."""
+        """The family's own metrics, in the order of columns in tables."""
         ...
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The family's metrics of each pair, in order: many at once, so that it can be fast."""
+        """Return the family's metrics of each pair, in order. Takes a batch for speed."""
         ...
 
 
 @runtime_checkable
 class PlaceScorer(Protocol):
-    """A scorer that can also score places alone, without any action."""
+    """A scorer that can also score a list of places, without actions."""
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Number of moves no actor can make; a start elsewhere than the episode's counts as one.
+        """Count moves that no actor can make; a wrong start counts as one.
 
-        Raises ``KeyError`` for a place that the scene does not have.
+        Raises ``KeyError`` for a place that is not in the scene.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """State of an unfinished episode: what it would be worth if it ended here.
+    """Score of an unfinished episode, as if it ended now.
 
-    ``success`` is by the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance``:
-    what is still to go, in ``unit`` (``m``; ``links`` of a street graph), None where the family has
-    no such distance.
+    ``success`` is the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance`` is
+    the remaining distance in ``unit`` (``m``, or ``links`` of a street graph), None if the family
+    has none.
     """
 
     success: bool
@@ -122,7 +122,7 @@ class Judged(Protocol):
     """A scorer that can also judge an episode before it ends."""
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """The episode's standing; None where its answer is not public."""
+        """Return the episode's standing; None if its answer is not public."""
         ...
 
 
@@ -132,40 +132,40 @@ class Clustered(Protocol):
 
     @property
     def clustered(self) -> str:
-        """Name of what episodes of a cluster share: ``"path"``, ``"scene"``."""
+        """What the episodes of a cluster share: ``"path"``, ``"scene"``."""
         ...
 
     def cluster(self, episode_id: str) -> Hashable:
-        """The cluster of an episode; intervals resample whole clusters."""
+        """Return the cluster of an episode; intervals resample clusters, not episodes."""
         ...
 
 
 class SuccessScorer:
-    """The scorer of a family that has none: its datasets judge success."""
+    """The default scorer of a family without one: its datasets judge success."""
 
     def __init__(self, family: Family) -> None:
         self._key = family.success
         self.metrics = (Metric(self._key, self._key.upper(), "rate", "higher", "episodes solved"),)
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The success of each pair; nothing for one that cannot be judged."""
+        """Return the success of each pair; empty for one that cannot be judged."""
         judged = [dataset.succeeded(task, trajectory) for task, trajectory in pairs]
         return [{} if success is None else {self._key: float(success)} for success in judged]
 
 
 def scorer(family: Family | str) -> Scorer:
-    """The scorer of a family, or of that name. Raises ``UsageError`` for something else."""
+    """Return the scorer of a family or family name. Raises ``UsageError`` for an invalid scorer."""
     resolved: Family = registry.load("family", family) if isinstance(family, str) else family
     return _in_tree(resolved.name) if resolved.scorer is None else _checked(resolved)
 
 
 def success_of(family: str) -> str:
-    """The key of a family's metric of success; ``sr`` for a family that is not known here."""
+    """Return the key of a family's success metric; ``sr`` for an unknown family."""
     registered = family in registry.names("family")
     return str(registry.load("family", family).success) if registered else "sr"
 
 
-@cache  # asked for once an episode
+@cache  # called once per episode
 def _in_tree(name: str) -> Scorer:
     return _checked(Family(name))
 
@@ -178,22 +178,22 @@ def _checked(family: Family) -> Scorer:
 
 
 def columns(family: Family | str) -> tuple[Metric, ...]:
-    """Every metric an episode of the family gets: its own, then the accounting."""
+    """Return every metric of the family's episodes: its own, then the accounting."""
     return (*scorer(family).metrics, *accounting.METRICS)
 
 
 def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
-    """Every metric that an episode or a prediction can have, by key in the order of columns."""
+    """Return every metric that an episode or a prediction can have, by key in column order."""
     others = (TRIAL_METRICS, accounting.PREDICTED_METRICS, state_accuracy.METRICS,
               accounting.ADVICE_METRICS, accounting.CUT_METRICS, accounting.METRICS)  # fmt: skip
     return {metric.key: metric for metric in (*family_metrics, *chain(*others))}
 
 
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """Everything an episode is scored by, for each pair in order.
+    """Return all scores of each pair, in order.
 
-    Family metrics, of the last trial; trials, where there could be several; state accuracy where
-    the agent stated where it is; accounting.
+    These are the family's metrics (of the last trial), trial metrics if several were possible,
+    state accuracy if the agent stated its state, and the accounting.
     """
     by, rows = scorer(dataset.family), []
     scored = by.score(dataset, pairs)
@@ -207,9 +207,9 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
 
 
 def judge(dataset: Dataset) -> Judge:
-    """A judge of trials by the family's metric of success.
+    """Return a judge of trials that uses the family's success metric.
 
-    The judge raises ``UsageError`` where an episode's answer is not public.
+    The judge raises ``UsageError`` if an episode's answer is not public.
     """
     family_scorer = scorer(dataset.family)
 

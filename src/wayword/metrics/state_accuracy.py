@@ -1,14 +1,14 @@
-"""State accuracy: is an agent right about where it is, which way it faces and what it holds?
+"""State accuracy: does an agent correctly state its place, heading and held objects?
 
-An agent that states these notes them (``toolkit.note("state", place=…, heading=…,
-holding=…)``), as ReAct-EmMem does at every step. Each note is compared with the truth at the moment
-of stating: the actor's ``where`` before the step, and what the world itself says it holds. What
-was asked for and not stated counts as wrong. Episodes without notes have none of these metrics.
+Agents record these statements as notes (``toolkit.note("state", place=…, heading=…,
+holding=…)``); ReAct-EmMem does at every step. Each note is compared with the truth at that moment:
+the actor's pose before the step, and the held objects in its observation. A missing statement
+counts as wrong. Episodes without notes have none of these metrics.
 
-* heading: at most 22.5 degrees off, so that the right one of eight compass directions is right;
-* place: the true viewpoint or room is named, as whole words (``in the kitchen, by the sink``);
-  not scored in the street, whose panoramas have no names that an agent knows;
-* holding: exactly the objects held; a name's number may be left out (``mug`` for ``mug_1``).
+* heading: at most 22.5 degrees off, which accepts the nearest of eight compass directions;
+* place: names the true viewpoint or room, as full words (``in the kitchen, by the sink``); not
+  scored in streets, whose panoramas have no names known to agents;
+* holding: exactly the objects held; the number in a name is optional (``mug`` for ``mug_1``).
 
 Source: our own, for EmMem (LangSuitE, Jia et al. 2024, section 4).
 """
@@ -26,9 +26,9 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import STATE, Trajectory
 
 TOLERANCE = 22.5
-"""Degrees that a stated heading may be off."""
+"""Maximum error of a stated heading, degrees."""
 PLACES = ("viewpoint", "room")
-"""Fields of ``step.where`` that name a place in words that an agent reads."""
+"""Fields of a pose with a place name that agents see."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("state_heading", "Heading", "rate", "higher",
@@ -39,9 +39,9 @@ METRICS: tuple[Metric, ...] = (
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
-    """The metrics of one episode, all actors together; empty where nothing was stated.
+    """Return the metrics of one episode, over all actors; empty without statements.
 
-    A metric is left out where the world has no such truth: hands in a street, say.
+    A metric is left out if the world has no such state: held objects in a street, for example.
     """
     right: dict[str, list[bool]] = {}
     where = dict(trajectory.start)
@@ -56,17 +56,17 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
 
 
 def heading_is_right(stated: Json, true: float) -> bool:
-    """True if a stated heading (degrees) is close enough; anything but a number is not stated."""
+    """True if a stated heading (degrees) is close enough; False if it is not a number."""
     return isinstance(stated, int | float) and abs(relative(stated, true)) <= TOLERANCE
 
 
 def place_is_right(stated: Json, true: str) -> bool:
-    """True if the words name the place. Case and underscores do not matter."""
+    """True if the words name the place, ignoring case and underscores."""
     return f" {_words(true)} " in f" {_words(str(stated or ''))} "
 
 
 def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
-    """True if exactly these objects are named, in any order; anything but a list is not stated."""
+    """True if exactly these objects are named, in any order; False if it is not a list."""
     if not isinstance(stated, list | tuple) or len(stated) != len(true):
         return False
     left = [_words(name) for name in true]
@@ -92,8 +92,8 @@ class Claim:
 def claims(
     stated: Mapping[str, Json], where: Mapping[str, Json], observation: Any
 ) -> Iterator[Claim]:
-    """The claims in a note that the world can check. ``where`` is the pose before the
-    step, ``observation`` what the actor saw then."""
+    """Yield the claims in a note that can be checked. ``where`` and ``observation`` are the actor's
+    pose and observation before the step."""
     heading, holding = where.get("heading"), _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
     if isinstance(heading, int | float):
@@ -109,15 +109,15 @@ def claims(
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of an observation, as it was or as it was read back from a run folder."""
+    """Return a field of an observation, an object or a mapping read back from a run folder."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def _words(text: str) -> str:
-    """Lower case, one blank between words, nothing but letters and digits of any script."""
+    """Return lower-case words of letters and digits (any script), separated by one blank."""
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
 def _type(name: str) -> str:
-    """``mug 1`` -> ``mug``."""
+    """Return a name without its number: ``mug`` for ``mug 1``."""
     return re.sub(r" \d+$", "", name)

@@ -2,19 +2,19 @@
 
 A dataset of the family has ``graph(scene) -> StreetGraph`` and references that are paths.
 
-Two definitions of key-point accuracy stand side by side, because the paper's and its released
-code's differ and published numbers come from the code:
+Key-point accuracy has two definitions, because the paper and its released code differ, and the
+published numbers come from the code:
 
-* ``kpa``, as the paper has it (Schumann et al. 2023, section 6.1): of the route's key points (the
-  initial step, each junction on the way, the goal) those where the decision was right. Right are:
-  the first move of all going to the route's second panorama; leaving a junction to the route's
-  next panorama; stopping at the goal or next to it.
-* ``kpa_released`` counts the route's first two panoramas as two key points, each right where it is
-  among the walk's own first two, then every junction on the way, a first one once more, and the
-  goal, reached or one link off, whether or not the agent stopped there.
+* ``kpa``, from the paper (Schumann et al. 2023, section 6.1): the share of the route's key points
+  (first step, each junction on the way, goal) with a right decision. Right decisions are a first
+  move to the route's second panorama, leaving a junction to the route's next panorama, and a stop
+  at the goal or next to it.
+* ``kpa_released`` counts the route's first two panoramas as two key points, each right if it is
+  among the walk's first two; then every junction on the way (the first panorama again, if it is
+  one); and the goal, right if the walk ends at most one link from it, even without a stop.
 
-``tc`` is the released one, too, and does not ask for a stop: it looks at the last panorama only.
-An agent that runs into the step limit next to the goal has completed the task by it.
+``tc`` also follows the released code and does not require a stop: only the last panorama counts.
+An agent that reaches the step limit next to the goal has completed the task.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 FAR = 1e9
-"""Stands for an endless distance in nDTW: finite, so that sums can be subtracted again."""
+"""Replaces infinite distances in nDTW: finite, because prefix sums are subtracted."""
 
 
 class StreetScorer:
@@ -56,21 +56,21 @@ class StreetScorer:
         >>> [metric.key for metric in scorer("street").metrics]
         ['tc', 'spd', 'kpa', 'kpa_released', 'ndtw']
 
-    Staying at a panorama counts once. An episode that failed before its world was ready is scored
-    as one that never left its start.
+    Consecutive repeats of a panorama count once. An episode that failed before its world was ready
+    is scored as a walk that never left its start.
     """
 
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair; none where the split's references are not public.
+        """Return the metrics of each pair; empty if the split's references are not public.
 
-        Raises ``DataError`` where a panorama is not in the graph.
+        Raises ``DataError`` if a panorama is not in the graph.
         """
         return [_measure(dataset, *pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Links to the goal; success is at most one, either way round, stopped or not."""
+        """Return the links to the goal; success is at most one, in either direction."""
         if not isinstance(task.reference, PathReference):
             return None
         graph = _graph(dataset, task)
@@ -81,9 +81,9 @@ class StreetScorer:
         return Standing(near, int(near), 1, float(ahead), "links")
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Moves along no link, and a start that is not the episode's.
+        """Count moves that follow no link, and a wrong start as one.
 
-        Raises ``KeyError`` for a panorama that the graph does not have.
+        Raises ``KeyError`` for a panorama that is not in the graph.
         """
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
@@ -116,7 +116,7 @@ def _measure(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, 
 
 
 def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool) -> float:
-    """The paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
+    """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
     due = Counter(_turns(graph, route[1:]))
@@ -127,9 +127,9 @@ def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: 
 def kpa_released(
     graph: StreetGraph, walk: Sequence[int], route: Sequence[int], reached: bool
 ) -> float:
-    """Key-point accuracy as the released code computes it, to the digit.
+    """Return key-point accuracy exactly as in the released code.
 
-    A junction that the route passes twice the same way counts twice below and once above the line.
+    A junction left twice the same way counts twice in the denominator, once in the numerator.
     """
     due = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
@@ -140,22 +140,22 @@ def kpa_released(
 
 
 def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
-    """Each junction on a path with the panorama that the path visits next."""
+    """Return each junction on a path with the next panorama on the path."""
     junctions = graph.junctions
     return [step for step in pairwise(path) if step[0] in junctions]
 
 
 def dtw(costs: NDArray[np.float64]) -> float:
-    """The least total cost of a monotone alignment of rows and columns.
+    """Return the minimum total cost of a monotone alignment of rows and columns.
 
-    Costs are whole numbers or inf. Within a row, reaching a cell from the left adds the costs in
-    between: with prefix sums this is a running minimum, exact for whole numbers.
+    Costs are integers or inf. Within a row, reaching a cell from the left adds the costs in
+    between: with prefix sums this is a running minimum, exact for integers.
     """
     table = np.minimum(costs if len(costs) <= costs.shape[1] else costs.T, FAR)
     sums = np.cumsum(table, axis=1)
     before = sums - table
     line = np.full(table.shape[1] + 1, np.inf)
-    above, aside = line[1:], line[:-1]  # the row above, and the same from one column further left
+    above, aside = line[1:], line[:-1]  # the row above, and the same shifted by one column
     above[:] = sums[0]
     best = np.empty(table.shape[1])
     for total, left in zip(sums[1:], before[1:], strict=True):

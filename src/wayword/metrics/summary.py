@@ -1,4 +1,4 @@
-"""Summary: a run's row, each metric's mean with its interval, and what the run took in all."""
+"""Summary: a run's row with each metric's mean and interval, and the run's totals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scores:
 
     @staticmethod
     def of(scores: Sequence[Mapping[str, float]], ids: Sequence[str] = ()) -> Scores:
-        """The scores of episodes given one by one, with their ids where these matter."""
+        """Return the scores of a list of episodes; ``ids`` are optional."""
         keys = dict.fromkeys(chain.from_iterable(scores))
         columns = {key: np.array([s.get(key, math.nan) for s in scores], float) for key in keys}
         return Scores(ids or [""] * len(scores), columns)
@@ -37,20 +37,20 @@ class Scores:
         return len(self.ids)
 
     def column(self, key: str) -> Floats:
-        """The scores of a metric, without the episodes that have none."""
+        """Return the scores of a metric, without missing values."""
         column = self.columns.get(key, np.empty(0))
         return column[~np.isnan(column)]
 
     def total(self, key: str) -> float | None:
-        """The sum over all episodes; None where one lacks it. Added up one by one, so that it does
-        not depend on how an array is summed; an ``int`` of counts."""
+        """Return the sum over all episodes, an ``int`` for counts; None if an episode has no value.
+        Summed one by one: numpy's pairwise sums may round differently."""
         scores = self.column(key).tolist()
         total = sum(scores, 0.0)
         whole = key in COUNTED and total.is_integer()
         return None if len(scores) < len(self) else int(total) if whole else total
 
     def pairs(self) -> list[tuple[str, dict[str, float]]]:
-        """Id and scores of each episode."""
+        """Return the id and scores of each episode."""
         pairs: list[tuple[str, dict[str, float]]] = [(name, {}) for name in self.ids]
         for key, column in self.columns.items():
             for (_, scores), value in zip(pairs, column.tolist(), strict=True):
@@ -61,18 +61,17 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A run.
+    """A run in a table.
 
     ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
     is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
-    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` where it is known:
-    episodes run side by side, so it is less than the sum of their seconds. ``sees_answer``: one of
-    the run's agents was shown the reference. ``metrics`` are the family's own.
-    ``clustered`` says what is resampled whole for the intervals (``"scene"``), ``runs`` how many
-    seeds' runs the row pools, and ``caveats`` what every figure of the row rests on: an inferred
-    layout, episodes that were left out. ``success`` is the key of the metric that says whether an
-    episode was solved. ``settings`` are the run's; ``best`` the metrics in which it is
-    significantly better than all other rows.
+    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if known: less than the
+    sum of the episodes' seconds, because episodes run concurrently. ``sees_answer``: one of the
+    run's agents uses the reference. ``metrics`` are the family's own. ``clustered`` is the unit
+    that intervals resample (``"scene"``), ``runs`` the number of pooled runs (seeds), and
+    ``caveats`` the assumptions behind every score of the row, such as an inferred layout or
+    episodes left out. ``success`` is the key of the success metric. ``settings`` are the run's;
+    ``best`` are the metrics in which it is significantly better than all other rows.
     """
 
     name: str
@@ -114,12 +113,12 @@ def summarize(
     success: str = "",
     **fields: Any,
 ) -> Row:
-    """A run's row from its episodes' scores; ``fields`` are other fields of the row.
+    """Return a run's row from its episodes' scores; ``fields`` are other fields of the row.
 
-    A metric that some episodes lack is averaged over the others; but a cost that is unknown for one
-    episode is unknown for the run. ``metrics`` are the family's own, by default those of the family
-    of that name; so is ``success``. ``clusters`` (see :mod:`wayword.metrics.intervals`) are those
-    of the episodes, then of the ``failed`` ones. Success is also given with these as zeros.
+    A metric is averaged over the episodes that have it; but a cost that is unknown for one episode
+    is unknown for the run. ``metrics`` and ``success`` default to those of the ``family``.
+    ``clusters`` (see :mod:`wayword.metrics.intervals`) are those of the scored episodes, then of
+    the ``failed`` ones. Success is also given with failed episodes as zeros.
     """
     family_metrics = list(metrics if metrics is not None else scoring.scorer(family).metrics)
     kinds = {key: metric.kind for key, metric in scoring.by_key(family_metrics).items()}
@@ -139,14 +138,14 @@ def summarize(
         zeros = Metric(success + FAILED_0, f"{label} (failed = 0)", "rate", "higher", about)
         family_metrics.insert(at + 1, zeros)
         column = np.append(table.columns[success], np.zeros(failed))
-        if owners is not None:  # failed episodes whose clusters are not given are single ones
+        if owners is not None:  # failed episodes without a given cluster are their own
             owners += [object() for _ in range(len(column) - len(owners))]
         intervals[zeros.key] = (
             _rate(column, owners) or bootstrap(column[:, None], owners, seed=seed)[0]
         )
     totals = {key: table.total(key) for key in TOTALLED if key in table.columns}
     if "calls" in totals and totals.setdefault("cost", None) is None:
-        intervals.pop("cost", None)  # a mean over the known prices alone would mislead
+        intervals.pop("cost", None)  # a mean over only the known prices would mislead
     if wall_seconds is not None:
         totals["wall_seconds"] = wall_seconds
     return Row(
@@ -156,17 +155,17 @@ def summarize(
 
 
 def _rate(column: Floats, clusters: Sequence[Hashable] | None) -> Interval | None:
-    """The interval of a rate whose episodes succeed or fail; None where some lie between."""
+    """Return the interval of a rate if every value is 0, 1 or NaN, else None."""
     all_or_nothing = ((column == 0) | (column == 1) | np.isnan(column)).all()
     return rate_interval(column, clusters) if all_or_nothing else None
 
 
 LOST_ADVICE = 0.1
-"""Share of a run's questions whose advice came to nothing from which on its row says so."""
+"""A row gets a caveat if more than this share of the run's questions got no usable advice."""
 
 
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """Caveats that a run's episodes give its row: prompts without their oldest steps or without
+    """Return a row's caveats from its episodes: prompts without their oldest steps or without
     examples, and experts whose advice was lost."""
     lines = []
     table = scores if isinstance(scores, Scores) else Scores.of(scores)
@@ -179,11 +178,11 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-# Notes below a table: how wide intervals are, and what its figures rest on.
+# Notes below a table: intervals, caveats, totals.
 
 
 def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
-    """All of them, a line each, below an empty one; ``hidden`` are the labels of columns."""
+    """Return the notes, one per line after an empty line; ``hidden`` are labels of columns."""
     lines, alone = [""], len(rows) == 1
     unit = next((row.clustered or "episode" for row in rows if row.n), "")
     if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
@@ -203,7 +202,7 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
 
 
 def caveats(rows: Sequence[Row]) -> list[str]:
-    """Caveats of the rows' figures, one per line, with the rows' names unless all share it."""
+    """Return the rows' caveats, one per line, with the rows' names unless all share it."""
     lines = []
     for caveat in dict.fromkeys(line for row in rows for line in row.caveats):
         names = [row.name for row in rows if caveat in row.caveats]
@@ -217,7 +216,7 @@ def caveats(rows: Sequence[Row]) -> list[str]:
 
 
 def _trials(row: Row, alone: bool) -> str:
-    """A note on a success rate of several trials."""
+    """Return a note on a success rate over several trials, empty for one trial."""
     trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
     if trials is None or verdicts is None:
         return ""
@@ -231,7 +230,7 @@ def _trials(row: Row, alone: bool) -> str:
 
 
 def _spent(row: Row, alone: bool) -> str:
-    """Calls, tokens, cost and time of the whole run."""
+    """Return a note with calls, tokens, cost and time of the full run."""
     totals, parts = row.totals, []
     if totals.get("calls"):
         cost = totals.get("cost")

@@ -1,4 +1,4 @@
-"""Table: one row a run, every number with its interval, its count and what it cost.
+"""Tables: one row per run, with intervals, counts of episodes and cost.
 
     >>> from wayword.metrics.summary import summarize
     >>> from wayword.metrics.table import render
@@ -7,8 +7,8 @@
     >>> print(render([row], "csv").splitlines()[0][:40])
     run,agent,model,dataset,checksum,n,of,fa
 
-A run on a part of its split says so (``30 of 1021``), and so does one with failed episodes. Rates
-are fractions of one in JSON and CSV, and percentages where people read them.
+Rows of partial runs (``30 of 1021``) and of runs with failed episodes are marked. Rates are
+fractions of 1 in JSON and CSV, and percentages in the other formats.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import FAILED_0, Row, caveats, footnote
 
-# Tables in a terminal: as many columns as fit, the most telling first.
+# Tables in a terminal: as many columns as fit, the most important first. The others are listed
+# below the table, never silently dropped.
 #
-# What does not fit is named below the table, never silently dropped.
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST = 4  # of a family's metrics, before any accounting
-# Before the family's other metrics; what an SR of several trials rests on comes first of all.
+# Before the family's other metrics; those needed to read an SR over several trials come first.
 THEN = (
     *(
         "trials",
@@ -53,16 +53,16 @@ THEN = (
     ),
     "illegal_moves",
 )
-IF_ANY = frozenset({"cut_off"})  # columns that say nothing where all of them are 0
-LONG_HEAD = 12  # characters of a column's head from which it takes two lines
-TITLE = 26  # columns that the name of a run may always take
+IF_ANY = frozenset({"cut_off"})  # columns that are hidden if all their values are 0
+LONG_HEAD = 12  # longer column heads take two lines
+TITLE = 26  # width that the name of a run may always take
 DECODING = "decoding"
 HEAD = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
 """Fields of a run in JSON and CSV, after its name."""
 
 
 def console_text(*shown: RenderableType, width: int, color: bool = False) -> str:
-    """The output of a rich console, as text of at most ``width`` columns."""
+    """Return the output of a rich console as text of at most ``width`` columns."""
     from rich.console import Console
 
     out = io.StringIO()
@@ -81,12 +81,12 @@ def console_text(*shown: RenderableType, width: int, color: bool = False) -> str
 
 
 def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
-    """The table as text of at most ``width`` columns, with terminal colours where asked for."""
+    """Return the table as text of at most ``width`` columns, optionally in color."""
     return console_text(rich_table(rows, width), width=width, color=color)
 
 
 def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
-    """The table for a rich console: each mean stands above its 95% interval."""
+    """Return the table for a rich console, with each mean above its 95% interval."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -124,7 +124,7 @@ def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
 
 
 def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
-    """The metrics whose columns fit into ``room``, by rank, in their own order."""
+    """Return the metrics whose columns fit into ``room``: chosen by rank, in their given order."""
 
     def rank(number: int) -> tuple[int, int]:
         key = metrics[number].key
@@ -142,7 +142,7 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
 
 
 def _agent(row: Row) -> str:
-    """The agent, where the name of the run does not say it."""
+    """Return the agent's name, empty if the run's name contains it."""
     named = re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name)
     return "" if named else row.agent
 
@@ -152,8 +152,8 @@ def _widest(*texts: str) -> int:
 
 
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
-    """The rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv``, ``markdown`` or
-    ``latex``.
+    """Return the rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv``,
+    ``markdown`` or ``latex``.
 
     Raises ``UsageError`` for another format.
     """
@@ -162,16 +162,16 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 
 
 def written(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
-    """The content in a form. Raises ``UsageError`` where no writer has its name."""
+    """Return the content in a format. Raises ``UsageError`` for an unknown one."""
     if form not in writers:
         raise UsageError(f"no table format {form!r}; {suggest(form, list(writers))}")
     return writers[form](content)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
-    """The metrics that any of the rows has: families in order of appearance, accounting last.
+    """Return the metrics of any row: families in order of appearance, accounting last.
 
-    Those of ``IF_ANY`` are left out where they are 0 in every row.
+    Those in ``IF_ANY`` are left out if they are 0 in every row.
     """
     by_key = scoring.by_key([metric for row in rows for metric in row.metrics])
     present = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
@@ -182,7 +182,7 @@ COST_IN_ALL = Metric("cost_in_all", "Cost in all", "dollars", None, "US dollars 
 
 
 def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
-    """``metrics_of`` and, beside the cost an episode, what the run cost in all."""
+    """Return ``metrics_of`` the rows, plus the total cost next to the cost per episode."""
     metrics = metrics_of(rows)
     if any(map(_cost, rows)) and any(metric.key == "cost" for metric in metrics):
         at = [metric.key for metric in metrics].index("cost")
@@ -195,9 +195,9 @@ def _cost(row: Row) -> float:
 
 
 def to_json(rows: Sequence[Row]) -> str:
-    """``{"rows": [{"run", "agent", "model", …, "metrics": {key: {"mean", "low", "high"}}}]}``.
+    """Return ``{"rows": [{"run", "agent", …, "metrics": {key: {"mean", "low", "high"}}}]}``.
 
-    What is unknown or not finite is null.
+    Unknown and non-finite values are null.
     """
     keys, records = [metric.key for metric in metrics_of(rows)], []
     for row, text in zip(rows, labels(rows), strict=True):
@@ -217,7 +217,7 @@ def to_json(rows: Sequence[Row]) -> str:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """A line a run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
+    """Return one line per run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
     records, texts = [], labels(rows)
     for row, text in zip(rows, texts, strict=True):
         record = {**_head(row), **({"settings": text} if any(texts) else {})}
@@ -231,8 +231,8 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
-    """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval, ``[6.8, 93.2]``
-    the whole of it where the mean is not in its middle."""
+    """Return a Markdown table; ``46.7 ± 17.9`` is a mean and half the width of its 95% interval,
+    ``[6.8, 93.2]`` an asymmetric interval."""
     metrics, named, lines = shown_metrics(rows), _heads(rows), []
     for row, row_label in zip(rows, labels(rows), strict=True):
         cells = [" ".join(cell(row, metric)).strip() for metric in metrics]
@@ -244,7 +244,7 @@ def to_markdown(rows: Sequence[Row]) -> str:
 def markdown(
     head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """A Markdown table, its first ``left`` columns aligned left, with notes below."""
+    """Return a Markdown table with its first ``left`` columns aligned left, and notes below."""
     rule = ["---"] * left + ["---:"] * (len(head) - left)
     head = [part.replace("_", r"\_") for part in head]
     lines = [f"| {' | '.join(c.replace('|', '/') for c in line)} |" for line in (head, rule, *rows)]
@@ -253,14 +253,14 @@ def markdown(
 
 
 def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    """First columns of a document; the agent where some name of a run does not say it."""
+    """Return the heads of the first columns; ``Agent`` only if a run's name does not contain it."""
     agent = ("Agent",) if any(map(_agent, rows)) else ()
     settings = ("Settings",) if any(labels(rows)) else ()
     return ("Run", *agent, *settings, "Model", "Dataset", "Episodes")
 
 
 def _named(row: Row, label: str, heads: Sequence[str], dataset: str) -> list[str]:
-    """The cells under ``_heads``."""
+    """Return the cells under ``_heads``."""
     name = f"{row.name} (uses ground truth)" if row.sees_answer else row.name
     agent = [row.agent] if "Agent" in heads else []
     settings = [label] if "Settings" in heads else []
@@ -268,8 +268,8 @@ def _named(row: Row, label: str, heads: Sequence[str], dataset: str) -> list[str
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """The settings of each row that tell it from other rows of its agent: ``shots=2``. Decoding
-    tells rows of different agents apart, too: a list of legal actions is a help."""
+    """Return the settings of each row in which rows of its agent differ: ``shots=2``. Decoding is
+    included if it differs between agents: constrained decoding helps."""
     differing = []
     for row in rows:
         task = row.agent, row.dataset
@@ -282,8 +282,8 @@ def labels(rows: Sequence[Row]) -> list[str]:
 
 
 def to_latex(rows: Sequence[Row]) -> str:
-    """A ``tabular`` with the rules of ``booktabs``; bold is a mean that is significantly better
-    than that of every other run (:func:`wayword.metrics.compare.mark_best`)."""
+    """Return a ``tabular`` with ``booktabs`` rules; bold means are significantly better than those
+    of every other run (:func:`wayword.metrics.compare.mark_best`)."""
     metrics, named, lines = shown_metrics(rows), _heads(rows), []
     for row, text in zip(rows, labels(rows), strict=True):
         cells = _named(row, text, named, row.dataset)
@@ -298,8 +298,8 @@ def to_latex(rows: Sequence[Row]) -> str:
 def latex(
     head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
 ) -> str:
-    """A ``tabular`` with notes as comments below. Behind the first ``left`` columns stand numbers,
-    set in math mode; one between ``**`` is bold."""
+    """Return a ``tabular`` with notes as comments below. After the first ``left`` columns, cells
+    are numbers in math mode; those between ``**`` are bold."""
     lines = [f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}", "\\toprule"]
     lines += [f"{' & '.join(map(_latex_text, head))} \\\\", "\\midrule"]
     for row in rows:
@@ -323,7 +323,7 @@ def _latex_text(text: str) -> str:
 
 
 def _latex_number(text: str) -> str:
-    """A number in math mode, where a bare comma would be followed by a gap."""
+    """Return a number in math mode; braces prevent a gap after its commas."""
     if text in ("–", ""):
         return _latex_text(text)
     text = re.sub(r"(?<=\d),(?=\d)", "{,}", text.replace("$", r"\$").replace("%", r"\%"))
@@ -332,7 +332,7 @@ def _latex_number(text: str) -> str:
 
 
 def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
-    """A line a record; a column for every key of any of them, the ``first`` also without any."""
+    """Return CSV with one line per record and a column for every key; ``first`` comes first."""
     out = io.StringIO()
     keys = list(dict.fromkeys([first, *(key for record in records for key in record)]))
     lines = csv.DictWriter(out, keys, restval="", lineterminator="\n")
@@ -342,7 +342,7 @@ def csv_text(records: Sequence[Mapping[str, Json]], first: str = "run") -> str:
 
 
 def episodes(row: Row) -> str:
-    """``1021``, or ``30 of 1021``, or ``28 of 1021, 2 failed``."""
+    """Return the row's count of episodes: ``1021``, ``30 of 1021``, ``28 of 1021, 2 failed``."""
     played = row.n // row.runs
     part = str(played) if played == row.of else f"{played} of {row.of}"
     part = f"{part}, {row.runs} runs" if row.runs > 1 else part
@@ -350,8 +350,8 @@ def episodes(row: Row) -> str:
 
 
 def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
-    """A mean and its interval as people read them: ``± 17.9``, or ``[2.5, 44.5]`` where the mean is
-    not in the middle, with so many ``fewer`` decimals; empty where there is none."""
+    """Return a mean and its interval as text: ``± 17.9``, or ``[2.5, 44.5]`` if asymmetric, then
+    with ``fewer`` decimals; empty without an interval."""
     # a run without failures has the same success with them as zeros
     value = row.values.get(metric.key, row.values.get(metric.key.removesuffix(FAILED_0)))
     if metric is COST_IN_ALL and row.totals.get("cost") is not None:
@@ -367,13 +367,13 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
 
 
 def number(metric: Metric, value: float, digits: int | None = None) -> str:
-    """A value as people read it: rates as percentages."""
+    """Return a value as text; rates are percentages."""
     places = _digits(metric, value) if digits is None else digits
     return f"{100.0 * value if metric.kind == 'rate' else value:,.{places}f}"
 
 
 def label(metric: Metric) -> str:
-    """The column's head, with its unit."""
+    """Return the column's head, with its unit."""
     units = {"rate": "%", "metres": "m", "hops": "hops", "dollars": "$", "seconds": "s"}
     unit = units.get(metric.kind, "")
     return metric.label if not unit or metric.label.endswith(unit) else f"{metric.label} {unit}"
@@ -392,5 +392,5 @@ def _head(row: Row) -> dict[str, Json]:
 
 
 def finite(value: float | None) -> float | None:
-    """The value, None where it is not finite: JSON has no infinity."""
+    """Return the value, None if it is not finite: JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

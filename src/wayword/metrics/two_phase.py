@@ -1,7 +1,7 @@
-"""Metrics of the two-phase test: the right room, and each phase on its own.
+"""Metrics of the two-phase test: success, and success in each phase.
 
-Source: LGX (Dorbala et al. 2024), section V-E and Table V: a phase 1 failure does not go to the
-hallway, a phase 2 failure goes from there to a room without the target.
+Source: LGX (Dorbala et al. 2024), section V-E and Table V. Phase 1 fails if the agent does not go
+to the hallway, phase 2 if it goes from there to a room without the target.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ METRICS: tuple[Metric, ...] = (
 
 
 class TwoPhaseScorer:
-    """Scores where the test ended.
+    """Scores the room in which the test ended.
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("two_phase").metrics]
         ['sr', 'phase_1', 'phase_2', 'psr', 'psr_released']
 
-    Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
+    Agents that ask a model write a note ``asked`` per answer, with ``valid`` true or false.
     """
 
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics of each pair; none where the reference is of another family."""
+        """Return the metrics of each pair; empty for references of another family."""
         return [_one(task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """The two phases as conditions."""
+        """Return the episode's standing, with the two phases as conditions."""
         phases = _phases(task, world.state())
         return None if phases is None else Standing(phases[1], sum(phases), 2)
 
 
 def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
-    """True for each phase that is passed; None for a reference of another family."""
+    """Return True for each phase passed; None for a reference of another family."""
     if not isinstance(task.reference, TwoPhaseReference):
         return None
     left = state.get("phase") == 2

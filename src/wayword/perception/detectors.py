@@ -5,15 +5,15 @@
     >>> detector_called("owlv2:google/owlv2-base-patch16-ensemble").name
     'owlv2:google/owlv2-base-patch16-ensemble'
 
-A name of the form ``KIND:WEIGHTS`` is a network (see ``networks``): :class:`EyeDetector` shows it
-the view's picture. Any other is a :class:`SimulatedDetector`, which reads what is truly in view
-with a limited quality, stated in numbers: see :class:`Quality`. Its presets ``clip``, ``owl``
-and ``glip`` are *stand-ins*: they order as the networks of the same names do in LGX's Table III
-and are not measurements of them.
+A name of the form ``KIND:WEIGHTS`` is a network (see ``networks``): :class:`EyeDetector` runs it on
+the view's picture. Any other is a :class:`SimulatedDetector`, which reads the objects truly in view
+with simulated errors: see :class:`Quality`. Its presets ``clip``, ``owl`` and ``glip`` are
+*stand-ins*: they rank like the networks of these names in LGX's Table III, but are not measurements
+of them.
 
-Errors are seeded and belong to the object: a lamp that is taken for a mug from a place is taken for
-it again from there, in any run of the seed. Source of the roles: LGX (Dorbala et al.
-2024, section III), where YOLO lists objects, BLIP captions views and GLIP grounds the target.
+Errors are seeded per object and place: a lamp mistaken for a mug from one place is mistaken again
+from there, in every run with the seed. The roles are from LGX (Dorbala et al. 2024, section III),
+where YOLO lists objects, BLIP captions views and GLIP grounds the target.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ AtLeastZero = Annotated[float, Ge(0)]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The accuracy of a simulated detector, in numbers.
+    """Error model of a simulated detector.
 
-    *Recall.* An object is noticed with the probability ``recall`` x exp(-d / ``far``) x a / (a +
-    ``small``), d being its distance in metres and a its visible size in degrees (the root of
-    visible width x height x fraction). ``false_alarms`` is the chance that a view holds one object
-    more than there is. *Grounding.* A noticed region that the phrase truly fits scores ``match``,
-    less ``fade`` a metre, with the deviation ``spread``; one that it does not fit scores ``other``
-    with ``other_spread``; and one that shares a word with the phrase ``related`` more. The share
-    ``steady`` of the variance belongs to the object, from wherever it is seen, the rest to the
-    place that it is seen from. Scores are cut to 0 … 1.
+    *Recall.* An object is detected with probability ``recall`` x exp(-d / ``far``) x a / (a +
+    ``small``), where d is its distance in metres and a its visible size in degrees (square root of
+    width x height x visible fraction). ``false_alarms`` is the probability of one phantom object
+    per view. *Grounding.* The score of a detected object that matches the phrase has mean
+    ``match``, minus ``fade`` per metre, and standard deviation ``spread``. Other objects have mean
+    ``other``, plus ``related`` if they share a word with the phrase, and deviation
+    ``other_spread``. The share ``steady`` of the variance is constant per object, the rest depends
+    on the place it is seen from. Scores are clipped to 0 … 1.
     """
 
     recall: Share = 1.0
@@ -77,14 +77,14 @@ PRESETS: dict[str, Quality] = {
     "clip": Quality(0.85, 8.0, 4.0, 0.06, 0.86, 0.04, 0.13, 0.48, 0.20, 0.12),
     "yolo": Quality(0.92, 12.0, 1.5, 0.03, 0.93, 0.03, 0.08, 0.40, 0.13, 0.12),
 }
-"""Stand-ins with the names of the networks whose place they take. ``glip`` grounds for LGX and GoW,
-``owl`` for OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
+"""Stand-ins named after the networks they replace. ``glip`` grounds for LGX and GoW, ``owl`` for
+OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
 PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
 """Names of false alarms."""
 
 
 class SimulatedDetector(Perceiver):
-    """Reads what is truly in view, with the errors of its quality.
+    """Reports the objects truly in view, with simulated errors.
 
     The same seed, object and place give the same error.
     """
@@ -101,7 +101,7 @@ class SimulatedDetector(Perceiver):
             )
 
     def detect(self, view: View) -> list[Detection]:
-        """The objects noticed, under their own type's name, and false alarms."""
+        """Return the detected objects, named by their type, and false alarms."""
         quality, detections = self.quality, []
         for obj in self._true_objects(view):
             if self._is_noticed(obj, view):
@@ -117,7 +117,7 @@ class SimulatedDetector(Perceiver):
         return sorted(detections, key=lambda one: (one.distance or 0.0, one.bearing))
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
-        """The noticed object that scores best for the phrase."""
+        """Return the detected object with the highest score for the phrase."""
         quality, best = self.quality, None
         for obj in self._true_objects(view):
             if not self._is_noticed(obj, view):
@@ -132,7 +132,7 @@ class SimulatedDetector(Perceiver):
         return best
 
     def check_view(self, view: View) -> None:
-        """Raise ``UsageError`` if it is unknown what is truly in such a view."""
+        """Raise ``UsageError`` for a view without ground truth."""
         self._true_objects(view)
 
     def _true_objects(self, view: View) -> Sequence[Shown]:
@@ -145,7 +145,7 @@ class SimulatedDetector(Perceiver):
         return view.shown
 
     def _score(self, mean: float, spread: float, obj: Shown, view: View, topic: str) -> float:
-        """A draw about ``mean``, less what distance costs, cut to 0 … 1."""
+        """Draw a score around ``mean``, lowered by distance and clipped to 0 … 1."""
         steady, by_object = self.quality.steady, self._normal(topic, obj.id)
         by_place = self._normal(topic, obj.id, *_cell(view))
         noise = spread * (math.sqrt(steady) * by_object + math.sqrt(1 - steady) * by_place)
@@ -159,20 +159,20 @@ class SimulatedDetector(Perceiver):
         return self._uniform("notice", obj.id, *_cell(view)) < chance
 
     def _uniform(self, *topic: str) -> float:
-        """A number in [0, 1) from the seed and its subject, the same on every machine."""
+        """Return a number in [0, 1) from the seed and the topic, the same on every machine."""
         text = "/".join((str(self._seed), *topic))
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest()) / 2**56
 
     def _normal(self, *topic: str) -> float:
-        """A standard normal number likewise (Box and Muller)."""
+        """Return a standard normal number from seed and topic (Box-Muller)."""
         radius = math.sqrt(-2 * math.log(1 - self._uniform(*topic, "r")))
         return radius * math.cos(2 * math.pi * self._uniform(*topic, "t"))
 
 
 def detector_named(name: str, seed: int = 0, **changes: float) -> SimulatedDetector:
-    """A preset, some of its numbers changed: ``detector_named("glip", recall=0.8)``.
+    """Return a preset, with changed parameters: ``detector_named("glip", recall=0.8)``.
 
-    Raises ``UsageError`` for another name or number.
+    Raises ``UsageError`` for an unknown preset or parameter.
     """
     if name not in PRESETS:
         raise UsageError(f"no detector is called {name!r}; {suggest(name, list(PRESETS))}")
@@ -182,9 +182,9 @@ def detector_named(name: str, seed: int = 0, **changes: float) -> SimulatedDetec
 
 
 def fits(phrase: str, obj: Shown) -> bool:
-    """True if a phrase names an object: its words, or its type.
+    """True if a phrase names an object, by its description or type.
 
-    Compounds may be written apart: a "basketball" is a ``basket_ball``.
+    Word breaks are ignored: a "basketball" is a ``basket_ball``.
     """
     names = (_normalize(phrase), _normalize(obj.words), _normalize(obj.kind))
     joined_phrase, *accepted_names = (name.replace(" ", "") for name in names)
@@ -198,7 +198,7 @@ def related(phrase: str, obj: Shown) -> bool:
 
 
 def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
-    """A sentence for one direction, of the objects detected there: the largest first.
+    """Return a caption for one direction from its detected objects, the largest first.
 
     >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
     'a sofa and a lamp'
@@ -211,7 +211,7 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
 
 
 def _cell(view: View) -> tuple[str, str]:
-    """The place of a view, to a quarter of a metre: errors stay while a body stays."""
+    """Return the place of a view, rounded to 0.25 m: errors repeat at the same place."""
     return f"{round(view.x * 4)}", f"{round(view.y * 4)}"
 
 
@@ -219,32 +219,32 @@ def _normalize(text: str) -> str:
     return " ".join(text.lower().replace("_", " ").replace("-", " ").split())
 
 
-# A network behind a camera: boxes in the view's picture, as detections and groundings.
+# A network on a camera: boxes in the view's picture become detections and groundings.
 #
-# The bearing of a box follows from its place in the picture and the camera's field of view, its
-# distance from the depth image where that covers it.
+# The bearing of a box is computed from its position in the picture and the camera's field of view,
+# its distance from the depth image where that covers the box.
 
-INNER = 0.5  # share of a box's width and height whose depth counts: its edges show the background
+INNER = 0.5  # share of a box's width and height whose depth is used: edges show the background
 
 
 def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
-    """The detector of that name: a network with a colon in it, a simulated one without.
+    """Return the detector of that name: a network if it contains a colon, else a simulated one.
 
-    Networks are loaded when they first look. Raises ``UsageError``.
+    Networks are loaded at first use. Raises ``UsageError`` for an unknown name.
     """
     if ":" in name and changes:
         raise UsageError(f"{name} is a network: its quality cannot be set")
     return EyeDetector(name) if ":" in name else detector_named(name, seed, **changes)
 
 
-_eye: Any = lru_cache(maxsize=4)(open_eye)  # the networks, loaded once in a process
+_eye: Any = lru_cache(maxsize=4)(open_eye)  # networks, loaded once per process
 
 
 class EyeDetector(Perceiver):
-    """A detector or grounder of the ``perception`` package that looks at ``View.image``.
+    """A detection or grounding network on ``View.image``.
 
-    A grounder (``owlv2``, ``groundingdino``) detects by looking for the shipped list of indoor
-    objects; a detector (``detr``, ``ssd``) grounds a phrase in the boxes whose own name is in it.
+    A grounder (``owlv2``, ``groundingdino``) detects objects by grounding the shipped list of
+    indoor words; a detector (``detr``, ``ssd``) grounds a phrase by the class names it contains.
     """
 
     def __init__(self, name: str) -> None:
@@ -254,13 +254,13 @@ class EyeDetector(Perceiver):
         self.name, self._is_grounder = name, family in EYES["grounder"]
 
     def detect(self, view: View) -> list[Detection]:
-        """The objects detected, nearest first, those of unknown distance last."""
+        """Return the detected objects, nearest first; those of unknown distance last."""
         names = indoor_words() if self._is_grounder else ()
         detections = [self._detection(view, box) for box in self._boxes(view, names)]
         return sorted(detections, key=lambda d: math.inf if d.distance is None else d.distance)
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
-        """The surest box for the phrase."""
+        """Return the box with the highest score for the phrase, None if there is none."""
         boxes = self._boxes(view, (phrase,))
         if not self._is_grounder:
             words = set(phrase.lower().replace("-", " ").split())
@@ -271,7 +271,7 @@ class EyeDetector(Perceiver):
         return GroundedRegion(best.score, best.bearing, best.distance)
 
     def check_view(self, view: View) -> None:
-        """Raise ``UsageError`` if there is no picture to look at."""
+        """Raise ``UsageError`` for a view without a picture."""
         if not view.image:
             raise UsageError(f"{self.name} looks at pictures, and there are none here")
 
@@ -290,7 +290,7 @@ class EyeDetector(Perceiver):
         row, column = box.centre
 
         def angles(row: float, column: float) -> tuple[float, float]:
-            """Bearing and elevation of a point; a pixel's edge is half off its middle."""
+            """Return bearing and elevation of a point; pixel centres are at half coordinates."""
             return direction(row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size)
 
         left, right = angles(row, box.left)[0], angles(row, box.right)[0]
@@ -303,8 +303,8 @@ class EyeDetector(Perceiver):
 def distance_at(
     view: View, bearing: float, elevation: float, width: float = 0.0, height: float = 0.0
 ) -> float | None:
-    """Median metres along the floor in a window (degrees) of the depth image around a direction;
-    None where it shows nothing there."""
+    """Return the median floor distance (metres) in a window (degrees) of the depth image around a
+    direction; None without depth there."""
     depth = view.depth
     if not depth.bearings or not depth.elevations:
         return None
@@ -313,7 +313,7 @@ def distance_at(
         return None
 
     def window(angles: Any, middle: float, size: float) -> Any:
-        """The rows or columns within a window, the nearest one at least."""
+        """Return the rows or columns within a window, at least the nearest one."""
         offsets = np.abs(angles - middle)
         indices = np.flatnonzero(offsets <= size / 2)
         return indices if len(indices) else np.array([int(offsets.argmin())])
@@ -326,12 +326,12 @@ def distance_at(
 
 @lru_cache(maxsize=4)
 def pixels(image: bytes) -> Picture:
-    """A camera's picture as an array. Raises ``DataError``, ``UsageError`` without pillow."""
+    """Return a picture as an array. Raises ``DataError``, or ``UsageError`` without pillow."""
     return read(io.BytesIO(image), "camera")
 
 
 def middle_of(image: bytes, field_of_view: float, width: float) -> Image:
-    """The middle of a picture, ``width`` degrees of its ``field_of_view``, for a message."""
+    """Return the middle ``width`` degrees of a picture with a ``field_of_view``, for a message."""
     picture = pixels(image)
     columns = picture.shape[1]
     share = math.tan(math.radians(min(width, field_of_view) / 2))

@@ -1,12 +1,11 @@
 """Landmarks in view: scores, their standardisation, and the threshold.
 
-A scorer looks in several directions from a panorama and scores how well each landmark fits each
-view. Raw similarities cannot be compared between landmarks, so each is standardised with the mean
-and the deviation of its own scores over the training area; at ``TAU`` or above it counts as seen,
-in its best direction only.
+A scorer rates each landmark in several views from a panorama. Raw similarities are not comparable
+between landmarks, so each is standardized with the mean and deviation of its own scores over the
+training area; at ``TAU`` or above it counts as seen, in its best direction only.
 
 Kinds: ``recorded`` (files of scores or of features), ``neural`` (``networks.matching``), and the
-symbolic ones of generated towns, which know what can be seen and need no standardisation.
+symbolic ones of generated towns, which use ground truth without standardization.
 
 Source: VELMA (Schumann et al. 2023), section 5.2, equation 3, and appendix D (traffic).
 """
@@ -36,8 +35,8 @@ from wayword.core.perceiver import Perceiver
 TAU = 3.5  # standard deviations above the mean: VELMA's threshold
 CAPTION = "picture of {}"
 FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
-"""Phrases that give the traffic's flow: front views face one who stands against it."""
-LEAST = 1e-9  # deviations up to this are rounding errors, and standardise nothing
+"""Phrases that show the flow of traffic: an agent facing oncoming traffic sees fronts."""
+LEAST = 1e-9  # deviations up to this are rounding errors and count as zero
 
 Scores = NDArray[np.float64]
 Standard = tuple[float, float]  # mean and deviation of a landmark's scores over the training area
@@ -46,9 +45,9 @@ Standard = tuple[float, float]  # mean and deviation of a landmark's scores over
 class StandardisedScorer(Perceiver, ABC):
     """Raw similarities, standardised landmark by landmark.
 
-    ``folder`` caches each landmark's mean and standard deviation over the training area, under
-    ``identity``: everything that they depend on; None caches nothing. A landmark whose deviation is
-    unknown, or zero up to rounding, is never in view.
+    ``folder`` caches each landmark's mean and standard deviation over the training area, with
+    ``identity`` as the key; None disables the cache. A landmark whose deviation is unknown or zero
+    is never in view.
     """
 
     identity: str = ""
@@ -63,11 +62,11 @@ class StandardisedScorer(Perceiver, ABC):
     def raw_scores(
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
-        """Raw similarities (phrases, views); NaN for unknown."""
+        """Return raw similarities (phrases, views); NaN if unknown."""
 
     @abstractmethod
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        """Mean and deviation of each landmark over the training area; unknown ones left out."""
+        """Return each landmark's mean and deviation over the training area, if known."""
 
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
@@ -104,7 +103,7 @@ class StandardisedScorer(Perceiver, ABC):
 
 
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
-    """Landmarks in view: the number of each (row) and of its best view (column), in order.
+    """Return the landmarks in view, in order: each with its row and the column of its best view.
 
         >>> visible(np.array([[0.0, 4.0, 5.0], [3.0, 1.0, np.nan]]))
         [(0, 2)]
@@ -128,7 +127,7 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 #     The landmark's scores over the training area: their mean and deviation, or the scores.
 #
 # The phrases ``the front view of a vehicle`` and ``the rear view of a vehicle``, scored at an
-# episode's first view, tell the flow of traffic; they need no second record.
+# episode's first view, give the flow of traffic; they need no record of training scores.
 
 
 class RecordedScores(StandardisedScorer):
@@ -141,7 +140,7 @@ class RecordedScores(StandardisedScorer):
     def __init__(self, path: Path) -> None:
         super().__init__()
         try:
-            path.stat()  # not is_file: a pipe can be read, too
+            path.stat()  # not is_file, because pipes are allowed
         except OSError as error:
             raise DataError(path, "", f"cannot be read ({error.strerror})") from None
         self._path, self.name = path, f"recorded:{path.name}"
@@ -160,7 +159,7 @@ class RecordedScores(StandardisedScorer):
 
     @cached_property
     def _records(self) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
-        """The scores of each view, and the standards."""
+        """The scores of each view, and the landmarks' means and deviations."""
         views: dict[tuple[str, int], dict[str, float]] = {}
         standards: dict[str, Standard] = {}
         for number, record in read_json_lines(self._path):
@@ -209,9 +208,9 @@ class RecordedScores(StandardisedScorer):
 #     wayword run velma --on map2seq:unseen_dev --model … --set scores=recorded \
 #         --set scores_file=features/openai/clip-vit-large-patch14
 #
-# Features have length one; a score is their product times ``exp(2.6592)``, as in the means and
-# deviations. Unpickling is restricted to arrays and tensors: nothing in the files is run. Tensors
-# need torch (extra ``[vision]``). Source: released code of VELMA (Schumann et al. 2024).
+# Features are unit vectors; a score is their dot product times ``exp(2.6592)``, the scale of the
+# means and deviations. Unpickling is restricted to arrays and tensors: no code in the files runs.
+# Tensors need torch (extra ``[vision]``). Source: released code of VELMA (Schumann et al. 2024).
 
 TEXTS, STANDARDS = "landmarks.pickle", "landmarks_mean_std.pickle"
 VIEWS = 5  # features of a panorama and heading, from left to right
@@ -225,7 +224,7 @@ _ARRAYS = {
     *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
     ("torch._utils", "_rebuild_tensor_v2"),
 }
-"""Everything that a file of arrays and tensors needs; anything else is refused."""
+"""The only names that unpickling may load: those of arrays and tensors."""
 
 
 class FeatureArchive(StandardisedScorer):

@@ -1,8 +1,8 @@
-"""Perspective views out of full-sphere pictures: equirectangular panoramas and skyboxes.
+"""Perspective views from full-sphere pictures: equirectangular panoramas and skyboxes.
 
-An equirectangular picture (H, W, 3) shows longitude along its columns and latitude along its rows:
+An equirectangular picture (H, W, 3) has longitude along its columns and latitude along its rows:
 the middle column faces the panorama's own heading, the top row is the zenith. A skybox is six
-square faces of 90°. Pixels are sampled between the four nearest ones, across the seam too.
+square faces of 90°. Sampling is bilinear, also across the seam.
 
 Angles are degrees: headings clockwise, elevations up. ``width`` is the horizontal field of view.
 """
@@ -34,9 +34,9 @@ def view(
     width: float = 60.0,
     size: tuple[int, int] = (480, 640),
 ) -> Picture:
-    """The view of an equirectangular picture towards ``heading`` (0: its middle column).
+    """Return the view of an equirectangular picture towards ``heading`` (0: its middle column).
 
-    ``size`` is rows, columns. Raises ``UsageError`` for a field of view that no plane can show.
+    ``size`` is (rows, columns). Raises ``UsageError`` for a field of view that is not below 180°.
     """
     rays = _camera_rays(float(width), (size[0], size[1])) @ _camera_axes(heading, elevation).T
     longitude, latitude = _ray_angles(rays)
@@ -49,7 +49,7 @@ def view(
 def direction(
     row: float, column: float, towards: tuple[float, float], width: float, size: Sequence[int]
 ) -> tuple[float, float]:
-    """The (heading, elevation) that a pixel of a view looks to; heading in (-180, 180]."""
+    """Return the (heading, elevation) of a view's pixel; heading in (-180, 180]."""
     focal = size[1] / 2 / np.tan(np.radians(width / 2))
     ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
     longitude, latitude = _ray_angles((ray / np.linalg.norm(ray)) @ _camera_axes(*towards).T)
@@ -151,7 +151,7 @@ class ViewLayout:
     size: tuple[int, int] = (480, 480)
 
     def views(self) -> Iterator[tuple[float, float]]:
-        """(heading, elevation) of every view, a direction at a time, from the top down."""
+        """Yield (heading, elevation) of every view: by heading, then from the top down."""
         return ((heading, rise) for heading in self.headings for rise in self.elevations)
 
 
@@ -205,15 +205,15 @@ def encode(picture: Picture, quality: int = 90) -> Image:
 
 
 def picture_at(stem: Path) -> Path | None:
-    """The picture file of that name, with any of the endings."""
+    """Return the picture file with this stem and a known suffix, None if there is none."""
     paths = (stem.with_name(stem.name + suffix) for suffix in SUFFIXES)
     return next((path for path in paths if path.is_file()), None)
 
 
 def listed(folder: Path) -> dict[str, Path]:
-    """Every picture in a folder, by name without suffix, in order of name.
+    """Return every picture in a folder, by name without suffix, sorted.
 
-    Raises ``UsageError`` for a folder that is not there or holds none.
+    Raises ``UsageError`` if the folder is missing or contains no pictures.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")

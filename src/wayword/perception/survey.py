@@ -1,4 +1,4 @@
-"""A survey: every view of a layout seen by the given networks, each asked once.
+"""A survey: the answers of networks for every view of a layout, each computed once.
 
 Answers are cached in one file by content: a panorama's bytes, how the view is cut, the network's
 name and the question. An interrupted survey resumes, and a second one calls no network.
@@ -60,9 +60,9 @@ class Memory:
         views: Views,
         ask: Callable[[Sequence[Picture]], Awaitable[Sequence[Json]]],
     ) -> list[Json]:
-        """An answer a view: cached ones, and the rest asked in batches and cached at once.
+        """Return one answer per view: from the cache, the rest in batches that are cached at once.
 
-        Only views that are asked about are cut out of their panorama.
+        Only views that are not cached are cut from their panorama.
         """
         keys = [digest([question, content]) for content in views.contents]
         cached = {key: self.cache.get(key) if self.cache else None for key in keys}
@@ -143,10 +143,10 @@ class Surveyor:
 def merge(
     looks: Iterable[SurveyedView], layout: ViewLayout, within: float = 3.0
 ) -> list[SightedObject]:
-    """The objects of all views, each once, the surest first, and tags after those with a box.
+    """Return the objects of all views without duplicates: boxes by falling score, then tags.
 
-    A tag has the heading of its view's middle. Objects known to be farther than ``within`` metres
-    are left out; those of unknown distance stay.
+    A tag has the heading of its view's middle. Objects farther than ``within`` metres are left
+    out; those of unknown distance are kept.
     """
     sights: list[SightedObject] = []
     for look in looks:

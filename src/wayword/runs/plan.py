@@ -42,12 +42,13 @@ from wayword.core.files import reading
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
+from wayword.datasets.perturbed import Perturbations, perturbed
 from wayword.models.parts.weights import is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum
 from wayword.runs.record import RecordedRun
 from wayword.settings import check, load_yaml, make, merge
 
-RESERVED = ("model", "models", "dataset", "actors", "perceiver")
+RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
@@ -439,7 +440,8 @@ def open_dataset(plan: Plan) -> Dataset:
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split, folder = plan.split or cls.splits[0], data_folder(plan.data)
-    opened, key = _SHARED.get(), repr((cls, split, folder, settings, plan.perceiver()))
+    given = plan.perceiver(), plan.group("perturb")
+    opened, key = _SHARED.get(), repr((cls, split, folder, settings, given))
     if opened is not None and key in opened:
         return opened[key]
     with reading(plan.on):
@@ -453,6 +455,7 @@ def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
     """The dataset of a run, with the run's own settings and data."""
     identity = run.config["identity"]
     settings = {"dataset": identity.get("dataset_settings") or {}}
+    settings["perturb"] = identity.get("perturb") or {}
     dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
     current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
     if current != recorded:
@@ -483,6 +486,8 @@ def _class_of(plan: Plan, cls: Any) -> Any:
 
         Perceived.__name__ = cls.__name__
         base = Perceived
+    if (how := perturbations(plan)).active():
+        base = perturbed(base, how)
     if registry.is_path(plan.dataset_name) or ("dataset", plan.dataset_name) in registry.CLASSES:
         return base  # an error in a user's code keeps its traceback
 
@@ -517,6 +522,12 @@ def _class_of(plan: Plan, cls: Any) -> Any:
     return Guarded
 
 
+def perturbations(plan: Plan) -> Perturbations:
+    """The checked rates of the group ``perturb``."""
+    how: Perturbations = make(Perturbations, plan.group("perturb"), "perturb")
+    return how
+
+
 def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
     """Caveats of the run's figures: those of its dataset, perceiver and agents, each once."""
     perceiver = dataset.perceiver()
@@ -540,7 +551,8 @@ def split_name(plan: Plan, dataset: Dataset) -> str:
 def shown_split(plan: Plan, dataset: Dataset) -> str:
     """The name of the episodes in tables: the split's, or that of the user's file in its place."""
     split = split_name(plan, dataset)
-    return f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
+    split = f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
+    return ", ".join([split, *(f"{k}={v:g}" for k, v in perturbations(plan).active().items())])
 
 
 _LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
@@ -567,6 +579,8 @@ def identity(
         optional["dataset_files"] = named["files_checksum"]
     if pictures := str(data_settings.get("pictures", "")):
         optional["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
+    if rates := perturbations(plan).active():
+        optional["perturb"] = rates
     name, given = plan.perceiver()
     if name:
         settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))

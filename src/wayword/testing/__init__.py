@@ -5,8 +5,8 @@
     def test_mine():
         check_world(my_dataset)
 
-Each raises ``AssertionError`` with a sentence that says which promise was broken. The project's
-own tests walk the registry with them, so a part dropped into its folder is tested at once.
+Each raises ``AssertionError`` with a sentence that names the violated rule. The project's own tests
+run them on all registered parts, so a new part in its folder is tested automatically.
 """
 
 from wayword.testing.contracts import check_agent, check_dataset, check_model, check_world

@@ -1,4 +1,4 @@
-"""The promises of an agent."""
+"""Contract tests of agents, datasets, models and worlds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOISE = (
 
 
 class Noise(Model):
-    """A model that answers anything but what it was asked, whatever the constraint."""
+    """A model whose answers are noise and ignore all constraints."""
 
     name = "noise"
 
@@ -51,7 +51,7 @@ class Noise(Model):
 
 
 class Typist(Person):
-    """A person at the keyboard who types noise, and a legal action now and then."""
+    """A person who types noise, and sometimes a legal action."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -65,10 +65,10 @@ class Typist(Person):
 
 
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
-    """Default settings work, the same seed plays the same, and noise never breaks an episode, nor
-    another trial of it where the agent learns.
+    """Check that default settings work, the same seed gives the same decisions, and noise from a
+    model never fails an episode, nor a further trial of a learning agent.
 
-    ``model`` answers in the first two checks (a scripted one will do); without it, noise does.
+    ``model`` (such as a scripted one) answers in the first check; the default is noise.
     """
     settings = make(agent.Settings, {}, agent.__name__)
     sensible = model or Noise()
@@ -104,13 +104,13 @@ def _play(
     return asyncio.run(rollout(dataset.tasks[0], setup))
 
 
-# The promises of a dataset.
+# Contract of a dataset.
 
 
 def check_dataset(dataset: Dataset, most: int = 200) -> None:
-    """Episodes are whole, named apart and JSON-able, and hold no part of the answer.
+    """Check that episodes are complete, serializable, uniquely named and free of answers.
 
-    Looks at about ``most`` tasks, evenly spread over the dataset, and at all of the IDs.
+    Checks all IDs, and about ``most`` tasks, evenly spread over the dataset.
     """
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
@@ -137,13 +137,13 @@ def check_dataset(dataset: Dataset, most: int = 200) -> None:
         assert path.is_file(), f"{name}: {path} is named for checksums but is not there"
 
 
-# The promises of a model backend.
+# Contract of a model backend.
 
 COLOURS = ("red", "green", "blue")
 
 
 async def check_model(model: Model) -> None:
-    """Samples are counted, constraints hold, rankings are whole, and calls may overlap."""
+    """Check counts of samples and tokens, constraints, complete rankings and concurrent calls."""
     question = [user("Name a colour of the rainbow.")]
     one = await model.complete(question, Sampling(max_tokens=16))
     assert model.name, "a model has a name for tables and run folders"
@@ -162,11 +162,11 @@ async def check_model(model: Model) -> None:
     assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
 
 
-# The promises of a world.
+# Contract of a world.
 
 
 def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0) -> None:
-    """Twins stay twins, looking changes nothing, and only what is on the menu can be done."""
+    """Check determinism, that observing changes nothing, and that illegal actions raise."""
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
         _check_off_menu(_started(dataset, task.episode))

@@ -1,4 +1,4 @@
-"""The promises of a base: what a robot must do so that agents can search with it."""
+"""Contract test of a base: the behavior that searching agents need from a robot."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from wayword.worlds.objectnav.observation import View, clear_ahead
 
 STATUSES = ("ok", "blocked", "refused", "lost")
 TURNED = 20.0
-"""Degrees that a turn may be off."""
+"""Maximum error of a turn, degrees."""
 ARRIVED = 0.35
-"""Metres that a base may halt from where it was sent: Nav2's own tolerance and some more."""
+"""Maximum distance between target and stop, metres: Nav2's own tolerance (0.25) plus a margin."""
 SAME_PLACE = (0.1, 5.0)
-"""Metres and degrees between a view's place and the pose told beside it."""
+"""Maximum difference between a view's pose and ``pose()``, metres and degrees."""
 
 
 def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
-    """A base turns right by positive degrees, goes where it is sent, and reports its pose; left
-    and right of its depth images are where they should be, as far as the surroundings show it.
+    """Check that a base turns right by positive degrees, drives to its target and reports its pose,
+    and that its depth images are not mirrored, as far as the surroundings show it.
 
-    This moves the robot: it turns by ``degrees`` and back, and goes ``metres`` straight on where
-    depth shows twice as much to be free. Have a hand on the emergency stop.
+    This moves the robot: it turns by ``degrees`` and back, and drives ``metres`` straight ahead if
+    depth shows twice that distance free. Keep a hand on the emergency stop.
     """
     assert isinstance(base, Base), "a base has start, capture, rotate, go_to, pose, report, stop"
     base.start(Episode("check", "Find the mug.", "robot", {}))
@@ -91,15 +91,15 @@ def _check_turn(base: Base, degrees: float) -> None:
 
 
 def _check_not_mirrored(before: View, after: View, degrees: float) -> None:
-    """Check that objects to the right lie ahead after a turn to the right."""
+    """Check that objects on the right are ahead after a turn to the right."""
     shifted, mirrored = (_misfit(before, after, turn) for turn in (degrees, -degrees))
     wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
     assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
 
 
 def _misfit(before: View, after: View, degrees: float) -> float | None:
-    """Metres, the median, between what two views show in the same directions if the second one
-    faces so far to the right of the first; None where they overlap too little."""
+    """Return the median difference (metres) between the depths of two views in the same directions,
+    if the second faces ``degrees`` to the right of the first; None for too little overlap."""
     reach = min(before.depth.reach, after.depth.reach)
     one, two = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
     across = np.array(before.depth.bearings)

@@ -1,4 +1,4 @@
-"""Observations and feedback to words: templates only, one module a family.
+"""Observations and feedback in words, by templates: one module per family.
 
-``generic`` speaks of any of them in the same form.
+``generic`` is the common interface, with defaults for families without a module.
 """

@@ -16,18 +16,18 @@ FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
 
 
 def describe(view: BabyAIObservation) -> str:
-    """An observation in words: facing and holding, walls, objects; a line each."""
+    """Return an observation in words, one line each: facing, holding, walls, objects."""
     return f"{standing(view)}\n{around(view)}"
 
 
 def standing(view: BabyAIObservation) -> str:
-    """The direction the actor faces, and what it holds."""
+    """Return sentences with the actor's direction and the objects it holds."""
     held = view.holding[0].name if view.holding else "nothing"
     return f"You face {FACING[view.heading]}.\nYou hold {held}."
 
 
 def around(view: BabyAIObservation) -> str:
-    """Walls and objects in view."""
+    """Return sentences with the walls and objects in view."""
     objects = []
     for seen in view.things:
         state = f"{seen.state}, " if seen.state else ""
@@ -37,7 +37,7 @@ def around(view: BabyAIObservation) -> str:
 
 
 def feedback(result: Feedback) -> str:
-    """The result of an action in a sentence. A status without one reads as itself."""
+    """Return the result of an action as a sentence; an unknown status is quoted."""
     details, templates = result.details, sentences("babyai")
     template = templates.get(f"{result.status}.{details.get('action', '')}")
     text = template or templates.get(result.status) or f"Result: {result.status}."
@@ -55,7 +55,7 @@ def feedback(result: Feedback) -> str:
 
 @lru_cache(maxsize=256)
 def place(ahead: int, right: int) -> str:
-    """The place of a square; ``right ahead`` for the next one.
+    """Return the relative position of a cell in words; ``right ahead`` for the next one.
 
     >>> place(2, -1)
     '2 steps ahead and 1 to the left'

@@ -1,12 +1,12 @@
-"""Any world in words: what an actor perceives and knows of itself, results, legal actions.
+"""Any world in words: surroundings, the actor's own state, feedback, legal actions.
 
     >>> from wayword.core.action import STOP, Action, ActionSpace
     >>> actions(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), STOP), ("chat",)))
     'goto[a or b], stop, chat[...]'
 
-An observation carries its family, and the family has a verbalizer (``verbalize/indoor.py`` and so
-on). A family without one is described field by field, its feedback by status, so that every agent
-that uses this module can play it at once.
+An observation has a family, and the family has a verbalizer (``verbalize/indoor.py`` and so on).
+Without one, observations are described field by field and feedback by its status: agents that use
+this module can play new families immediately.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 from wayword.core.action import Action, ActionSpace
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import SLIPPED, Feedback, Observation
 
 COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
 
 @dataclass(frozen=True, slots=True)
 class SelfState:
-    """State that an actor can know of itself.
+    """An actor's state as it knows it.
 
-    ``place`` is what the place is called, empty where it has no name. ``heading`` is absolute
-    (degrees clockwise from north), None where it is not known. ``holding`` names what is in the
-    hands, None for bodies without hands.
+    ``place`` is the name of its place, empty if there is none. ``heading`` is absolute (degrees
+    clockwise from north), None if unknown. ``holding`` names the objects in its hands, None for
+    bodies without hands.
     """
 
     place: str = ""
@@ -42,11 +42,11 @@ class SelfState:
 
 @dataclass(frozen=True, slots=True)
 class Verbalizer:
-    """A family in words. ``name`` is also that of its rules and its list of actions.
+    """A family in words. ``name`` also names its rules and its list of actions.
 
-    ``self_state``: what the actor knows of itself, as values and as a sentence. ``around``: what it
-    perceives, with the help of the dataset's perceiver where there is one. ``feedback``: the result
-    of its action. ``briefing``: what fills the slots of its rules and list of actions.
+    ``self_state`` returns the actor's own state, as values and as a sentence. ``around`` describes
+    its surroundings, with the dataset's perceiver if there is one. ``feedback`` describes the
+    result of an action. ``briefing`` returns the slots of the rules and the list of actions.
     """
 
     name: str
@@ -57,28 +57,30 @@ class Verbalizer:
 
 
 def verbalizer(observation: Observation) -> Verbalizer:
-    """The verbalizer of the family that an observation is of; ``PLAIN`` where there is none."""
+    """Return the verbalizer of an observation's family; ``PLAIN`` if it has none."""
     family = observation.family
     registered = None if family is None else family.part("verbalizer")
     return registered if isinstance(registered, Verbalizer) else PLAIN
 
 
 def feedback(result: Feedback, verbalizer: Verbalizer) -> str:
-    """The result of a decision in a sentence; empty where there is nothing to say."""
+    """Return the result of a decision as a sentence; may be empty."""
     if result.status == "rejected":
         return f"That was no action: {result.details.get('reason', 'it could not be read')}."
+    if result.status == SLIPPED:
+        return "The action failed by chance and changed nothing. You can try it again."
     return verbalizer.feedback(result)
 
 
 @cache
 def sentences(family: str) -> Mapping[str, str]:
-    """A family's part of ``sentences.toml``: status, or ``status.verb`` -> sentence."""
+    """Return a family's part of ``sentences.toml``: status or ``status.verb`` -> sentence."""
     text = files("wayword.verbalize").joinpath("sentences.toml").read_text(encoding="utf-8")
     return dict(tomllib.loads(text)[family])
 
 
 def actions(legal: ActionSpace) -> str:
-    """The legal actions; those that differ only in their last argument are grouped."""
+    """Return the legal actions; those that differ only in their last argument are grouped."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for action in legal.listed:
         last_arguments = groups.setdefault((action.name, action.arguments[:-1]), [])
@@ -93,7 +95,7 @@ def actions(legal: ActionSpace) -> str:
 
 
 def compass(heading: float) -> str:
-    """``45° (north-east)``: degrees, and the nearest of the eight main directions."""
+    """Return a heading with the nearest of eight compass directions: ``45° (north-east)``."""
     return f"{heading:g}° ({COMPASS[sector(heading)]})"
 
 
@@ -115,4 +117,4 @@ PLAIN = Verbalizer(
     ),
     _plain_feedback,
 )
-"""For families that have no verbalizer of their own."""
+"""The verbalizer of families without their own."""

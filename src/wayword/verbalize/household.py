@@ -1,7 +1,7 @@
 """Houses in words: observations, and results of actions.
 
-Templates only: ``sentences.toml`` for results, ``STATES`` for what shows on an object (the word
-for a closed drawer), ``describe`` for a whole observation.
+Templates only: ``sentences.toml`` for results, ``STATES`` for visible states of objects
+(``closed`` for a drawer), ``describe`` for a full observation.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ STATES = {
         *("coffee", "hot", "cold"),
     )
 }
-"""Visible state (``Entities.states``, or of a door) -> its word: ``drawer_1 (closed, 1.2 m)``."""
+"""Visible state of an object or door -> its word: ``drawer_1 (closed, 1.2 m)``."""
 
 
 def describe(view: HouseholdObservation) -> str:
-    """An observation in words: place, hands, objects in view, messages; a line each."""
+    """Return an observation in words: place, hands, objects in view, messages."""
     return f"{_self_state_text(view)}\n{_view_text(view)}"
 
 
@@ -44,7 +44,7 @@ def _self_state_text(view: HouseholdObservation) -> str:
 
 
 def spot_words(spot: tuple[float, float]) -> str:
-    """A spot on furniture, given in metres east and north of the middle.
+    """Return a spot on furniture in words, from metres east and north of the middle.
 
     >>> spot_words((-0.8, 0.2)), spot_words((0.0, 0.04))
     ('0.8 m west and 0.2 m north of the middle', 'in the middle')
@@ -77,7 +77,7 @@ def _view_text(view: HouseholdObservation) -> str:
 
 
 def feedback(result: Feedback) -> str:
-    """The result of an action in a sentence. A status without one reads as itself."""
+    """Return the result of an action as a sentence; an unknown status is returned unchanged."""
     status, details, templates = result.status, result.details, sentences("household")
     verb = str(details.get("action", ""))
     if status == "ok":
@@ -112,9 +112,9 @@ def feedback(result: Feedback) -> str:
 
 
 def briefing(space: ActionSpace) -> dict[str, str]:
-    """Slots of the rules and the list of actions: what a body can see, reach and hold (``view``,
-    ``touch``, ``doors``, ``names``, ``step``, ``aside``, ``aside_by``, ``rooms``; for LangSuitE's
-    own prompts ``view_steps``, ``side_degrees``, ``capacity``)."""
+    """Return the slots of the rules and the list of actions, with the limits of a body's view,
+    reach and hands (``view``, ``touch``, ``doors``, ``names``, ``step``, ``aside``, ``aside_by``,
+    ``rooms``; for LangSuitE's own prompts ``view_steps``, ``side_degrees``, ``capacity``)."""
     household = space if isinstance(space, HouseholdActions) else None
     body = household.body if household else Body()
     name_rule = "Names such as mug_1 are given in the order in which things are first seen"
@@ -169,23 +169,23 @@ def briefing(space: ActionSpace) -> dict[str, str]:
 
 
 def facing_words(heading: float) -> str:
-    """``north`` for 0, ``30°`` between the eight main directions."""
+    """Return a heading in words: ``north`` for 0, ``30°`` between the eight compass directions."""
     return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
 
 
 def spoken_room(room: str) -> str:
-    """A room's name as it is said."""
+    """Return a room's name with blanks for underscores."""
     return room.replace("_", " ")
 
 
 def definite_room(room: str) -> str:
-    """``the living room``; ``bedroom 2``, which has a number, as it is."""
+    """Return a room's name with its article: ``the living room``, but ``bedroom 2``."""
     words = spoken_room(room)
     return words if words[-1:].isdigit() else f"the {words}"
 
 
 def join_names(names: Sequence[str]) -> str:
-    """``a, b and c``; ``nothing`` for none."""
+    """Return names as a list in words: ``a, b and c``; ``nothing`` for none."""
     if not names:
         return "nothing"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

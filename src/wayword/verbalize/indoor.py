@@ -1,7 +1,7 @@
 """Indoor observations and feedback in words, in NavGPT's order and with its labels.
 
-Eight directions clockwise from the one the agent faces, each with its range relative to the
-agent's heading, what there is to see, the objects nearby and the viewpoints one can go to.
+Eight directions clockwise from the agent's heading, each with its range of relative angles, a
+caption, the objects nearby and the neighboring viewpoints.
 
 Source: NavGPT (Zhou et al. 2024), section 3.4 and figures 2, 6 and 11.
 """
@@ -32,13 +32,13 @@ DIRECTIONS = {
         "Rear", "Slight Rear Left", "Rear Left", "Left", "Front Left", "Slight Left",
     ),
 }  # fmt: skip
-"""Names of the directions, clockwise from the front, for 12, 24 and 36 views a viewpoint."""
+"""Names of the directions, clockwise from the front, for 12, 24 and 36 views per viewpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """Parts of a description, as in NavGPT's Table 3: sentences, objects, and objects' distances.
-    ``neighbors``: the viewpoints one can go to; a summary of a place goes without."""
+    """Parts of a description, as in NavGPT's Table 3: captions, objects, and objects' distances;
+    and the neighboring viewpoints, which summaries of a place leave out."""
 
     captions: bool = True
     objects: bool = True
@@ -46,23 +46,23 @@ class Detail:
     neighbors: bool = True
 
 
-STEEP_DEGREES = 12.0  # degrees from which an exit leads up or down: ramps stay below, stairs do not
+STEEP_DEGREES = 12.0  # elevation from which an exit leads up or down: above ramps, below stairs
 
 
 def slope(elevation: float) -> str:
-    """``up 25`` or ``down 25`` (degrees) for a steep way, empty for a level one."""
+    """Return ``up 25`` or ``down 25`` (degrees) for a steep exit, empty for a level one."""
     if abs(elevation) < STEEP_DEGREES:
         return ""
     return f"{'up' if elevation > 0 else 'down'} {abs(elevation):.0f}"
 
 
 def angle(degrees: float) -> str:
-    """A relative angle as NavGPT writes it: ``right 61.44``, ``left 3.51``."""
+    """Return a relative angle in NavGPT's format: ``right 61.44``, ``left 3.51``."""
     return f"left {-degrees:.2f}" if degrees < 0 else f"right {degrees:.2f}"
 
 
 def observation(view: IndoorObservation, percept: Percept, detail: Detail | None = None) -> str:
-    """The full description of a viewpoint, all directions clockwise from the agent's front."""
+    """Return the full description of a viewpoint, all directions clockwise from the front."""
     detail, facing = detail or Detail(), view.heading
     lines = []
     for label, part, exits in _directions(view, percept.sectors):
@@ -78,7 +78,7 @@ def observation(view: IndoorObservation, percept: Percept, detail: Detail | None
                 words = angle(relative(sighting.heading, facing))
                 if detail.distances and sighting.distance is not None:
                     words += f", {sighting.distance:.2f}m"
-                count[sighting.name] += 1  # a second chair is chair_2, not the first one's end
+                count[sighting.name] += 1  # a second chair is chair_2, not a replacement
                 suffix = f"_{count[sighting.name]}" if count[sighting.name] > 1 else ""
                 objects[f"{sighting.name}{suffix}"] = words
             lines.append(f"{label} Objects in 3m: {objects or 'None'}")
@@ -94,7 +94,7 @@ def observation(view: IndoorObservation, percept: Percept, detail: Detail | None
 def _directions(
     view: IndoorObservation, sectors: Sequence[Sector]
 ) -> Iterator[tuple[str, Sector, list[Neighbor]]]:
-    """Each direction clockwise from the front: its name, what is seen there, and its neighbors."""
+    """Yield each direction clockwise from the front: its name, sector and neighbors."""
     count = len(sectors)
     for offset, label in enumerate(DIRECTIONS[count]):
         number = (sector(view.heading, count) + offset) % count
@@ -107,13 +107,13 @@ def _joined(*parts: str) -> str:
 
 
 SHORT_CAPTION, FEW_OBJECTS = 40, 2
-"""Characters of a direction's caption, and objects of it, in a numbered list."""
+"""Characters of a direction's caption, and number of its objects, in a numbered list."""
 _OPENING = re.compile(r"^The (?:scene|room|image) (?:depicts|shows|contains|features|consists of) ")
 _TRAILING_NUMBER = re.compile(r"[ _]+\d+$")
 
 
 def sort_clockwise(view: IndoorObservation) -> list[Neighbor]:
-    """The exits clockwise from the eighth in front, the nearest of one eighth first."""
+    """Return the exits clockwise from the front sector (of eight), nearest first in each."""
     sectors = {exit_: sector(relative(exit_.heading, view.heading), 8) for exit_ in view.neighbors}
     return sorted(view.neighbors, key=lambda exit_: (sectors[exit_], exit_.distance))
 
@@ -125,10 +125,10 @@ def numbered_exits(
     detail: Detail,
     visited: Collection[str],
 ) -> str:
-    """The exits as a list numbered from 1, a short line each: for models that read slowly.
+    """Return the exits as a list numbered from 1, one short line each, for slow models.
 
-    A line has the scene in a few words, cut at a comma where it is long, and objects. Exits in one
-    direction share its scene: later ones refer to the first.
+    A line has a short caption (a long one is cut at a comma) and objects. Exits in the same
+    direction share its caption: later ones refer to the first.
     """
     lines = []
     first: dict[int, int] = {}
@@ -158,7 +158,7 @@ def numbered_exits(
 
 
 def turn(before: float, after: float) -> str:
-    """The turn of a move, headings in degrees, in NavGPT's words."""
+    """Return a sentence on the turn of a move (headings in degrees) in NavGPT's words."""
     degrees, start, end = relative(after, before), relative(before, 0.0), relative(after, 0.0)
     return f"Turn heading direction {degrees:.2f} degrees from {angle(start)} to {angle(end)}."
 
@@ -169,7 +169,7 @@ def _state(view: IndoorObservation) -> tuple[SelfState, str]:
 
 
 def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
-    """A line a direction: what it looks like, the objects near there, and where one can go."""
+    """Return one line per direction: caption, objects nearby, exits."""
     if perceiver is not None:
         sectors = perceiver.perceive(view.scene, view.viewpoint).sectors
     else:
@@ -197,14 +197,14 @@ def _around(view: IndoorObservation, perceiver: Perceiver | None) -> str:
 
 
 def objects(view: ObjectsObservation) -> str:
-    """The objects in view, with IDs and directions: ``81 coffee table (left 30°)``."""
+    """Return the objects in view, with IDs and directions: ``81 coffee table (left 30°)``."""
     return ", ".join(
         f"{item.id} {item.name} ({side_angle(item.heading, view.heading)})" for item in view.objects
     )
 
 
 def side_angle(heading: float, facing: float) -> str:
-    """``left 30°``; ``ahead`` and ``behind`` to the degree."""
+    """Return the relative direction: ``left 30°``; ``ahead`` and ``behind`` after rounding."""
     degrees = round(relative(heading, facing))
     if degrees in (0, 180, -180):
         return "behind" if degrees else "ahead"
@@ -219,7 +219,7 @@ def _feedback(result: Feedback) -> str:
 
 
 def walk_feedback(before: float, after: float) -> str:
-    """The turn of a move, headings in degrees, in plain words."""
+    """Return a plain sentence on the turn of a move (headings in degrees)."""
     turn = side_angle(after, before)
     if turn == "ahead":
         return "You went straight on."

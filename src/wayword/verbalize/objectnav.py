@@ -1,6 +1,6 @@
-"""The finding world in words: what is truly in view, for strategies that read.
+"""Object-goal navigation in words: the objects truly in view, for text strategies.
 
-Searchers have detectors and read none of this; a text strategy plays with a perfect eye.
+Searchers use detectors instead; a text strategy plays with perfect detection.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.simulated import STEP
 
 BODY_RADIUS = 0.19
-"""A body's radius, metres, less the centimetre to which depth is rounded. The body is round: what
-lies to its side stops it later than what lies ahead, or not at all."""
+"""A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
+obstacles off its axis stop it later than those ahead, or not at all."""
 LOWEST_OBSTACLE, HIGHEST_OBSTACLE = (
     0.08,
     1.3,
@@ -23,7 +23,7 @@ CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the v
 
 
 def around(view: View) -> str:
-    """Objects in view, nearest first, where known; how far one can go straight on."""
+    """Return sentences with the objects in view, nearest first if known, and the free distances."""
     clearance_texts, reach = [], view.depth.reach
     for side, metres in clearances(view):
         distance = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
@@ -42,7 +42,7 @@ def around(view: View) -> str:
 
 
 def clearances(view: View) -> list[tuple[int, float]]:
-    """Metres that a body can go at each of ``CLEARANCE_ANGLES``, as far as depth shows."""
+    """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth."""
     ahead, right, height = view.depth.points(view.eye)
     is_obstacle = (height > LOWEST_OBSTACLE) & (height < HIGHEST_OBSTACLE)
     ahead, right = ahead[is_obstacle], right[is_obstacle]
@@ -59,7 +59,7 @@ def clearances(view: View) -> list[tuple[int, float]]:
 
 
 def feedback(result: Feedback) -> str:
-    """The result of a motion."""
+    """Return the result of a motion as a sentence."""
     action, metres = result.details.get("action"), result.details.get("metres", 0.0)
     if action == "stop":
         return "You stopped."

@@ -1,8 +1,7 @@
-"""Street observations in words, line by line, as VELMA's prompt takes them.
+"""Street observations in words, line by line in the format of VELMA's prompt.
 
-Three kinds of observation line: the junction one has just come to, the landmarks in view, and
-(where a scorer offers it) the flow of traffic at the start. Between them stand the numbered
-actions.
+There are three kinds of observation line: a junction just reached, the landmarks in view, and (if
+the scorer supports it) the flow of traffic at the start. Numbered actions come between them.
 
 Source: VELMA (Schumann et al. 2023), section 5.3, figures 1 and 7, appendix D. The junction's line,
 the five directions and the numbering are the paper's; the other sentences are our own.
@@ -29,8 +28,8 @@ DIRECTIONS = ("on your left", "slightly left", "ahead", "slightly right", "on yo
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences of an observation, with their slots: replaced where a model was trained, or
-    answers were cached, with other ones (VELMA's released adapters)."""
+    """The sentences of an observation, with their slots. Replace them for models trained on other
+    sentences (VELMA's released adapters)."""
 
     junction: str = "There is a {ways}-way intersection."
     landmark: str = "You see {landmark} {direction}."
@@ -45,14 +44,14 @@ def observation(
     flow: Literal["with", "against"] | None = None,
     sentences: Sentences = Sentences(),
 ) -> list[str]:
-    """The lines of one step, none where nothing is new.
+    """Return the lines of one step; empty if nothing is new.
 
         >>> observation(3, True, [("a park", 0)])
         ['There is a 3-way intersection.', 'You see a park on your left.']
 
-    ``exits`` is the number of exits, the one taken to get here included: a junction has at least
-    three. ``changed``: the panorama is a new one. ``landmarks``: names, and the number of the view
-    (0 to 4, see ``VIEWS``) they are in.
+    ``exits`` is the number of exits, including the one to the previous panorama: a junction has at
+    least three. ``changed``: the panorama is new. ``landmarks`` are names, each with the number of
+    its view (0 to 4, see ``VIEWS``).
     """
     flows = {"with": sentences.flow_with, "against": sentences.flow_against}
     lines = [flows[flow]] if flow else []
@@ -65,17 +64,17 @@ def observation(
 
 
 def action_number(number: int) -> str:
-    """The number that the next action is written behind: ``9.``"""
+    """Return the number before an action: ``9.``"""
     return f"{number}."
 
 
 def action(number: int, word: str) -> str:
-    """A numbered action: ``9. forward``"""
+    """Return a numbered action: ``9. forward``"""
     return f"{action_number(number)} {word}"
 
 
 MAX_BEARING = 112.5
-"""Degrees off the heading up to which a landmark is described: the outermost view and half."""
+"""Maximum bearing (degrees) of a described landmark: the outermost view plus half a view."""
 
 
 def _state(view: StreetObservation) -> tuple[SelfState, str]:

@@ -12,14 +12,14 @@ from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 
 def around(view: TwoPhaseObservation) -> str:
-    """The objects one can go to."""
+    """Return a sentence with the objects the agent can go to."""
     if not view.objects:
         return "There is nowhere left to go."
     return f"You can go to one of these, once: {', '.join(view.objects)}."
 
 
 def feedback(result: Feedback) -> str:
-    """The result of an action."""
+    """Return the result of an action as a sentence."""
     if "room" not in result.details:
         return "You stopped."
     return f"You went to the {result.details['thing']}."

@@ -370,7 +370,8 @@ class Content:
 def _data_key(config: Mapping[str, Any]) -> str:
     identity = config["identity"]
     parts = ("dataset", "dataset_settings", "data_checksum", "perceiver", "dataset_checksum")
-    return json.dumps([identity.get(part) for part in parts], sort_keys=True, default=str)
+    values = [identity.get(part) for part in (*parts, "perturb")]
+    return json.dumps(values, sort_keys=True, default=str)
 
 
 def _means(rows: Rows) -> Mapping[str, Any]:

@@ -175,6 +175,7 @@ def _opened(
             )
         raise UsageError(f"no dataset called {part!r} is installed; install the package it is in")
     settings = {"dataset": identity.get("dataset_settings") or {}}
+    settings["perturb"] = identity.get("perturb") or {}
     perceiver = identity.get("perceiver") or {}
     shipped = perceiver.get("name") in registry.names("perceiver")
     if shipped:

@@ -108,7 +108,7 @@ def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
         load(nodes, tmp_path / "absent.txt")
     cut = tmp_path / "links.txt.gz"
     cut.write_bytes(gzip.compress(LINKS.encode())[:-9])
-    with pytest.raises(DataError, match=r"links\.txt\.gz: is not whole"):
+    with pytest.raises(DataError, match=r"links\.txt\.gz: is incomplete"):
         load(nodes, cut)
     nodes.write_text("\n")
     with pytest.raises(DataError, match=r"nodes\.txt: holds no panorama"):

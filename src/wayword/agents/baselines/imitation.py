@@ -3,9 +3,9 @@
     wayword run imitation --on houses
     wayword run imitation --on r2r:val_seen --data DATA
 
-It shows what text alone holds, and whether a language model earns its cost: a transformer of about
-a million weights over the words of the instruction, the words that describe each direction, and
-the walk so far, trained with DAgger (``recipes/imitation`` of the repository).
+It shows how far text alone goes, as a baseline for the cost of a language model: a transformer of
+about a million weights over the words of the instruction, the words that describe each direction,
+and the walk so far, trained with DAgger (``recipes/imitation`` of the repository).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Upper bounds that use ground truth: they show that data, worlds, references and metrics agree."""
+"""Upper bounds with ground truth, which also check that data, worlds and metrics agree."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan, PlanningFailed, thought_of
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import SLIPPED, Feedback, Observation, World
 
-MOST_REPLANS = 60  # how often a plan that others may have foiled is made again
+MOST_REPLANS = 60  # maximum new plans after failures that other actors may have caused
 TURNS = (Action("turn_left"), Action("turn_right"))
-MOST_ASIDE_STEPS = 6  # steps aside at most before it plans again, so that two can pass each other
+MOST_ASIDE_STEPS = 6  # maximum random steps before a new plan, which let two actors pass
 
 
 class PlannedWalk(Agent):
     """Takes the actions of the dataset's plan in order, then stops.
 
-    A subclass names its ``plan_kind``. Where there is no plan it stops at once, and a note
-    ``no_way`` says why.
+    A subclass sets ``plan_kind``. Without a plan it stops immediately, and a note ``no_way`` gives
+    the reason.
     """
 
     plan_kind: ClassVar[str]
@@ -42,13 +42,17 @@ class PlannedWalk(Agent):
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
 
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        if feedback.status == SLIPPED and isinstance(decision, Decision):
+            self._plan.insert(0, decision.action)
+
 
 class ShortestPathOracle(PlannedWalk):
     """Follows a shortest path from the start to the reference's goal, or to an object to find.
 
     An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
-    In object-goal navigation it goes to the nearest place that has a target in view within the
-    reference's distance; where the world has none it stops at once, and a note ``no_way`` says why.
+    In object-goal navigation it goes to the nearest place with a target in view within the
+    reference's distance; without one it stops immediately, and a note ``no_way`` gives the reason.
     """
 
     families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
@@ -56,10 +60,10 @@ class ShortestPathOracle(PlannedWalk):
 
 
 class GoldOracle(PlannedWalk):
-    """Follows the published path, and faces the target where there is one to be found.
+    """Follows the published path, and at its end faces the target if the task is to find one.
 
-    It checks that data, world and metrics agree: on an untouched split it succeeds everywhere. Only
-    an episode whose path takes more actions than the step limit allows is cut short.
+    It checks that data, world and metrics agree: on an unmodified split it always succeeds, except
+    if the path takes more actions than the step limit.
     """
 
     plan_kind: ClassVar[str] = "gold"
@@ -73,15 +77,15 @@ class Expert(Agent):
         >>> sorted(load("agent", "expert").families)
         ['babyai', 'household']
 
-    In houses it reads the objects to handle off the goals, orders sub-tasks (fetch, slice, heat,
-    put …), walks the shortest routes between them, and opens what is closed on the way. On grids it
-    is the bot that comes with the levels: see ``wayword.worlds.babyai.expert``. Where it
-    cannot continue it stops, and a note ``expert_stuck`` says why.
+    In houses it derives sub-tasks from the goals (fetch, slice, heat, put …), orders them, walks
+    the shortest routes between them, and opens doors and containers on the way. On grids it is the
+    bot that comes with the levels: see ``wayword.worlds.babyai.expert``. If it cannot continue it
+    stops, and a note ``expert_stuck`` gives the reason.
 
-    In tasks for several actors each expert works on all of the goals, and none knows the others'
-    plans; who has no hands to help with stops at once. What is foiled by another (a door that it
-    opened first, an object that it carries, a body in the way) is planned again after some steps at
-    random, up to 60 times. So they show that a task can be done, not how well several can do it.
+    In tasks for several actors each expert works on all goals without knowing the others' plans; an
+    actor without hands stops immediately. If another actor foils a plan (it opened the door first,
+    carries the object, or stands in the way), the expert takes some random steps and plans again,
+    up to 60 times. This shows that a task is solvable, not how well several actors can solve it.
     Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
@@ -98,7 +102,7 @@ class Expert(Agent):
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
-        """Plans begin at the first turn; where others act as well, they may need another try."""
+        """Reset the plan, which is made at the first turn; with other actors, allow new plans."""
         self._plan = None
         self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
 
@@ -106,22 +110,23 @@ class Expert(Agent):
         try:
             if self._plan is None:
                 self._plan = self._make_plan("expert")
-                action = next(self._plan)
-            else:
-                action = self._plan.send(self._feedback)
-            return Decision(action, thought_of(self._plan))
+                self._action = next(self._plan)
+            elif self._feedback.status != SLIPPED:  # else the action is repeated
+                self._action = self._plan.send(self._feedback)
+            return Decision(self._action, thought_of(self._plan))
         except StopIteration:
             return Decision(STOP)
         except PlanningFailed as reason:
             if self._replans_left:
                 self._replans_left -= 1
                 self._plan = self._step_aside()
-                return Decision(next(self._plan))
+                self._action = next(self._plan)
+                return Decision(self._action)
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
 
     def _step_aside(self) -> ActionPlan:
-        """Go some steps aside, and plan again from what there is then."""
+        """Take some random steps, then plan again from the new state."""
         yield self._toolkit.rng.choice(TURNS)
         for _ in range(self._toolkit.rng.randint(1, MOST_ASIDE_STEPS)):
             yield Action("move_ahead")

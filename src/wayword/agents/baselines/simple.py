@@ -1,4 +1,4 @@
-"""Lower bounds: agents without a model and without memory but a count."""
+"""Lower bounds: agents without a model and without memory, except a count of steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INDOOR_MOVES = 5  # the median of R2R's paths, whose six viewpoints are five mov
 STREET_MOVES = 39  # an average route has 40 panoramas: the number of VELMA's released code
 FORWARD = Action("forward")
 TURNS = (FORWARD, Action("left"), Action("right"))
-WIDEST_ANGLE = 90.0  # the most that an indoor neighbor may be off the heading, in degrees
+WIDEST_ANGLE = 90.0  # maximum angle (degrees) between the heading and an indoor neighbor
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class RandomSettings:
 
 
 class RandomAgent(Agent):
-    """Any listed action with equal probability, seeded by episode, for as many moves as a usual
-    route has.
+    """Takes listed actions with equal probability, seeded by episode, for the number of moves of a
+    typical route.
 
-    In the street it draws among forward, left and right where there is a choice, at the start and
-    at intersections, and goes forward in between, as VELMA's random baseline does: drawn at every
-    step, a turn would only ever be undone by the next one.
+    In the street it draws from forward, left and right at the start and at intersections, and goes
+    forward in between, like VELMA's random baseline: if drawn at every step, each turn would soon
+    be undone by another.
     """
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
@@ -74,11 +74,11 @@ class ForwardSettings:
 
 
 class ForwardAgent(Agent):
-    """Goes straight on, and stops after as many moves as a usual route has.
+    """Goes straight ahead, and stops after the number of moves of a typical route.
 
     In the street it goes forward until it has seen 40 panoramas: the baseline of VELMA (Schumann et
-    al. 2023, section 6.1). Indoors it takes the neighbor closest to its heading, and stops where
-    none is within 90 degrees of it, or after five moves.
+    al. 2023, section 6.1). Indoors it takes the neighbor closest to its heading; it stops if none
+    is within 90 degrees of it, or after five moves.
     """
 
     Settings: ClassVar[type[ForwardSettings]] = ForwardSettings

@@ -3,18 +3,18 @@
     wayword run discussnav --on houses --model local:smollm2
     wayword run discussnav --on apartments --model local:smollm2       a body that looks around
 
-Once an episode the instruction is decomposed and its landmarks are named, with their types. At
-every step the scene is looked at in twelve directions, the step before is summarised, it is
-estimated which actions are done, and several predictions of the next direction are made at once.
-Where they differ, the thoughts for each direction are fused and an expert decides. Questions that
-do not wait for each other are asked at once: a step takes at most five round trips.
+Once per episode, the instruction is decomposed and its landmarks are listed with their types. At
+every step, experts describe twelve directions, summarize the previous step and estimate which
+actions are done; then several predictions of the next direction are made concurrently. If they
+differ, the thoughts for each direction are fused and an expert decides. Independent questions are
+asked concurrently: a step takes at most five round trips.
 
-Each expert may have a model of its own (``--set models.testing=openai:NAME``; the roles are
+Each expert may have its own model (``--set models.testing=openai:NAME``; the roles are
 ``decomposition``, ``landmarks``, ``scene``, ``summary``, ``completion``, ``fusion``, ``testing``).
 
-Where the released code and the paper differ, the paper holds: the walk can stop, landmarks have
-types, the order of actions is checked, thoughts are fused only where predictions differ, and
-one can go back.
+Where the released code and the paper differ, this follows the paper: the walk can stop, landmarks
+have types, the order of actions is checked, thoughts are fused only if predictions differ, and
+the agent can go back.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class DiscussNav(Agent):
         self._settings, self._toolkit = settings, toolkit
         self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
         answer = self._budget.answer
-        # Characters of a constrained thought: at two a token the answer still ends.
+        # Characters of a constrained thought: even at two per token the answer can end.
         self._thought_length = settings.thought_length or 2 * answer
         self._surroundings: Surroundings
         if toolkit.perceiver is None:
@@ -158,7 +158,7 @@ class DiscussNav(Agent):
         return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Keep the step, to be summarised while the next scene is looked at."""
+        """Store the step, which is summarized while the next scene is described."""
         self._count.taken += 1
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
@@ -237,7 +237,7 @@ class DiscussNav(Agent):
         return await experts.test_opinions(self._meeting, fused, instruction, scene, length)
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
-        """The fixed part, the walk, which grows, and last the estimate and the scene."""
+        """Return the prompt: the fixed part, the growing walk, then the estimate and the scene."""
         analysis, fill = self._analysis, self._prompts.fill
         analysis_text = ""
         if self._settings.analysis:

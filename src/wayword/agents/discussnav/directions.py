@@ -1,5 +1,5 @@
-"""Twelve directions of 30° around the agent, numbered clockwise from where it faces, and what is
-seen in each: on a viewpoint graph (recorded words), or around a body with a camera.
+"""Twelve directions of 30° around the agent, numbered clockwise from its heading, with their
+descriptions: on a viewpoint graph (recorded sentences), or around a body with a camera.
 
 Source: DiscussNav (Long et al. 2024), section III-C.
 """
@@ -30,11 +30,10 @@ SECTOR_WIDTH = 360.0 / DIRECTIONS
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Direction: ``id`` 1 (the front) to 12, clockwise; ``heading`` of its centre, absolute.
+    """A direction: ``id`` from 1 (front) to 12, clockwise; absolute ``heading`` of its centre.
 
-    ``captions`` and ``tags`` say what is there, and ``action`` moves that way; None where it cannot
-    be moved in. ``marks`` say that the way is steep (``leads up 25°``) or goes to a place that was
-    ``visited``.
+    ``captions`` and ``tags`` describe it. ``action`` moves in this direction, None if that is not
+    possible. ``marks`` describe the exit: steep (``leads up 25°``), or ``visited`` before.
     """
 
     id: int
@@ -46,7 +45,7 @@ class Direction:
 
 
 def side_text(direction: int) -> str:
-    """The side of a direction: ``ahead``, ``30° to the right`` … ``behind``."""
+    """Return the side of a direction: ``ahead``, ``30° to the right`` … ``behind``."""
     degrees = relative((direction - 1) * SECTOR_WIDTH, 0.0)
     if abs(degrees) in (0.0, 180.0):
         return "behind" if degrees else "ahead"
@@ -54,15 +53,15 @@ def side_text(direction: int) -> str:
 
 
 def direction_number(heading: float, facing: float) -> int:
-    """The direction that an absolute heading lies in; a border belongs to the one on its right."""
+    """Return the direction of an absolute heading; a border belongs to the one on its right."""
     steps = (absolute(heading - facing) + SECTOR_WIDTH / 2) // SECTOR_WIDTH
     return int(steps) % DIRECTIONS + 1
 
 
 @dataclass(frozen=True, slots=True)
 class DirectionStep:
-    """A step that was taken: the headings faced before it and gone in (degrees), what went wrong
-    if anything did, and whether one ``is_refused`` where one was."""
+    """A step taken: the agent's heading before it and the step's heading (degrees), a description
+    of any problem, and True in ``is_refused`` if the body refused to move."""
 
     facing: float
     heading: float
@@ -70,20 +69,20 @@ class DirectionStep:
     is_refused: bool = False
 
 
-# Surroundings: the source of directions, and how one is moved in. ``source``: what there is to
-# read about them; ``goal``: what one looks for, a place or a thing, as prompts are named for it.
-# ``take_in`` gives an action where more must be seen first; ``directions`` are all twelve, None
-# where they are those of the step before; ``picture`` shows a direction; ``step_taken`` is the
-# step that a decision became; ``viewpoint`` names the place for ``SceneMemory``, if it has a name.
+# Surroundings are the source of directions and of moves in them. ``source`` names the text that
+# describes them; ``goal`` (``place`` or ``thing``) selects prompts. ``take_in`` returns an action
+# if the agent must look further first; ``directions`` returns all twelve, or None if they have not
+# changed; ``picture`` shows a direction; ``step_taken`` returns the step made of a decision;
+# ``viewpoint`` is the place's key in ``SceneMemory``, empty without a name.
 
-OVERLAP = 1.0  # degrees by which a sector must reach into a direction to count as seen there
+OVERLAP = 1.0  # degrees by which a sector must overlap a direction to describe it
 
 
 class OnViewpoints:
-    """Surroundings in the indoor world: everything around is there at once.
+    """Surroundings in the indoor world: all directions are visible immediately.
 
     A recorded sentence covers 45°, so a direction has those of the one or two sectors that it
-    overlaps, and the tags of the objects that truly lie within its own 30°.
+    overlaps, and the tags of the objects within its own 30°.
     """
 
     source, goal = "recorded sentences", "place"
@@ -130,8 +129,8 @@ class OnViewpoints:
 def directions_around(
     view: IndoorObservation, percept: Percept, visited: Collection[str] = ()
 ) -> tuple[Direction, ...]:
-    """All twelve directions. Every exit lies in exactly one of them; the one nearest to a
-    direction's middle is the one that is taken."""
+    """Return all twelve directions. Every exit is in exactly one of them; a direction's action
+    takes the exit nearest to its middle."""
     directions = []
     for number in range(1, DIRECTIONS + 1):
         centre = absolute(view.heading + (number - 1) * SECTOR_WIDTH)
@@ -155,16 +154,16 @@ def directions_around(
 
 
 STRIDE = 0.5
-NEARBY = 1.0  # something nearer than this (metres) halves the way instead
-BLOCKED = 0.4  # with less than this free (metres) a direction has no way
+NEARBY = 1.0  # with less than this free (metres), a step goes half the free distance
+BLOCKED = 0.4  # with less than this free (metres), no step is possible
 
 
 class OnBase:
-    """Surroundings in the finding world: a body with a camera looks around before each step.
+    """Surroundings in object-goal navigation: a body with a camera looks around before each step.
 
-    Twelve captures by turns of 30°; what a detector names in a direction are its tags, and the
-    middle 30° of its picture is what a vision model is shown. A direction is gone 0.5 m, or half
-    the free distance where something is within a metre. Without a detector its pictures are all.
+    It takes twelve pictures by turns of 30°. A direction's tags are the objects found by a
+    detector; a vision model gets the middle 30° of its picture. A step is 0.5 m, or half the free
+    distance if an obstacle is within a metre. Without a detector, directions have only pictures.
     Source: DiscussNav (Long et al. 2024), section IV, the experiment with a real robot.
     """
 
@@ -237,14 +236,14 @@ class OnBase:
         return Direction(number, heading, captions, tags, action)
 
     def _towards(self, heading: float) -> View | None:
-        """The view that faces a heading best, None where none shows it: turns may fall short."""
+        """Return the view nearest to a heading, None if none shows it: turns may fall short."""
         best = min(self._views, key=lambda view: abs(relative(heading, view.heading)))
         width = max(best.field_of_view, SECTOR_WIDTH)
         return best if abs(relative(heading, best.heading)) <= width / 2 else None
 
 
 def stride(free_metres: float) -> float:
-    """The metres to go where ``free_metres`` metres are free; 0 for not at all.
+    """Return the length of a step with ``free_metres`` free; 0 if no step is possible.
 
     >>> stride(3.0), stride(0.8), stride(0.3)
     (0.5, 0.4, 0.0)
@@ -257,14 +256,14 @@ Surroundings = OnViewpoints | OnBase
 
 @dataclass(frozen=True, slots=True)
 class SceneNotes:
-    """The directions, and what was made out in each, by its number, sentence by sentence."""
+    """The directions, and the sentences that describe each one, by its number."""
 
     directions: tuple[Direction, ...]
     sights: Mapping[int, tuple[str, ...]]
 
     def text(self, subset: Collection[int] = ()) -> str:
-        """A paragraph a direction: all of them, or ``subset`` some. A sentence that goes for two
-        directions, as recorded ones do, is written once."""
+        """Return one paragraph per direction, of all or a ``subset``. A sentence that describes two
+        directions, as recorded ones may, is written once."""
         first_direction: dict[str, int] = {}
         lines = []
         for direction in self.directions:
@@ -288,8 +287,8 @@ class SceneNotes:
 class SceneMemory:
     """The scene expert's answers at the viewpoints of an episode.
 
-    A viewpoint may be entered facing any way: an answer serves for the direction whose centre is
-    within half a sector, under that direction's number.
+    A viewpoint may be entered with any heading: an answer is reused for the direction whose centre
+    is within half a sector, with its number changed to that direction's.
     """
 
     def __init__(self) -> None:
@@ -314,12 +313,12 @@ async def describe_scene(
     types: Sequence[str],
     memory: SceneMemory | None,
 ) -> SceneNotes:
-    """Ask the scene expert about all directions at once that the memory has no answer for.
+    """Ask the scene expert concurrently about all directions that are not in the memory.
 
-    It is asked by type of landmark (``What furniture can you see in direction 3?``) and never for
-    the landmark itself, which would invite it to be seen. A text model reads the recorded
-    sentences, a vision model is shown the picture of the direction. Source: DiscussNav, sections
-    III-B and III-C, "Vision Perception".
+    Questions name types of landmarks (``What furniture can you see in direction 3?``), never the
+    landmark itself, which would suggest that it is there. A text model reads the recorded
+    sentences, a vision model sees the picture of the direction. Source: DiscussNav, sections III-B
+    and III-C, "Vision Perception".
     """
 
     async def ask_about(direction: Direction) -> tuple[str, ...]:

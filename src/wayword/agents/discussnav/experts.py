@@ -1,7 +1,7 @@
-"""The experts: how they are asked, and what they are asked for.
+"""The experts: their questions, and the parsing of their answers.
 
-An expert that answers nonsense, too late or not at all costs its advice and nothing else: a note
-``expert_failed`` names it, says why, and what was used instead.
+If an expert's answer is unusable, late or missing, only its advice is lost: a note
+``expert_failed`` records the expert, the reason, and the replacement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Expert = Literal[
     "decomposition", "landmarks", "scene", "summary", "completion", "fusion", "testing"
 ]
 EXPERTS: tuple[Expert, ...] = get_args(Expert)
-"""Those that are models, in the order they are asked; the eighth, the tags, is a detector."""
+"""The experts that are models, in the order of their questions; the eighth is the detector."""
 Answer = TypeVar("Answer")
 
 
@@ -50,7 +50,7 @@ class Meeting:
         return await self.ask(expert, [fixed, question], schema, form.read, recovery)
 
     def length_of(self, form: AnswerForm) -> int:
-        """Characters of a field: at two a token the answer still ends."""
+        """Return the characters of a field: even at two per token the answer can end."""
         return max(1, 2 * self.max_tokens // len(form.fields))
 
     async def words(
@@ -70,7 +70,7 @@ class Meeting:
         read: Callable[[str], Answer | None],
         recovery: str,
     ) -> Answer | None:
-        """The answer as ``read`` returns it, or None after a failure that was noted."""
+        """Return the answer parsed by ``read``, or None after a failure, which is noted."""
         answer = None
         sampling = Sampling(
             max_tokens=self.max_tokens, json_schema=schema if self.constrained else None
@@ -98,14 +98,14 @@ LANDMARKS = AnswerForm(
     Field("Landmarks", "a list of landmark (type, type)", many=True, least=1),
 )
 TYPES = ("room", "infrastructure", "furniture", "decoration", "colour", "object")
-"""Types that are suggested to the expert; it may name others."""
-USUAL_TYPES = ("room", "infrastructure", "furniture")  # asked about where no landmark has a type
+"""Types suggested to the expert, which may name others."""
+USUAL_TYPES = ("room", "infrastructure", "furniture")  # used if no landmark has a type
 _NAME_AND_TYPES = re.compile(r"(.+?)\s*\(([^()]*)\)\s*\.?$")
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionLandmark:
-    """A landmark as the instruction words it, and its types."""
+    """A landmark in the words of the instruction, and its types."""
 
     name: str
     types: tuple[str, ...]
@@ -130,11 +130,11 @@ class Analysis:
 
 
 async def analyse(meeting: Meeting, instruction: str) -> Analysis:
-    """Actions in order, and landmarks with their types, by two questions in turn. What an expert
-    does not answer is left empty.
+    """Return the actions in order, and the landmarks with their types, from two questions. Parts
+    that an expert fails to answer are empty.
 
     The landmark expert first checks the order of the actions against the sentence (``walk to the
-    lamp after the door`` passes the door first), and its order is the one that counts.
+    lamp after the door`` passes the door first); its order is used.
     """
     recovery = "the instruction is taken as one action"
     parts = await meeting.form("decomposition", DECOMPOSITION, recovery, instruction=instruction)
@@ -154,7 +154,7 @@ async def analyse(meeting: Meeting, instruction: str) -> Analysis:
 
 
 def parse_landmark(text: str) -> InstructionLandmark:
-    """``"eye chart on the wall (decoration)"`` as name and types.
+    """Parse a landmark with its types, such as ``"eye chart on the wall (decoration)"``.
 
     >>> parse_landmark("doorway to the hall (infrastructure, room)").types
     ('infrastructure', 'room')
@@ -167,11 +167,11 @@ def parse_landmark(text: str) -> InstructionLandmark:
 
 
 def number_lines(lines: list[str] | tuple[str, ...]) -> str:
-    """Lines with their numbers, or ``None``."""
+    """Return numbered lines, or the text ``None`` for an empty list."""
     return "\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)) or "None"
 
 
-# Completion estimation: the walk so far in short, and which actions are done, begun, to come.
+# Completion estimation: a summary of the walk, and the actions done, in progress and waiting.
 
 SUMMARY = AnswerForm(
     Field("Observation", "what was seen, in one sentence"),
@@ -183,13 +183,13 @@ COMPLETION = AnswerForm(
     Field("In progress", "a list of the actions that are begun", many=True),
     Field("Waiting", "a list of the actions still to come", many=True),
 )
-_SAME_ACTION = 0.4  # share of all words of two texts that both must hold to mean one action
-RAW_LENGTH = 300  # characters of each part of a step that no summary was had of
+_SAME_ACTION = 0.4  # minimum word overlap (intersection over union) of two texts for one action
+RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """A step that has been taken: what was seen the way one went, the turn, and why."""
+    """A step taken: the description of its direction, the turn, and the thought behind it."""
 
     number: int
     observation: str
@@ -198,7 +198,7 @@ class StepTaken:
 
 
 async def summarise(meeting: Meeting, step: StepTaken) -> str:
-    """Summarise one step as ``[Step t] Observation: … Thought: …``."""
+    """Summarize one step as ``[Step t] Observation: … Thought: …``."""
     filled = await meeting.form(
         "summary",
         SUMMARY,
@@ -213,7 +213,7 @@ async def summarise(meeting: Meeting, step: StepTaken) -> str:
 
 
 async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
-    """The actions done, begun and to come, as the decision reads them."""
+    """Return the actions done, in progress and waiting, as text for the decision's prompt."""
     filled = await meeting.form(
         "completion",
         COMPLETION,
@@ -231,7 +231,7 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
 
 
 def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]]:
-    """The action in progress, else the first not done, and those done; lines may be reworded.
+    """Return the action in progress (else the first not done) and those done; matches by words.
 
     >>> answer: Filled = {"executed": ["go up"], "in_progress": [], "waiting": ["turn to the left"]}
     >>> match_actions(["Go up the stairs", "Turn left", "Stop"], answer)
@@ -255,7 +255,7 @@ def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]
 
 
 def opening_estimate(meeting: Meeting, analysis: Analysis) -> str:
-    """The estimate before the first move, when nothing has been done: no expert is asked."""
+    """Return the estimate before the first move, without an expert: nothing is done yet."""
     if analysis.actions:
         note_followed(meeting.toolkit.note, 1, ())
     return _estimate_text((), (), analysis.actions or (analysis.instruction,))
@@ -268,14 +268,14 @@ def _estimate_text(*actions: Sequence[str]) -> str:
 
 
 def trail_text(history: History) -> str:
-    """The summarised walk, or a sentence saying that it has just begun."""
+    """Return the summarized walk, or a sentence that it has not begun."""
     if not history.blocks and not history.dropped:
         return "The walk has not begun."
     gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []
     return "\n".join([*gap, *history.blocks])
 
 
-# The decision: several predictions, and a discussion where they differ.
+# The decision: several predictions, and a discussion if they differ.
 
 STOP = "Stop"
 FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
@@ -283,7 +283,7 @@ FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """Proposed move (a direction's number, or ``Stop``), the thought for it, and its votes."""
+    """A proposed move (a direction's number, or ``Stop``), its thought, and its votes."""
 
     choice: str
     thought: str
@@ -294,7 +294,7 @@ class Opinion:
 
 
 def read_opinion(answer: str | Reply, legal: Collection[str]) -> Opinion | Rejection:
-    """A prediction out of an answer: a JSON object, or lines ``Thought:`` and ``Prediction:``."""
+    """Parse a prediction: a JSON object, or lines ``Thought:`` and ``Prediction:``."""
     lacking = "'Prediction:' with a direction's number or Stop"
     choice = read_choice(answer, legal, (), lacking, "a direction with a way")
     if isinstance(choice, Rejection):
@@ -303,7 +303,7 @@ def read_opinion(answer: str | Reply, legal: Collection[str]) -> Opinion | Rejec
 
 
 def group_opinions(opinions: Sequence[Opinion]) -> list[list[Opinion]]:
-    """Opinions by choice: the choice with most votes first, of equals the one that came first."""
+    """Group opinions by choice, most votes first; ties are in order of appearance."""
     groups: dict[str, list[Opinion]] = {}
     for opinion in opinions:
         groups.setdefault(opinion.choice, []).append(opinion)
@@ -311,7 +311,7 @@ def group_opinions(opinions: Sequence[Opinion]) -> list[list[Opinion]]:
 
 
 async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Opinion]:
-    """Fuse each group into one opinion, all groups at once; a lone thought needs no fusing."""
+    """Fuse each group into one opinion, concurrently; a single thought is not fused."""
 
     async def fuse_group(group: Sequence[Opinion]) -> Opinion:
         if len(group) == 1:
@@ -327,7 +327,7 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
 async def test_opinions(
     meeting: Meeting, opinions: Sequence[Opinion], instruction: str, scene: str, thought_length: int
 ) -> Opinion:
-    """The decision tester's choice among opinions that differ, else the one with most votes."""
+    """Return the decision tester's choice among opinions; if it fails, the one with most votes."""
     choices = [opinion.choice for opinion in opinions]
     listed = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
     prompts = meeting.prompts

@@ -72,10 +72,10 @@ SELF_JUDGED = AnswerForm(VERDICT, *LESSON.fields)
 class ReflectingSettings(StrategySettings):
     """The settings of every strategy, and how it tries again.
 
-    ``trials``: how often an episode may be played. ``verdict``: who says that a trial failed. With
-    ``told`` a judge does, who knows the answer and ends the trials at a success (tables count its
-    verdicts); with ``self`` the model judges by what it saw; with ``none`` no one does, and all
-    trials are used up.
+    ``trials``: maximum trials per episode. ``verdict``: the source of verdicts on trials. With
+    ``told``, a judge with access to the answer ends the trials at a success (tables count its
+    verdicts); with ``self``, the model judges from its observations; with ``none``, all trials are
+    played without verdicts.
     """
 
     trials: Annotated[int, Ge(1)] = 3
@@ -91,10 +91,10 @@ class Reflection:
 
 
 class ReflectingStrategy(Strategy):
-    """A strategy that writes down what went wrong in a failed trial, and heeds it in the next.
+    """A strategy that writes a lesson after a failed trial, and reads it in the next.
 
-    The question about a failed trial goes at the end of its chat: a model reuses what it has read.
-    The lessons stand next to the task in the next trial, where no cut of the history reaches them.
+    The question about a failed trial is appended to its chat, which reuses the prefix cache. The
+    lessons are next to the task in the next trial, where shortening the history keeps them.
     A subclass names a recipe. Source: Reflexion (Shinn et al. 2023), section 3.
     """
 
@@ -181,8 +181,8 @@ class Reflexion(ReflectingStrategy):
 
         wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
 
-    The number of trials is part of the result, and so is who says that one has failed: with
-    ``verdict=told`` it is a judge who knows the answer, and the table counts how often it did.
+    The number of trials is part of the result, and so is the source of verdicts: with
+    ``verdict=told`` it is a judge that knows the answer, and tables count its verdicts.
     """
 
     recipe: ClassVar[str] = "react"

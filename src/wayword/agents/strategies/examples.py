@@ -1,8 +1,8 @@
-"""Solved training episodes as turns of the conversation, and examples from a file of one's own.
+"""Solved training episodes as turns of the conversation, and examples from a user's file.
 
-A drawn example is replayed in its own world and shows what a replay can know: observations, actions
-and, where the recipe asks for a state, the true place, heading and holdings. Thoughts are shown
-on request and where the solver says why it acts, as the expert in homes does; none are invented.
+A drawn example is replayed in its own world. It contains observations, actions and, if the recipe
+has a state section, the true place, heading and held objects. Thoughts are included on request if
+the solver gives reasons, as the expert in homes does; none are invented.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Describe = Callable[[Observation, str], str]
 
 
 class Unshowable(Exception):
-    """Raised, with the reason, for a solved episode that makes no example here."""
+    """Reason why a solved episode cannot be shown as an example."""
 
 
 def episode_seed(seed: int, episode: Episode) -> int:
@@ -126,9 +126,9 @@ def example_turns(
     return turns
 
 
-MOST_DRAWS = 12  # how often examples are drawn again for those that do not fit, or are none
+MOST_DRAWS = 12  # maximum new draws for examples that are too long or cannot be shown
 COMFORTABLE_LENGTH = 60_000
-"""Characters of examples from which on shorter ones are looked for where no context is known."""
+"""Characters of examples above which shorter ones are drawn, if the context length is unknown."""
 
 
 def draw_fitting(

@@ -1,8 +1,8 @@
 r"""Strategy: the agent that plays any world by one recipe.
 
-Each turn it reads the result of its last action, what it knows of itself and what it sees, and
-answers in the recipe's form. Both are appended to a chat that only grows. A subclass names a
-recipe and is a strategy:
+Each turn it reads the result of its last action, its own state and its observation, and answers in
+the recipe's form. Both are appended to a growing chat. A subclass with a recipe is a complete
+strategy:
 
     class Check(Strategy):
         recipe = "Doubt: what could go wrong\nAction: exactly one action"
@@ -67,18 +67,18 @@ def system_text(
 
 
 def instruction(episode: Episode, actor: str) -> str:
-    """The task of an actor: its own ``episode.extra["instructions"]``, else everybody's."""
+    """Return the task of an actor: its own in ``extra["instructions"]``, else the shared one."""
     return str(episode.extra.get("instructions", {}).get(actor, episode.instruction))
 
 
 def task_rules(episode: Episode, actor: str) -> str:
-    """The rules of an episode's own task: ``episode.extra["rules"]``, one text or one an actor."""
+    """Return the rules of an episode's task from ``extra["rules"]``: one text, or one per actor."""
     given = episode.extra.get("rules", "")
     return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
 
 
 def action_lines(catalogue: str, space: ActionSpace) -> str:
-    """The catalogue's lines for the verbs this body has, then bare verbs it does not describe.
+    """Return the catalogue's lines for the available verbs, then the verbs that it lacks.
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
@@ -103,7 +103,7 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
 
 
 def knowable_recipe(recipe: StrategyRecipe, state: SelfState, owner: type) -> StrategyRecipe:
-    """The recipe without states that an actor cannot know (places without names, no hands)."""
+    """Return the recipe without states that an actor cannot know (unnamed places, no hands)."""
     has_heading, has_hands = state.heading is not None, state.holding is not None
     available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
     unknown = {f"{name}:" for name, present in available_state.items() if not present}

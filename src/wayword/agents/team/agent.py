@@ -27,7 +27,7 @@ ROLES: dict[str, type[Role]] = {"partner": Partner, "commander": Commander, "fol
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """``talk`` says whether they may speak to each other; silent ones show what words are worth."""
+    """``talk``: actors may speak; false measures the value of communication."""
 
     talk: bool = True
 
@@ -39,9 +39,9 @@ class Team(Agent):
         >>> sorted(load("agent", "team").families)
         ['household']
 
-    It reads the goals that judges read, and so counts as an oracle. But a partner looks up the
-    place of no object: it has its own view, its own memory, and what the others say. A commander,
-    who knows the house, reads out the reference's plan; its follower sees no goals. Episodes name
+    It reads the reference's goals, and so counts as an oracle. But a partner never looks up an
+    object's place: it relies on its own view, its memory, and messages. A commander knows the
+    house and gives the reference's plan as commands; its follower sees no goals. Episodes define
     the actors' roles in ``extra["roles"]``.
     """
 

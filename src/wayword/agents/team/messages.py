@@ -8,9 +8,8 @@
     >>> parse_all("Hello! I see plate_1 in the kitchen. I take plate_1.")[1]
     FetchClaim(object='plate_1', place='')
 
-Messages are text in every run, so that a person or a model can take any actor's place, and a
-recorded game can be resumed. Other sentences than these are answered by what could have been said
-(:func:`not_understood`).
+Messages are always text: a person or a model can replace any actor, and a recorded game can be
+resumed. Unknown sentences are answered with a list of the known ones (:func:`not_understood`).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 class RoleBrief:
     """An actor, and its task.
 
-    ``world`` is for reading off what a goal's object is called; where objects are, only a commander
-    may look up, who knows the house. ``may_talk``: it may speak.
+    ``world`` is for looking up the names of goal objects; only a commander, who knows the house,
+    may also look up where they are. ``may_talk``: it may speak.
     """
 
     actor: str
@@ -46,15 +45,15 @@ class RoleBrief:
 
 
 _FIELD_SLOT = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
-_OPTIONAL_PART = re.compile(r"\[([^\[\]]*)\]")  # an optional part that holds no other
+_OPTIONAL_PART = re.compile(r"\[([^\[\]]*)\]")  # an innermost optional part
 
 
 class SentenceForm:
     """A sentence with fields.
 
-    ``{field}`` stands for the name of an object (``mug_1``), ``{field:pattern}`` for what a regular
-    expression matches. ``[…]`` is optional, and left out where a field in it is empty; such parts
-    may be nested.
+    ``{field}`` is the name of an object (``mug_1``), ``{field:pattern}`` text that matches a
+    regular expression. ``[…]`` is optional, and left out if a field in it is empty; such parts may
+    be nested.
 
     >>> form = SentenceForm("I see {object}[ {preposition:on|in} {place}]")
     >>> form.render({"object": "mug_1", "preposition": "on", "place": "table_1"})
@@ -74,7 +73,7 @@ class SentenceForm:
         self._pattern = re.compile(pattern)
 
     def render(self, fields: Mapping[str, str]) -> str:
-        """The sentence with these fields."""
+        """Return the sentence with these fields."""
 
         def fill_part(part: re.Match[str]) -> str:
             return part[1] if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])) else ""
@@ -85,7 +84,7 @@ class SentenceForm:
         return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
-        """The fields of a sentence, empty where left out; None where it has another form."""
+        """Return the fields of a sentence, empty if left out; None if it does not match."""
         match = self._pattern.fullmatch(sentence)
         return {name: words or "" for name, words in match.groupdict().items()} if match else None
 
@@ -105,7 +104,7 @@ class Sentence:
         return self.form.render({name: getattr(self, name) for name in self.form.fields}) + self.end
 
 
-# A commander and a follower, one sentence a message.
+# A commander and a follower, one sentence per message.
 
 Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "close"]
 
@@ -116,8 +115,8 @@ class Command(
     form=f"Please {{verb:{'|'.join(get_args(Verb))}}} {{object}}[ from {{place}}]"
     "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]",
 ):
-    """An order about one object in or on ``place`` in ``room``; ``to`` and ``to_room``: where it is
-    brought."""
+    """An order about one object in or on ``place`` in ``room``; ``to`` and ``to_room`` are its
+    destination."""
 
     verb: Verb
     object: str
@@ -164,14 +163,14 @@ Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
 
 
 def parse(text: str) -> Utterance | None:
-    """The one sentence of a commander or follower, None for any other text."""
+    """Parse the one sentence of a commander or follower; None for any other text."""
     text = text.strip() if len(text) <= LONGEST_ACTION else ""
     kinds: tuple[type[Utterance], ...] = get_args(Utterance)
     return _parse_as(text[:-1], [kind for kind in kinds if text.endswith(kind.end)])
 
 
 def message_to(name: str, text: str) -> str | None:
-    """A message without the name before it (``follower_2: Done.``); None if it is another's.
+    """Return a message without its addressee (``follower_2: Done.``); None if it is for another.
 
     >>> message_to("follower_2", "follower_2: Done."), message_to("follower", "follower_2: Done.")
     ('Done.', None)
@@ -180,7 +179,7 @@ def message_to(name: str, text: str) -> str | None:
     return text if match is None else match[2] if match[1] == name else None
 
 
-# Partners, several sentences a message.
+# Partners, several sentences per message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ class GivingUp(Sentence, form="I cannot get {object}"):
 
 @dataclass(frozen=True, slots=True)
 class Searched(Sentence, form="I have looked through the {room:.+}"):
-    """A room has been searched, all that opens in it included."""
+    """A room has been searched, including everything in it that opens."""
 
     room: str
 
@@ -234,8 +233,8 @@ PartnerSentence = Location | FetchClaim | Placed | GivingUp | Searched | MoveAsi
 
 
 def parse_all(text: str) -> tuple[PartnerSentence, ...]:
-    """The sentences of a partner's message, in order, others left out; none of a reply, which
-    quotes sentences and says none of them."""
+    """Return the known sentences of a partner's message, in order; empty for a reply that only
+    quotes them."""
     if is_reply(text) or len(text) > LONGEST_ACTION:
         return ()
     kinds: tuple[type[PartnerSentence], ...] = get_args(PartnerSentence)
@@ -244,7 +243,7 @@ def parse_all(text: str) -> tuple[PartnerSentence, ...]:
     return tuple(each for each in parsed if each is not None)
 
 
-# What cannot be read.
+# Messages that cannot be parsed.
 
 UNDERSTOOD = {
     "follower": "Please take mug_1 from cabinet_1 in the kitchen. Please bring mug_1 to table_1. "
@@ -254,18 +253,18 @@ UNDERSTOOD = {
     "partner": "I see mug_1 on table_1 in the kitchen. I take mug_1 to table_1. I have put mug_1 "
     "on table_1. I cannot get mug_1. I have looked through the kitchen. Please make way.",
 }
-"""The sentences that each role reads."""
+"""The sentences that each role understands."""
 NOT_UNDERSTOOD = 'I did not understand "'
 
 
 def not_understood(role: str, text: str) -> str:
-    """The reply to a message of no known form: its text, and the sentences that can be read."""
+    """Return the reply to a message that cannot be parsed: its text, and the known sentences."""
     quote = " ".join(text[:LONGEST_ACTION].split())[:80]
     return f'{NOT_UNDERSTOOD}{quote}". I understand: {UNDERSTOOD[role]}'
 
 
 def is_reply(text: str) -> bool:
-    """True if a message is such a reply, which itself gets none."""
+    """True if a message is such a reply, which must not be replied to."""
     return text.startswith(NOT_UNDERSTOOD)
 
 
@@ -278,7 +277,7 @@ S = TypeVar("S", bound=Sentence)
 
 
 def _parse_as(sentence: str, kinds: Iterable[type[S]]) -> S | None:
-    """A sentence without its final mark as the first of these kinds that it has the form of."""
+    """Parse a sentence (without its final mark) as the first of these kinds that matches."""
     for kind in kinds:
         fields = kind.form.read(sentence)
         if fields is not None:

@@ -1,10 +1,9 @@
-"""Partner: one of several equals, who finds, reports, claims and brings.
+"""Partner: one of several equal actors that search for, report, claim and bring objects.
 
-Partners divide a search by the order of their names: each begins with its own share of the rooms,
-looks into all that opens there, and helps with the others' shares after that. An object that it
-finds and has hands for it claims before it goes for it; one that it has no hands for it reports
-to the others. Of two claims the earlier one holds: messages arrive before the next turn of their
-recipient, so no one acts on an old one.
+Partners divide a search by the order of their names: each starts with its own share of the rooms,
+opens everything there, and then helps with the others' shares. It claims an object before it
+fetches it; if its hands are full it reports the object instead. Of two claims the earlier one
+counts: messages arrive before their recipient's next turn, so no actor acts on outdated claims.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
-MOST_TRIES = 3  # attempts at one object before it is given up
-IN_THE_WAY = 1.4  # metres from a goal within which a body is in the others' way
-MOST_SILENT_TURNS = 20  # turns without a word after which one no longer waits for the others
+MOST_TRIES = 3  # attempts at one object before giving it up
+IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
+MOST_SILENT_TURNS = 20  # turns without a message before it stops waiting for the others
 
 
 FindObject = Callable[[str], str | None]
-"""The name of an object one has seen or heard of -> which object of the goals it is."""
+"""Name of an object seen or heard of -> id of the goals' object, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """``count`` of ``objects`` (ids) in or on one of ``places`` (ids), or in hands without any."""
+    """``count`` of ``objects`` (ids) in or on one of ``places`` (ids); without places, in hands."""
 
     objects: frozenset[str]
     places: Ids
@@ -41,9 +40,9 @@ class Want:
 
 
 class Wants:
-    """Objects that are wanted, queried by the names that objects go by.
+    """The objects required by the goals, looked up by object names.
 
-    ``unread_goals`` lists the kinds of goals that are not read: all but objects in places or hands.
+    ``unread_goals`` lists unsupported kinds of goals: all but objects in places or hands.
     """
 
     def __init__(self, goals: tuple[GoalCondition, ...], find_object: FindObject) -> None:
@@ -59,20 +58,20 @@ class Wants:
                 self.unread_goals.append(type(goal).__name__)
 
     def serving(self, name: str) -> list[int]:
-        """The wants that an object would serve, by number."""
+        """Return the indices of the wants that an object can serve."""
         i = self._find_object(name)
         return [n for n, want in enumerate(self.wants) if i in want.objects]
 
     def placing(self, name: str) -> list[int]:
-        """The wants that an object is a place for, by number."""
+        """Return the indices of the wants that have an object as a place."""
         i = self._find_object(name)
         return [n for n, want in enumerate(self.wants) if i in want.places]
 
 
 @dataclass(slots=True)
 class Whereabouts:
-    """Last place of an object: ``place`` is what it is in or on (empty: on the floor, or unknown),
-    ``room`` is where it was seen from. ``firsthand``: one has seen it oneself."""
+    """Last known place of an object: ``place`` is what it is in or on (empty: floor or unknown),
+    ``room`` is where it was seen from. ``firsthand``: the actor has seen it itself."""
 
     preposition: str = ""
     place: str = ""
@@ -82,13 +81,13 @@ class Whereabouts:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Observations and messages of one actor. Names are those that all use.
+    """Knowledge of one actor from observations and messages. Names are shared by all actors.
 
-    ``claims``: object -> the first who said that it fetches it; ``destinations``: object -> where
-    to. ``placed``: object -> the right place, in which it lies; ``holders``: object -> who was seen
-    with it. ``looked_into``: receptacles; ``viewed_rooms``: rooms it has seen; ``searched_rooms``:
-    those that any actor has searched completely. ``door_open``: door -> True if open;
-    ``door_rooms``: door -> the rooms it joins. ``closable``: receptacles that open and close.
+    ``claims``: object -> the first actor that claimed it; ``destinations``: object -> its goal.
+    ``placed``: object -> the right place, where it is; ``holders``: object -> the actor seen with
+    it. ``looked_into``: receptacles; ``viewed_rooms``: rooms it has seen; ``searched_rooms``: those
+    that any actor has searched completely. ``door_open``: door -> True if open; ``door_rooms``:
+    door -> the rooms it connects. ``closable``: receptacles that open and close.
     """
 
     actor: str
@@ -124,7 +123,7 @@ class Knowledge:
         self.holders |= {held.name: self.actor for held in observation.holding}
 
     def look_around(self, room: str, names: Iterable[str], closable: Iterable[str] = ()) -> None:
-        """Take in what was seen in a room, by name alone; ``closable`` of it open and close."""
+        """Add objects seen in a room, by name; ``closable`` are those that open and close."""
         self.viewed_rooms.add(room)
         self.closable |= dict.fromkeys(name for name in closable if not name.startswith("door_"))
         for name in names:
@@ -134,7 +133,7 @@ class Knowledge:
                 self._seen_entry(name, room).room = room
 
     def look_into(self, receptacle: str, details: Mapping[str, Json], room: str) -> None:
-        """Take in what is in or on a receptacle, and that nothing else is."""
+        """Update the content of a receptacle, and remove objects that are no longer there."""
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
@@ -179,18 +178,18 @@ class Knowledge:
         return at is not None and at.firsthand
 
     def _seen_entry(self, name: str, room: str) -> Whereabouts:
-        """The entry of an object that one sees oneself now."""
+        """Return the entry of an object that the actor sees itself now."""
         entry = self.objects.setdefault(name, Whereabouts(room=room))
         entry.firsthand = True
         return entry
 
 
 class WantStatus:
-    """Knowledge compared with what is wanted; computed again each turn.
+    """Knowledge compared with the wants; computed again each turn.
 
-    ``want_of`` gives the want of each object that lies where it should, is claimed or is held.
-    ``missing_counts`` are what each want still lacks. ``targets`` are the wants' places: of those
-    that would do, the one that has or gets most, else the first known.
+    ``want_of`` gives the want of each object that is in its place, claimed or held.
+    ``missing_counts`` are the numbers still missing for each want. ``targets`` are the wants'
+    places: of the possible ones, the one that has or gets most objects, else the first known.
     """
 
     def __init__(self, wants: Wants, knowledge: Knowledge) -> None:
@@ -211,7 +210,7 @@ class WantStatus:
                 self.assign(name, wants.serving(name))
 
     def unclaimed(self) -> list[str]:
-        """Known objects, as many as are still wanted and unclaimed, those seen oneself first."""
+        """Return known unclaimed objects, as many as are still wanted, firsthand ones first."""
         missing, names, knowledge = list(self.missing_counts), [], self._knowledge
         for name in sorted(knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand):
             if name in self.want_of or name in knowledge.holders or name in knowledge.placed:
@@ -223,12 +222,12 @@ class WantStatus:
         return names
 
     def destination(self, name: str) -> str:
-        """The place that an object goes to; empty for hands, or where it is not known yet."""
+        """Return the place that an object goes to; empty for hands, or if not known yet."""
         number = self.want_of.get(name)
         return "" if number is None else self.targets[number]
 
     def needs_place(self, holding: list[str]) -> bool:
-        """True if something in the hands goes to a place that one has not seen oneself."""
+        """True if a held object goes to a place that the actor has not seen itself."""
         return any(
             name in self.want_of
             and self._wants.wants[self.want_of[name]].places
@@ -237,14 +236,14 @@ class WantStatus:
         )
 
     def is_done(self) -> bool:
-        """True if all that is wanted lies where it should, or is in hands where it should be."""
+        """True if all wanted objects are in their places, or in hands if wanted there."""
         placed, wants = self._knowledge.placed, self._wants.wants
         return not any(self.missing_counts) and not any(
             name not in placed and wants[n].places for name, n in self.want_of.items()
         )
 
     def assign(self, name: str, candidates: Iterable[int]) -> None:
-        """Let an object serve the first of these wants that lacks one."""
+        """Assign an object to the first of these wants that still needs one."""
         want = next((n for n in candidates if self.missing_counts[n] > 0), None)
         if want is not None:
             self.missing_counts[want] -= 1
@@ -252,10 +251,10 @@ class WantStatus:
 
 
 class Partner:
-    """Script of one actor. It acts on its ``Knowledge`` alone.
+    """Script of one actor, which acts only on its ``Knowledge``.
 
-    Of the world it reads only how many hands it has itself, and which object of the goals a
-    name that it has seen or heard stands for.
+    From the world it reads only the capacity of its hands, and the ids of objects whose names it
+    has seen or heard.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -342,7 +341,7 @@ class Partner:
         return Decision(Action("chat", (text,)))
 
     def _say(self, saying: messages.PartnerSentence, urgent: bool = False) -> None:
-        """Say it with the next message; at once where it is urgent."""
+        """Queue a sentence for the next message; if urgent, send it immediately."""
         if self._may_talk:
             self._unsent.append(saying)
             self._must_speak = self._must_speak or urgent
@@ -351,7 +350,7 @@ class Partner:
         return [name for name, who in self.knowledge.claims.items() if who == self.actor]
 
     def _claim(self, status: WantStatus, holding: list[str]) -> None:
-        """FetchClaim what one has hands for; announce the rest, each object once."""
+        """Claim objects up to the free hands; report the rest, each object once."""
         knowledge = self.knowledge
         free_hands = self._hand_count - len({*holding, *self._own_claims()})
 
@@ -394,7 +393,7 @@ class Partner:
         return bring or self._finish(status)
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
-        """The next action to put down something one has for a place; None for nothing such."""
+        """Return the next action to put a held object in its place; None without one."""
         for name in reversed(holding):
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
@@ -412,7 +411,7 @@ class Partner:
         return None
 
     def _fetch(self, name: str) -> Action | None:
-        """The next action to get a claimed object; None where nothing can be done now."""
+        """Return the next action to get a claimed object; None if nothing can be done now."""
         grab = Action("go_grab", (name,))
         if self._failures[name] >= MOST_TRIES:
             self._give_up(name)
@@ -425,7 +424,7 @@ class Partner:
         return action
 
     def _look_for(self, name: str) -> Action | None:
-        """Move towards an object known only from messages: into what it is in, or into its room."""
+        """Move towards an object known only from messages: to its container or its room."""
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
@@ -446,13 +445,13 @@ class Partner:
             self._say(messages.GivingUp(name), urgent=True)
 
     def _search(self, space: ActionSpace, retry: bool) -> Action | None:
-        """The next room to look around in, or what opens there to look into; rooms that no way has
-        led to yet come last. ``retry`` also looks around where others have searched already."""
+        """Return the next action of the search: look around a room, or open a container there.
+        Unreachable rooms come last. ``retry`` also covers rooms that others have searched."""
         knowledge = self.knowledge
         rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         closable = knowledge.closable
         checks = [a for a in space.listed if a.name == "go_check" and a.arguments[0] in closable]
-        # The room one is in, then one's own share, then the others', theirs from the end.
+        # The current room, then the actor's own share, then the others', in reverse order.
         own_rooms = rooms[self._index :: self._team_size]
         rooms_in_order = [] if self._room in knowledge.viewed_rooms else [self._room]
         rooms_in_order += [*own_rooms, *(room for room in reversed(rooms) if room not in own_rooms)]
@@ -475,8 +474,8 @@ class Partner:
         return None
 
     def _finish(self, status: WantStatus) -> Action:
-        """Stop; before that, where something is missing, look at the places it should be, and try
-        again what no way led to: someone may have stood in it."""
+        """Stop. If objects are missing, first check their places and retry unreachable ones:
+        another actor may have been in the way."""
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
                 self._verified.add(place)
@@ -492,8 +491,8 @@ class Partner:
         return self._wait(status)
 
     def _wait(self, status: WantStatus) -> Action:
-        """Nothing is left to do: say what is done, keep out of the way, and wait for the others,
-        who may ask for help or to be let past; stop when they are done, or silent for long."""
+        """Report, keep out of the way and wait for the others, who may ask for help or to pass;
+        stop when they are done, or silent for too long."""
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge
@@ -504,7 +503,7 @@ class Partner:
             return STOP
         if was_asked or (at_goal and not self._moved_aside):
             self._moved_aside = True
-            # To another room than those of the goals: the one with most in it, as it is the widest.
+            # To a room without goals: the one with most objects, probably the largest.
             rooms = Counter(at.room for at in knowledge.objects.values() if at.firsthand)
             other_rooms = knowledge.viewed_rooms - {self._room}
             if other_rooms:
@@ -517,7 +516,7 @@ class Partner:
         return Action("goto", (self._nearest,)) if self._nearest else STOP
 
     def _learn_from_failure(self, action: Action, feedback: Feedback) -> None:
-        """Go round by another door, open the container, or leave the object to others."""
+        """Take another door, open the container, or leave the object to others."""
         verb, words, status = action.name, action.arguments, feedback.status
         self._queue.clear()
         if verb == "chat":
@@ -542,7 +541,7 @@ class Partner:
                 self._failures[f"put {feedback.details['object']}"] = MOST_TRIES
 
     def _open_a_door(self) -> None:
-        """Go and open a closed door, one not tried before, those of the room one is in first."""
+        """Go and open a closed door that was not tried before, first in the current room."""
         knowledge = self.knowledge
         closed = [
             door

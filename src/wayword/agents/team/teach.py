@@ -23,8 +23,8 @@ Talk = Generator[messages.Utterance, messages.Utterance, None]
 class Commander:
     """Script of a commander: has a follower do one command at a time.
 
-    It reads out its reference's plan as commands, with the true place of everything, has doors on
-    the way opened first, answers where objects are, and repeats a command that failed.
+    It gives the reference's plan as commands with true places, has doors on the way opened first,
+    answers questions about objects, and repeats a failed command.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -35,10 +35,10 @@ class Commander:
         self._follower = self._followers[0]
         self._dialog = self._script()
         self._is_waiting = False
-        self._door_rooms: dict[str, str] = {}  # door -> the room of its two that was named for it
+        self._door_rooms: dict[str, str] = {}  # door -> the one of its two rooms used to name it
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
-        """Say the next sentence once the last was answered; turn on the spot until then."""
+        """Say the next sentence after the last one was answered; turn on the spot until then."""
         texts = [m.text for m in observation.messages if m.sender == self._follower]
         heard = next((parsed for parsed in map(messages.parse, texts) if parsed is not None), None)
         unread = [text for text in texts if not messages.is_reply(text)]
@@ -56,12 +56,12 @@ class Commander:
         return Decision(Action("chat", (text,)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """It learns of everything by message."""
+        """Do nothing: results arrive as messages."""
 
     def _script(self) -> Talk:
         for number, order in enumerate(self._reference.plan if self._brief.may_talk else ()):
             for attempt in range(MOST_ATTEMPTS):
-                # The turn of the one who holds what the order is about, else of the next.
+                # The turn of the follower that holds the order's object, else of the next one.
                 hands = {name: self._world.house.actors[name].hands for name in self._followers}
                 objects = {self._index(i) for i in (order.object, order.other) if i}
                 holder = next((name for name, held in hands.items() if objects & set(held)), None)
@@ -94,7 +94,7 @@ class Commander:
                 message = messages.WhereAnswer(heard.object, place, room)
 
     def _commands(self, order: Order) -> Iterator[messages.Command]:
-        """The commands of an order, by the state when each of them is given."""
+        """Yield the commands of an order, each computed from the current state."""
         yield from self._doors(order.object)
         if order.deed == "bring":
             yield from self._bring(order.object, order.other)
@@ -114,7 +114,7 @@ class Commander:
             return
         yield from self._doors(place)
         enclosing = [k for k in objects.holders(index) if k < objects.first_actor]
-        for k in reversed(enclosing):  # what the place is closed in, the outermost first
+        for k in reversed(enclosing):  # closed containers of the place, outermost first
             if objects.encloses[k] and not objects.open[k]:
                 yield self._command("open", self._world.layout.ids[k])
         where, room = self._locate(i)
@@ -132,7 +132,7 @@ class Commander:
             yield from self._bring(knife, self._world.layout.ids[support])
 
     def _doors(self, target: str) -> Iterator[messages.Command]:
-        """Commands to open the closed doors on the way, the nearest first."""
+        """Yield commands to open the closed doors on the way, nearest first."""
         if not self._holds(target):
             for door in self._world.doors_to_open(self._follower, target) or ():
                 if door != target:
@@ -142,10 +142,10 @@ class Commander:
         return messages.Command(verb, self._name(i), *self._locate(i))
 
     def _locate(self, i: str) -> tuple[str, str]:
-        """The place of an object (what it is in or on; the outermost that is closed) and its room.
+        """Return the place of an object (what it is in or on, or the outermost closed container)
+        and its room.
 
-        A door is said to be in a room that the follower can walk into, and in the same one whenever
-        it is named, as long as that holds.
+        A door is located in a room that the follower can reach, the same one each time if possible.
         """
         layout, objects = self._world.layout, self._objects
         rooms = next((door.rooms for door in layout.scene.doors if door.id == i), None)
@@ -180,17 +180,17 @@ class Commander:
         return self._index(i) in self._world.house.actors[self._follower].hands
 
 
-MOST_WAITING_TURNS = 40  # turns for which it waits for an answer
+MOST_WAITING_TURNS = 40  # maximum turns to wait for an answer
 
 Attempt = Generator[Action, Feedback, str]
-"""Actions, and in the end why they failed, empty where they did not."""
+"""Actions; the return value is the reason for a failure, empty on success."""
 
 
 class Follower:
-    """Script of a follower. Of its brief it reads its own name, and the permission to talk, alone.
+    """Script of a follower. It reads only its own name and the permission to talk from its brief.
 
-    It takes a command apart into high-level actions, looks for what it has not seen where it should
-    be, then all over that room, then asks. It never looks at goals or the truth.
+    It splits a command into high-level actions. It looks for an object in its expected place, then
+    in the rest of that room, then asks. It never reads goals or ground truth.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -205,7 +205,7 @@ class Follower:
         self._can_turn = True
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
-        """Raises ``UsageError`` for a body that walks by single steps alone."""
+        """Return the next action. Raises ``UsageError`` for a body with only single steps."""
         has_started = self._view is not None
         self._view = observation
         self._note_seen(_visible_names(observation))
@@ -270,7 +270,7 @@ class Follower:
         )
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
-        """Find an object and do something with it; look for it again where it is not there."""
+        """Find an object and act on it; search again if it is not there."""
         trouble = ""
         for search_again in (False, True):
             trouble = yield from self._find(command, search_again)
@@ -295,7 +295,7 @@ class Follower:
         return "" if self._has_located(name) else trouble or f"I do not see {name}"
 
     def _search(self, name: str, place: str, room: str) -> Attempt:
-        """Look where it should be, then around that room, then at all there is in it."""
+        """Look in the expected place, then around that room, then into everything in it."""
 
         def check() -> Attempt:
             if not self._has_located(name) and place in self._room_of:

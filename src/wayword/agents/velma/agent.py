@@ -2,13 +2,13 @@
 
     wayword run velma --on towns --model local:smollm2
 
-The prompt holds the task, the action space, solved examples, the instruction, and then each action
-and each observation on a line of its own; it ends in the number of the next action. Nothing that
-was written is ever rewritten, so a model that keeps its prefix reads every token once per episode.
+The prompt contains the task, the action space, solved examples, the instruction, and then one line
+per action and observation; it ends in the number of the next action. Text is only appended, so a
+model with a prefix cache reads every token once per episode.
 
-Departures from the released code, on purpose: an action that the street does not allow
-is recorded as the one carried out instead; an answer that is no action still becomes
-``forward``, but the decision holds the answer and why it does not count.
+Deliberate differences from the released code: an action that the street does not allow is recorded
+as the one carried out instead; an answer without an action still becomes ``forward``, but the
+decision records the rejected answer.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -51,19 +51,19 @@ from wayword.verbalize import street
 from wayword.worlds.street.moves import WORDS
 from wayword.worlds.street.world import StreetObservation
 
-FALLBACK = Action("forward")  # what the paper's recipe does when an answer is no action
+FALLBACK = Action("forward")  # the paper's recipe for an answer without an action
 
 WALK_RESERVE = 55 * 45
-"""Characters kept free for the walk itself when examples are counted: 55 steps, 45 each."""
+"""Characters reserved for the walk when examples are fitted: 55 steps of 45 characters."""
 
 AHEAD_VIEW = street.VIEWS.index(0)
 SIDE_VIEWS = (0, len(street.VIEWS) - 1)  # numbers of the views ahead and straight to the sides
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
-"""Beginnings of text that a completion invents: observations, or another example."""
+"""Stop sequences: the beginnings of observations or examples that a completion would invent."""
 
 
-# Landmarks: recorded lists, or a model's; tidied, and no name ever shortened, as a scorer would
+# Landmarks: recorded lists, or a model's. Names are cleaned but never shortened: a scorer would
 # look for something else. Source: VELMA, section 5.1 and appendix C.
 
 LONGEST_LANDMARK = 100  # characters; the longest of the 20,065 recorded for Map2seq has 66
@@ -77,7 +77,7 @@ _WRAPPING = ' \t"“”*'
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """Names to look for, how many were too long or too many, and whether the list was cut off."""
+    """Names to look for, the number dropped as too long or too many, and why the list was cut."""
 
     names: tuple[str, ...] = ()
     ignored: int = 0
@@ -85,7 +85,7 @@ class Landmarks:
 
 
 def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
-    """A list without empty, repeated and over-long entries.
+    """Return a list without empty, repeated and overlong entries.
 
     >>> tidy_landmarks(["a park", "The Park", "", "Staples"])
     Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
@@ -105,13 +105,13 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
 
 
 JUNCTION_WORDS = ("intersection", "side street")
-"""Words of landmarks that the released code does not look for, wherever they stand."""
+"""The released code ignores landmarks that contain these words."""
 COMMON_LANDMARKS = frozenset({"traffic lights", "double lights", "a building", "a large building"})
-"""Landmarks that it does not look for: there are some in every view."""
+"""Landmarks that the released code ignores: they are in every view."""
 
 
 def filter_landmarks(names: Iterable[str]) -> tuple[str, ...]:
-    """The landmarks that VELMA's released code keeps (``vln/landmarks.py``, five-shot lists).
+    """Return the landmarks that VELMA's released code keeps (``vln/landmarks.py``, five shots).
 
     >>> filter_landmarks(["a park", "the next intersection", "traffic lights"])
     ('a park',)
@@ -124,7 +124,7 @@ def filter_landmarks(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_landmarks(answer: str | Reply) -> Landmarks:
-    """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
+    """Return the landmarks in a numbered, bulleted or JSON list; text around it is skipped.
 
     >>> read_landmarks("1. a park\\n2. Staples\\n\\nGo on").names
     ('a park', 'Staples')
@@ -133,21 +133,21 @@ def read_landmarks(answer: str | Reply) -> Landmarks:
     return replace(tidy_landmarks(items(reply.text)), cut_off=reply.cut_off)
 
 
-# A completion that continues a walk: the next actions, one a numbered line.
+# A completion that continues a walk: the next actions, one per numbered line.
 
 _NUMBERED = re.compile(r"[\s*_`]*(?:(\d+)\s*[.):][*_`]*\s*)?(.*)", re.DOTALL)
 _LABELS = ("action", "actions", "next_action", "next_actions", "answer")
 
 
 def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
-    """The actions at the head of a completion that begins at the action of that number.
+    """Return the actions at the start of a completion that begins with action ``number``.
 
         >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
         ['forward', 'forward', 'left']
 
     The first line is an action, with or without its number; the following ones count as long as
-    they are numbered in sequence. Nothing follows a stop. Fences, emphasis and labels do not count,
-    and a list of all five actions is no answer.
+    they are numbered in sequence. Nothing follows a stop. Fences, emphasis and labels are ignored;
+    a list of all five actions is rejected.
     """
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
@@ -236,9 +236,9 @@ _LANDMARKS = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
 class Velma(Agent):
-    """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024).
+    """VELMA: the walk is one growing text, the action its next word (Schumann et al. 2024).
 
-    With ``follow`` it is a :class:`RouteFollower`.
+    With ``follow``, a :class:`RouteFollower` is built instead.
     """
 
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
@@ -331,9 +331,9 @@ class Velma(Agent):
         return "\n\n".join([task, *self._examples, self._walk])
 
     def _append_view(self, view: StreetObservation) -> None:
-        """Append what is new to see, and the next action's number."""
+        """Append new observations, and the next action's number."""
         if self._cue_written:
-            return  # the last answer changed nothing, and the prompt stands as it is
+            return  # the last answer changed nothing, so the prompt is complete
         lines = self._lines(view, self._landmarks, faced=self._is_turned)
         if lines:
             self._next_actions.clear()
@@ -342,11 +342,11 @@ class Velma(Agent):
         self._cue_written = True
 
     def _cue(self) -> str:
-        """The beginning of the line that the next answer ends."""
+        """Return the beginning of the line that the next answer completes."""
         return street.action_number(self._number)
 
     def _lines(self, view: StreetObservation, landmarks: Sequence[str], faced: bool) -> list[str]:
-        """The lines of an observation; ``faced``: the route's start heading is already given."""
+        """Return the lines of an observation; ``faced``: the agent faces the route at the start."""
         flow, sightings = None, self._sightings(view, landmarks)
         if self._scorer is not None and self._settings.traffic and view.step == 0 and not faced:
             flow = self._scorer.flow(view.scene, view.panorama, view.heading)
@@ -355,7 +355,7 @@ class Velma(Agent):
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
-        """The landmarks in view, each with the number of its view."""
+        """Return the landmarks in view, each with the number of its view."""
         if self._scorer is None or not landmarks:
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
@@ -374,18 +374,18 @@ class Velma(Agent):
         return self._decide(read_actions(choice.other_text, self._number))
 
     def _decide(self, words: list[str] | Rejection) -> Decision:
-        """The first of the actions, or the recipe's fallback for an answer that names none."""
+        """Return the first of the actions, or the recipe's fallback for a rejected answer."""
         if isinstance(words, Rejection):
             return Decision(FALLBACK, fallback_for=words)
         return Decision(Action(words[0]))
 
     async def _find_landmarks(self, episode: Episode) -> tuple[str, ...]:
-        """The landmarks to look for; none where nothing could see them."""
+        """Return the landmarks to look for; empty without a scorer."""
         settings, note, landmarks = self._settings, self._toolkit.note, Landmarks()
         if self._scorer is None or settings.landmarks == "none":
             return ()
         if settings.landmarks == "model":
-            # An example's list is asked for once a run, not once an episode.
+            # An example's list is requested once per run, not per episode.
             cached = self._toolkit.shared.once(_LANDMARKS, None, dict)
             if episode.id not in cached:
                 prompt = self._prompts.fill(
@@ -411,7 +411,7 @@ class Velma(Agent):
         return self._prompts.fill("route", instruction=quote_safe(episode.instruction)) + "\n"
 
     async def _render_example(self, example: Demonstration) -> str:
-        """A demonstration as the finished text of its walk."""
+        """Return a demonstration as the complete text of its walk."""
         landmarks = await self._find_landmarks(example.episode)
         is_turned = bool(example.episode.extra.get("opening"))
         lines = []
@@ -425,7 +425,7 @@ class Velma(Agent):
         return self._route_text(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:
-        """Drop whole examples, the first ones first, until the prompt fits the context."""
+        """Drop examples, the first ones first, until the prompt fits the context."""
         budget, drawn = self._budget, len(self._examples)
         room = (budget.context - budget.answer) * budget.characters_per_token
         while self._examples and len(self.prompt) + reserve > room:
@@ -435,12 +435,12 @@ class Velma(Agent):
 
 
 class RouteFollower(Velma):
-    """VELMA for small trained models (not the paper's): a question where a leg may be done.
+    """VELMA for small trained models (not in the paper): asks if the current leg is done.
 
-    The instruction is listed by legs, each of which ends in a turn, the last one where to stop.
-    Where one may end, the prompt states what was counted and what of it agrees, and asks whether
-    it is done. The action is asked for at intersections alone. Training reads ``clauses``, the
-    number of the one that is ``followed``, and ``answers``.
+    The prompt lists the instruction as legs; each ends in a turn, the last one in a stop. At places
+    where the leg may end, it states the counts so far and those that match the leg, and asks if the
+    leg is done. Actions are only requested at intersections. Training reads ``clauses``, the number
+    of the ``followed`` one, and ``answers``.
     """
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
@@ -500,7 +500,7 @@ class RouteFollower(Velma):
         return line if self._asks_done else line + super()._cue()
 
     async def _ask_done(self, progress: RouteProgress) -> bool:
-        """Append what was counted, and whether the leg that is followed is done."""
+        """Append the counts and the answer to "is the current leg done?", and return it."""
         self._walk += self._prompts.fill("since", **progress.slots())
         self.answers = done_answers(progress.followed, len(progress.legs), STOP)
         margin, self._refused = await ask_yes(self._toolkit.model(), self.prompt)
@@ -513,7 +513,7 @@ class RouteFollower(Velma):
 
 
 def _executed_action(decision: Decision, feedback: Feedback) -> str:
-    """The action that was carried out, which need not be the one decided on."""
+    """Return the action carried out, which may differ from the decision."""
     return str(feedback.details.get("executed", decision.action.name))
 
 

@@ -1,4 +1,4 @@
-"""Street instructions cut into legs: each ends in a turn, the last one where to stop.
+"""Split street instructions into legs: each ends in a turn, the last one in a stop.
 
     >>> text = "Go through two lights. At the next one turn left, and stop half way down the block."
     >>> [leg.text for leg in legs(text)]
@@ -6,8 +6,8 @@
     >>> [(leg.turn, leg.crossings) for leg in legs(text)]
     [('left', 3), ('', None)]
 
-Plain rules on words read how many crossings a leg counts, and where behind the last of them it
-stops. Their result is a hint: the text itself stands next to it wherever they are shown.
+Rules on words extract how many crossings a leg counts, and where it stops after the last of them.
+The results are hints: prompts show them next to the original text.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _VAGUE_NUMBERS = {"couple": 2, "both": 2}
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A stretch of a route: its clause, and the turn it ends in ("" where one stops).
+    """A part of a route: its clause, and the turn at its end ("" for a stop).
 
-    ``crossings`` are those that it counts, the one turned at among them, by what ``kind`` says;
-    None where it counts none.
+    ``crossings`` is the number of crossings of this ``kind`` in its text, including the one at the
+    turn; None if the text counts none.
     """
 
     clause: Clause
@@ -75,7 +75,7 @@ class Leg:
 
 
 def legs(instruction: str) -> tuple[Leg, ...]:
-    """The legs of an instruction, in order; the last one has no turn."""
+    """Return the legs of an instruction in order; the last one has no turn."""
     spans, begin = list[tuple[int, int, str]](), 0
     for turn in _TURN.finditer(instruction):
         end = turn.end()
@@ -93,7 +93,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
         text = _LINKING_WORDS.sub("", instruction[start:end], count=1).strip().rstrip(".,;! ")
         number, passes_last = count_crossings(text) or (None, False)
         if number and passes_last and turn_side:
-            number += 1  # one turns at the crossing after those
+            number += 1  # the turn is at the crossing after those passed
         lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.I)
         kind: Kind = "lights" if lights else "intersections"
         parts.append(Leg(Clause(" ".join(text.split()), start), turn_side, number, kind))
@@ -105,7 +105,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """Crossings named at a place of a text, and how."""
+    """A mention of crossings in a text, and its wording."""
 
     article: str
     is_next: bool
@@ -116,7 +116,7 @@ class _Mention:
 
 
 def count_crossings(text: str) -> tuple[int, bool] | None:
-    """The crossings that a leg counts, and True if it goes through the last; None for none.
+    """Return the number of crossings in a leg, and True if it passes the last; None for none.
 
     >>> count_crossings("Go through the next light. At the second light turn right")
     (2, False)
@@ -162,14 +162,14 @@ def _mentions(text: str) -> Iterator[_Mention]:
 
 
 def _number(word: str) -> int:
-    """``second``, ``2nd``, ``two`` or ``couple`` as a number; 0 for no word."""
+    """Return ``second``, ``2nd``, ``two`` or ``couple`` as a number; 0 for an empty word."""
     if word[:1].isdigit():
         return int(word[0])
     cardinal = ORDINALS.get(word, word)
     return NUMBERS.index(cardinal) + 1 if cardinal in NUMBERS else _VAGUE_NUMBERS.get(cardinal, 0)
 
 
-# Where behind the last crossing a leg stops.
+# The place after the last crossing where a leg stops.
 
 _STOP_PLACES = (
     ("a third", r"1/3|third of|a third|quarter|1/4"),
@@ -191,11 +191,11 @@ _STEPS = re.compile(
     re.I,
 )
 FRACTIONS = {"a third": 1 / 3, "half": 1 / 2, "two thirds": 2 / 3}
-"""The places that are a part of a block."""
+"""Places that are a fraction of a block."""
 
 
 def step_count(text: str) -> int | None:
-    """The steps that a leg counts, the larger of two numbers; None where it counts none.
+    """Return the number of steps in a leg's text, the larger of two; None if it counts none.
 
     >>> step_count("Take a step or two and stop"), step_count("stop after 1 or 2 steps")
     (2, 2)
@@ -212,18 +212,18 @@ def step_count(text: str) -> int | None:
 
 
 def stop_place(text: str) -> str:
-    """The place where a leg stops: ``half``, ``near the end``; "" where it does not say."""
+    """Return the place where a leg stops: ``half``, ``near the end``; "" if it does not say."""
     words = text.lower()
     return next((name for name, pattern in _STOP_PLACES if re.search(pattern, words)), "")
 
 
-# A walk along the legs of a street instruction: what was counted, and what of it agrees.
+# A walk along the legs of a street instruction: its counts, compared with the text.
 
 _WARNING = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", re.I)
 
 
 def goal_part(leg: str) -> str:
-    """The last step of a leg, with what is said of it; no warning of going too far.
+    """Return the last step of a leg with its description, but no warnings of going too far.
 
     >>> goal_part("Pass a zoo, stop at the bank, which is on your left")
     ' stop at the bank, which is on your left'
@@ -237,9 +237,9 @@ def goal_part(leg: str) -> str:
 class TurnCounts:
     """Counts since the last turn, or since the start.
 
-    ``stretch_steps`` are the steps since then or since the last crossing; ``block_steps`` those
-    between the last two crossings, 0 before there were two. A traffic light counts where one was
-    in view ahead at an intersection or one step before it.
+    ``stretch_steps`` are the steps since then or since the last crossing, if later; ``block_steps``
+    those between the last two crossings, 0 before the second. A traffic light counts if it was in
+    view ahead at an intersection or one step before it.
     """
 
     turn: str = "start"
@@ -252,7 +252,7 @@ class TurnCounts:
     _light_was_ahead: bool = False
 
     def see(self, exits: int, *, light_ahead: bool) -> None:
-        """A new place: its exits, 0 where one has only turned; and whether a light is ahead."""
+        """Count a new place by its exits (0 after a turn on the spot) and a light ahead."""
         self.lights += exits > 2 and (light_ahead or self._light_was_ahead)
         self._light_was_ahead = light_ahead
         self.crossroads += exits > 3
@@ -271,12 +271,12 @@ class TurnCounts:
 
 @dataclass(slots=True)
 class RouteProgress:
-    """The progress of a walk along its ``legs``; ``followed`` is the current one's number, from 1.
+    """Progress of a walk along its ``legs``; ``followed`` is the number of the current one, from 1.
 
-    ``sees_landmarks``: landmarks can be seen; else lights are counted by their intersections.
+    ``sees_landmarks``: landmarks are visible; otherwise intersections are counted for lights.
     ``landmarks`` next to the place are pairs of a name and a direction in words. ``announced`` is
-    the last leg whose words were written down; ``steps`` counts from the start. ``leg_done``: the
-    model said that the leg ends here, so the next one begins with the next action.
+    the last leg whose text was written; ``steps`` counts from the start. ``leg_done``: the model
+    said that the leg ends here, so the next one begins with the next action.
     """
 
     legs: Sequence[Leg]
@@ -295,16 +295,16 @@ class RouteProgress:
 
     @property
     def is_last(self) -> bool:
-        """True for the last leg, at whose end one stops."""
+        """True for the last leg, which ends in a stop."""
         return self.followed == len(self.legs)
 
     def see(self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]) -> None:
-        """Count a new place by its exits, 0 for a mere turn; ``landmarks`` are next to it."""
+        """Count a new place by its exits, 0 after a turn; ``landmarks`` are next to it."""
         self.at_junction, self.landmarks = exits > 2, landmarks
         self.counts.see(exits, light_ahead=light_ahead)
 
     def announce_leg(self) -> bool:
-        """True once for each leg: its words are still to be written down."""
+        """True once per leg: its text must be written now."""
         is_new, self.announced = self.announced != self.followed, self.followed
         return is_new
 
@@ -319,13 +319,13 @@ class RouteProgress:
         return self.at_junction or self.is_last
 
     def slots(self) -> dict[str, str]:
-        """The slots of a sentence: the steps since the turn, landmarks, and what agrees."""
+        """Return the slots of a sentence: steps since the turn, landmarks, matching signs."""
         landmarks = "".join(f"; {name} {where}" for name, where in self.landmarks)
         counts = {"since": str(self.counts.steps), "turn": self.counts.turn}
         return {**counts, "beside": landmarks, "signs": ", ".join(self.signs())}
 
     def signs(self) -> Iterator[str]:
-        """The signs of the place that agree with the leg, and what the leg says to do."""
+        """Yield the signs of the place that match the leg, and the leg's next action."""
         leg, counts = self.leg, self.counts
         if self.at_junction:
             yield f"at intersection {counts.junctions}"
@@ -356,6 +356,6 @@ class RouteProgress:
 
 
 def _progress_words(so_far: int, number: int, kind: str) -> str:
-    """``2 of 3 lights``, and whether that number is reached or passed."""
+    """Return ``2 of 3 lights``, marked if that number is reached or passed."""
     mark = " reached" if so_far == number else " passed" * (so_far > number)
     return f"{so_far} of {number} {kind}{mark}"

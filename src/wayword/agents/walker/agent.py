@@ -1,26 +1,25 @@
-"""Walker: an indoor walk as one growing text of questions that are answered by yes or no.
+"""Walker: an indoor walk as one growing text of yes/no questions.
 
     wayword run walker --on houses --model local:walker
 
-The instruction is cut into clauses by plain rules (:mod:`~wayword.agents.clauses`), and the
-text says which one is followed. At every viewpoint the first question is whether the clause is done
-here; if it is, the next clause is asked about, and behind the last one the walk stops. Then each
-neighbor has a line of its own (its direction, what stands where it leads, what lies behind it)
-that ends in a question mark: does the clause lead there? The neighbor with the most probable yes is
-taken. So each answer depends on the lines just above it, and a small model need not keep its place
-in the instruction over a whole walk.
+The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`), and the text states
+the current one. At every viewpoint the first question is if the clause is done here. If so, the
+next clause is asked about; after the last one the walk stops. Then each neighbor has a line (its
+direction, the objects there, the view behind it) that ends in a question: does the clause lead
+there? The neighbor with the most probable yes is taken. Each answer thus depends on the lines just
+above it: a small model does not need to keep its place in the instruction over a long walk.
 
-Each line ends in what it shares with the clause's end. ``all`` or ``some`` of the words that this
-names stand in the first words for the ``place``, in the names of objects ``at`` it or ``by`` it, or
-in what one ``sees`` that way. The clause goes ``through`` what it names, and not merely there; it
-has been followed for ``no steps``, or more; ``turn`` says that it begins with a turn that way;
-``back`` and ``seen``, that one has been there. An untrained model reads the same signs.
+Each line ends in signs of what it shares with the end of the clause: ``all`` or ``some`` of the
+clause's words occur in the description of the ``place``, in the names of objects ``at`` or ``by``
+it, or in what the agent ``sees`` in that direction. ``through``: the clause passes what it names.
+``no steps`` (or more): how long it has been followed. ``turn``: it begins with a turn in that
+direction. ``back`` and ``seen``: the agent has been there. Untrained models read the same signs.
 
-Text is only ever appended, so a model with a prefix cache reads every token once an episode, and
-the last prompt of an episode is a complete training example. The model writes no thoughts: yes and
-no are ranked by their log-probability.
+Text is only appended, so a model with a prefix cache reads every token once per episode, and the
+last prompt of an episode is a complete training example. The model writes no thoughts: yes and no
+are ranked by their log-probability.
 
-A view is described by the content words of its caption, each once, without the words of
+A view is described by the content words of its caption, without repeats and without the words in
 ``walker/prompts/skipped.txt`` (articles, verbs of seeing, walls, ceilings).
 """
 
@@ -65,17 +64,17 @@ DIRECTION_NAMES = (
     (155.0, "sharp {side}"),
     (180.0, "behind"),
 )
-"""Names of directions, each up to this angle from the heading, degrees to either side."""
+"""Names of directions, each with its maximum angle from the heading (degrees, either side)."""
 
 STEEP = 9.0
-"""Degrees of elevation from which a neighbor is up or down; steps between rooms stay below."""
+"""Elevation (degrees) from which a neighbor is up or down; steps between rooms are below."""
 
-FAR_DISTANCE = 3.0  # metres from which a neighbor is far; recorded objects end there, too
+FAR_DISTANCE = 3.0  # metres from which a neighbor is far; also the limit of recorded objects
 
-AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object stands at a place, or by it
+AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object is at a place, or by it
 
 TOLERANCE = 45.0
-"""Degrees: a neighbor lies in a named direction if it is the nearest to it and within these."""
+"""A named direction means the nearest neighbor, if it is within this angle (degrees)."""
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chair _2``
@@ -84,11 +83,11 @@ _STEP_COUNTS = ("no steps", "one step", "two steps", "three steps", "many steps"
 
 @dataclass(frozen=True, slots=True)
 class WalkerSettings:
-    """Limits of the description: words of a neighbor's view (``words``) and of the
-    place (``here``), and objects at a place and by it (``near``).
+    """Limits of descriptions: words of a neighbor's view (``words``) and of the current place
+    (``here``), and objects at a place and by it (``near``).
 
-    ``prompts``: a folder of texts to use instead of the shipped ones. Weights are trained for one
-    wording: to change any of these, train again.
+    ``prompts``: a folder of texts that replace the shipped ones. Weights are trained for one
+    wording: after changing any setting, train again.
     """
 
     words: NotNegative = 4
@@ -98,10 +97,10 @@ class WalkerSettings:
 
 
 class Walker(Agent):
-    """Walker: one growing text of yes or no: is the clause done, does it lead there?
+    """Walker: one growing text of yes/no questions: is the clause done, does it lead there?
 
-    ``answers`` maps each decision to its answer to the question that is asked, ``clauses`` are
-    the instruction's; training reads both.
+    ``answers`` maps each decision to its answer to the current question; ``clauses`` are those of
+    the instruction. Training reads both.
     """
 
     Settings: ClassVar[type[WalkerSettings]] = WalkerSettings
@@ -154,14 +153,14 @@ class Walker(Agent):
             self._picked_directions = {}
 
     async def _yes_margin(self) -> float:
-        """The log-probability of yes less that of no, as an answer to the text as it stands."""
+        """Return the log-probability of yes minus that of no as the next word of the text."""
         margin, refused = await ask_yes(self._toolkit.model(), self.prompt)
         self._refused = refused or self._refused
         return margin
 
     async def _ask_done(self, percept: Percept) -> bool:
-        """Append the place in a few words, with the objects at it and by it and what agrees with
-        the clause, and the answer whether the clause is done here."""
+        """Append a short description of the place with its objects and matching signs, and the
+        answer to "is the clause done here?"; return True for yes."""
         clause = self.clauses[self.followed - 1].text
         distances = [
             (sighting.distance, sighting.name)
@@ -183,10 +182,10 @@ class Walker(Agent):
         return done
 
     async def _pick_neighbor(self, view: IndoorObservation, percept: Percept) -> Action:
-        """Append the neighbors, left to right, each asked about; one behind is first or last."""
+        """Append a question per neighbor, left to right, and return the move with the best yes."""
         neighbors = sorted(view.neighbors, key=lambda each: relative(each.heading, view.heading))
         turn = turn_of(self.clauses[self.followed - 1].text)
-        target = None  # the neighbor in the direction of the turn that the clause begins with
+        target = None  # the neighbor in the direction of the clause's first turn
         if turn is not None and not self._steps:
             angles = [abs(relative(each.heading, view.heading + turn)) for each in neighbors]
             target = neighbors[angles.index(min(angles))] if min(angles) <= TOLERANCE else None
@@ -216,7 +215,7 @@ class Walker(Agent):
         return self._prompts.fill("way", view=view, signs=joined(*signs, gap=", "))
 
     def _objects_nearby(self, objects: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
-        """The objects (metres, name) at a place and by it, and what they share with the clause."""
+        """Return the objects (metres, name) at and by a place, and signs that match the clause."""
         texts, shared = [], []
         for word, least, most in (("at", -1.0, AT_RADIUS), ("by", AT_RADIUS, BY_RADIUS)):
             nearby = sorted(one for one in objects if least < one[0] <= most)
@@ -228,13 +227,13 @@ class Walker(Agent):
         return texts, shared
 
     def _shorten(self, words: Sequence[str], most: int) -> str:
-        """The first words, but those that the clause names before others."""
+        """Return at most ``most`` words, those named by the clause first."""
         named_words = [word for word in words if plain_words(word) & self._goal_words]
         chosen = set([*named_words, *(word for word in words if word not in named_words)][:most])
         return " ".join(word for word in words if word in chosen)
 
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
-        """``at all`` or ``at some``: how much of what the clause names stands in the texts."""
+        """Return ``at all`` or ``at some``: the share of the clause's words in the texts."""
         common = plain_words(" ".join(texts)) & self._goal_words
         return f"{label} {'all' if common == self._goal_words else 'some'}" if common else ""
 
@@ -244,7 +243,7 @@ class Walker(Agent):
 
 
 def _objects_near(percept: Percept, neighbor: Neighbor) -> list[tuple[float, str]]:
-    """Objects in sight with their distance (metres, on the floor) from where a neighbor lies."""
+    """Return the objects in view with their floor distance (metres) from a neighbor's place."""
 
     def position(heading: float, distance: float) -> Point:  # metres to the east and north
         east, north = unit(heading)
@@ -260,9 +259,9 @@ def _objects_near(percept: Percept, neighbor: Neighbor) -> list[tuple[float, str
 
 
 def direction_text(neighbor: Neighbor, heading: float) -> str:
-    """The direction of a neighbor: ``slightly left``, ``behind``, ``ahead up far``.
+    """Return the direction of a neighbor: ``slightly left``, ``behind``, ``ahead up far``.
 
-    ``heading``: the direction the actor faces, degrees, absolute.
+    ``heading`` is the actor's absolute heading in degrees.
     """
     angle = relative(neighbor.heading, heading)
     side = "left" if angle < 0 else "right"
@@ -273,7 +272,7 @@ def direction_text(neighbor: Neighbor, heading: float) -> str:
 
 
 def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
-    """The content words of a sentence, each once, in order.
+    """Return the content words of a sentence, each once, in order.
 
     >>> content_words("A hallway with a bench leads to a hallway.", {"a", "with", "to"})
     ['hallway', 'bench', 'leads']
@@ -284,7 +283,7 @@ def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _goal_words_of(clause: str, unspecific: frozenset[str]) -> frozenset[str]:
-    """The content words of a clause's end; of the whole clause where that has none."""
+    """Return the content words of a clause's end, or of the full clause if that has none."""
     texts = (*clause_ends(clause), clause)
     return next(filter(None, (plain_words(text) - unspecific for text in texts)), frozenset())
 

@@ -97,7 +97,7 @@ class VisionLanguage(Network):
     eye, model_class = "vlm", "AutoModelForImageTextToText"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """A sentence a picture, one after another: prompts of chat models differ in length."""
+        """Return one sentence per picture, one by one: chat prompts differ in length."""
         parts = [{"type": "image"}, {"type": "text", "text": CAPTION}]
         prompt = self.processor.apply_chat_template(
             [{"role": "user", "content": parts}], add_generation_prompt=True
@@ -129,7 +129,7 @@ class MonocularDepth(Network):
 #
 # Source: Carion et al. 2020, "End-to-End Object Detection with Transformers".
 
-SURE = 0.5  # boxes with a lower score are left out
+SURE = 0.5  # minimum score of a box
 
 
 class Detr(Network):

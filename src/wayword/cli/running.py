@@ -311,7 +311,7 @@ def demo(
         typer.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
     typer.echo(f"\nOpen {pages[0]} to see where walker went, and why,")
     typer.echo(f"and {pages[1]} for velma in the streets.")
-    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: wayword run --help")
+    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
     if not complete:
         raise typer.Exit(1)
 

@@ -72,7 +72,7 @@ def play(
     if context.invoked_subcommand:
         return
     from wayword.core.errors import UsageError
-    from wayword.runs.forecast import Outlook, forecast, row_lines
+    from wayword.runs.forecast import forecast, row_lines
     from wayword.settings import parse
     from wayword_bench import ladders, page
 
@@ -99,7 +99,7 @@ def play(
         raise UsageError(f"{entry.agent} plays none of the tracks")
     if dry_run:
         rows = [
-            Outlook(f"{track.name}, length {length}", forecast(plan), None)
+            (f"{track.name}, length {length}", forecast(plan))
             for track, plans in climbs
             for length, plan in plans
         ]

@@ -1,9 +1,10 @@
 """The network of the agent ``imitation``: words in, one score for each option out.
 
-    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx
+    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx 0.5
 
 writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
-its vocabulary beside it as ``.json``. Large weights are stored in half precision.
+its vocabulary next to it as ``.json``; 0.5 is the penalty of moving to a visited viewpoint. Large
+weights are stored in half precision.
 
 Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,
 E the width of a word.
@@ -54,6 +55,7 @@ class PolicyRecipe:
     asked; each epoch asks it anew for the share ``refresh`` of the episodes. ``walk``: decisions at
     most in a training walk. ``chunk``: how many episodes of one scene stand together in a batch,
     so that the texts of few scenes are embedded at a time. ``smooth`` is the mean's decay.
+    ``mirror``: swap left and right in half of the batches.
     """
 
     epochs: int = 20
@@ -70,8 +72,31 @@ class PolicyRecipe:
     houses: int = 200
     homes_share: float = 0.25
     seed: int = 0
+    mirror: bool = True
     everything: bool = False
     vectors: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of padded sequences (B, P, D) that are no padding, as one table (N, D).
+
+    ``walk`` (N,) is the sequence of each row, ``cell`` (N,) its place among all B * P.
+    """
+
+    walk: Tensor
+    cell: Tensor
+    shape: tuple[int, int]
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(N, D) -> (B, P, D), zeros where a sequence is over."""
+        count, most = self.shape
+        empty = x.new_zeros(count * most, x.shape[-1])
+        return empty.index_copy(0, self.cell, x).view(count, most, -1)
+
+    def collect(self, x: Tensor) -> Tensor:
+        """(B, P, D) -> (N, D)."""
+        return x.reshape(-1, x.shape[-1]).index_select(0, self.cell)
 
 
 class Dropout(nn.Module):
@@ -81,11 +106,12 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, rows: Rows | None = None) -> Tensor:
         if not self.training or self.rate == 0:
             return x
-        kept = torch.rand(x.shape[0], 1, x.shape[-1]) >= self.rate
-        return x * (kept.to(x.dtype) / (1 - self.rate))
+        count = rows.shape[0] if rows else x.shape[0]
+        kept = (torch.rand(count, 1, x.shape[-1]) >= self.rate).to(x.dtype) / (1 - self.rate)
+        return x * (kept[rows.walk, 0] if rows else kept)
 
 
 class Attention(nn.Module):
@@ -104,14 +130,21 @@ class Attention(nn.Module):
         both = self.tell(context).view(batch, count, 2, self.heads, width // self.heads)
         return both.permute(0, 3, 1, 2, 4)
 
-    def forward(self, asking: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-        """(B, Q, D) with keys (B, H, C, 2, D / H) and bias (B, 1, 1 or Q, C)."""
-        batch, count, width = asking.shape
-        query = self.ask(asking).view(batch, count, self.heads, -1).transpose(1, 2)
-        scores = query @ keys[:, :, :, 0].transpose(2, 3) / (width / self.heads) ** 0.5
-        weights = torch.softmax(scores + bias.to(scores.dtype), -1)
-        mixed = (weights @ keys[:, :, :, 1]).transpose(1, 2).reshape(batch, count, width)
-        return self.out(mixed)
+    def forward(
+        self, asking: Tensor, keys: Tensor, bias: Tensor, rows: Rows | None = None
+    ) -> Tensor:
+        """(B, Q, D), or (N, D) of ``rows``; keys (B, H, C, 2, D / H), bias (B, 1, 1 or Q, C)."""
+        query = self.ask(asking)
+        if rows:
+            query = rows.spread(query)
+        batch, count, width = query.shape
+        query = query.view(batch, count, self.heads, -1).transpose(1, 2)
+        key, value = keys[:, :, :, 0], keys[:, :, :, 1]
+        # torch's fused attention is twice as slow in training here (on a CPU, with a bias)
+        scores = query @ key.transpose(2, 3) / (width / self.heads) ** 0.5
+        mixed = torch.softmax(scores + bias.to(scores.dtype), -1) @ value
+        mixed = mixed.transpose(1, 2).reshape(batch, count, width)
+        return self.out(rows.collect(mixed) if rows else mixed)
 
 
 class AttentionLayer(nn.Module):
@@ -127,11 +160,18 @@ class AttentionLayer(nn.Module):
         )
         self.drop = Dropout(shape.dropout)
 
-    def forward(self, x: Tensor, bias: Tensor, context: Tensor | None = None) -> Tensor:
-        """(B, Q, D) with a context (B, C, D) and a bias that fits (B, H, Q, C)."""
+    def forward(
+        self,
+        x: Tensor,
+        bias: Tensor,
+        context: Tensor | None = None,
+        rows: Rows | None = None,
+    ) -> Tensor:
+        """(B, Q, D) or (N, D) of ``rows``, a context (B, C, D), a bias that fits (B, H, Q, C)."""
         y = self.norms[0](x)
-        x = x + self.drop(self.look(y, self.look.keys(y if context is None else context), bias))
-        return x + self.drop(self.inner(self.norms[1](x)))
+        keys = self.look.keys(y if context is None else context)
+        x = x + self.drop(self.look(y, keys, bias, rows), rows)
+        return x + self.drop(self.inner(self.norms[1](x)), rows)
 
 
 class Policy(nn.Module):
@@ -214,8 +254,9 @@ class Policy(nn.Module):
         taken: Tensor,
         standing: Tensor,
         bias: Tensor,
+        rows: Rows | None = None,
     ) -> Tensor:
-        """(B, P) scores of options (B, P, D) of any steps.
+        """(B, P) scores of options (B, P, D) of any steps; (N,) of (N, D) where ``rows`` are given.
 
         ``taken`` (B, T, D) are the options taken at each step, ``standing`` (B, T, D) those of
         stopping; ``bias`` (B, 1, P, 2 T) hides from an option what it may not see of them.
@@ -228,8 +269,8 @@ class Policy(nn.Module):
         hidden = torch.cat([told[1].expand(-1, -1, bias.shape[2], -1), bias], -1)
         x = options
         for layer in self.deciders:
-            x = layer(x, hidden, context)
-        scores: Tensor = self.score(self.last_norm(self.drop(x))).squeeze(-1)
+            x = layer(x, hidden, context, rows)
+        scores: Tensor = self.score(self.last_norm(self.drop(x, rows))).squeeze(-1)
         return scores
 
 
@@ -251,11 +292,14 @@ SMALLEST = 1024
 
 
 class PolicyStep(nn.Module):
-    """One decision of one walk: all of the agent's input in, scores and memories out."""
+    """One decision of one walk: all of the agent's input in, scores and memories out.
 
-    def __init__(self, policy: Policy) -> None:
+    ``revisit`` is subtracted from the score of a move to a viewpoint that was visited.
+    """
+
+    def __init__(self, policy: Policy, revisit: float = 0.0) -> None:
         super().__init__()
-        self.policy = policy
+        self.policy, self.revisit = policy, revisit
 
     def forward(
         self,
@@ -272,7 +316,9 @@ class PolicyStep(nn.Module):
         seen, beside = self.policy.look(captions, objects, summary)
         wanted = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
         encoded = self.policy.encode(seen.gather(1, wanted), beside.unsqueeze(1), geometry)
-        return one_step(self.policy, told, encoded, history), encoded
+        scores = one_step(self.policy, told, encoded, history)
+        again = geometry[..., 6] * (geometry[..., 5] > 0)  # visited, and not the option to stop
+        return scores - self.revisit * again, encoded
 
 
 LENGTHS = {
@@ -287,8 +333,8 @@ LENGTHS = {
 """The inputs, and which of their axes differ from step to step."""
 
 
-def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
-    """Write the ONNX file and, beside it, the vocabulary."""
+def export(policy: Policy, vocabulary: dict[str, int], path: Path, revisit: float = 0.0) -> None:
+    """Write the ONNX file and, next to it, the vocabulary; see :class:`PolicyStep`."""
     width = policy.shape.width
     given = {
         "words": torch.tensor([[2, 3, 4]]),
@@ -301,7 +347,7 @@ def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        PolicyStep(policy).eval(),
+        PolicyStep(policy, revisit).eval(),
         tuple(given.values()),
         str(path),
         input_names=list(given),
@@ -345,9 +391,9 @@ def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
 
 
 def main() -> None:
-    """Export the checkpoint named first to the file named second."""
+    """Export the checkpoint named first to the file named second, with the penalty named third."""
     policy, vocabulary, _ = load(Path(sys.argv[1]))
-    export(policy, vocabulary, Path(sys.argv[2]))
+    export(policy, vocabulary, Path(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else 0.0)
 
 
 if __name__ == "__main__":

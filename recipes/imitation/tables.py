@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.agents.baselines.imitation import (
+    FEATURES,
     LONGEST,
     Floats,
     Ints,
@@ -30,6 +31,9 @@ from wayword.core.errors import UsageError
 from wayword.core.geometry import sector
 
 SECTORS = 8
+MIRROR = np.ones(FEATURES, dtype=np.float32)
+MIRROR[[0, 2, 8, 12]] = -1
+"""Signs of an option's features once left and right are swapped (sines, the right offset)."""
 HELD_OUT = 10
 """Train scenes that are kept for choices."""
 
@@ -194,6 +198,16 @@ def make_vocabulary(scenes: Scenes, episodes: Episodes, chosen: NDArray[Any]) ->
                 seen.update(side)
     kept = {w for w, n in said.items() if n >= 3} | {w for w, n in seen.items() if n >= 8}
     return {"": 0, "?": 1} | {word: n for n, word in enumerate(sorted(kept), 2)}
+
+
+def swap_sides(vocabulary: Mapping[str, int]) -> Ints:
+    """The number of each word (V,) after left and right are swapped."""
+    found = np.arange(len(vocabulary))
+    for word, number in vocabulary.items():
+        for side, other in (("left", "right"), ("right", "left")):
+            if word.startswith(side):  # lefthand, rightmost
+                found[number] = vocabulary.get(other + word[len(side) :], number)
+    return found
 
 
 def number_texts(scenes: Scenes, vocabulary: Mapping[str, int]) -> dict[str, Ints]:

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Sizes, one_step
+from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Rows, Sizes, load, one_step
 from recipes.imitation.tables import (
+    MIRROR,
+    SECTORS,
     Episodes,
     Scenes,
     WalkBatch,
@@ -37,6 +39,7 @@ from recipes.imitation.tables import (
     read_episodes,
     read_scenes,
     split_parts,
+    swap_sides,
 )
 from wayword.agents.baselines.imitation import LONGEST, Ints, encode
 from wayword.datasets.houses import Houses
@@ -47,6 +50,10 @@ SAVE_EVERY = 300.0
 """Seconds between checkpoints inside an epoch."""
 MOST_STEPS = 15
 """Decisions of an episode when scoring, as in ``r2r``'s own limit."""
+
+
+Views = tuple[Tensor, Tensor]
+"""What is seen at N viewpoints: (N, 9, D) options and (N, D) places, see :meth:`Policy.look`."""
 
 
 @dataclass
@@ -76,7 +83,7 @@ def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
         sources.append((rooms, names))
     if recipe.houses:
         made = recipe.houses
-        settings = Houses.Settings(houses=made, episodes=made * 36, seed=1000 + recipe.seed)
+        settings = Houses.Settings(houses=made, episodes=made * 36, seed=1000)
         homes = Houses("train", None, settings)
         drawn = draw_homes(homes)
         tasks += drawn
@@ -105,6 +112,7 @@ class Trainer:
         self.material, self.recipe, self.out = material, recipe, out
         self.rng = np.random.default_rng(recipe.seed)
         self.policy = Policy(shape)
+        self.swapped = torch.from_numpy(swap_sides(material.vocabulary))
         if recipe.vectors:
             self._begin_from(np.load(recipe.vectors))
         self.optimiser = torch.optim.AdamW(
@@ -122,6 +130,21 @@ class Trainer:
         for word, vector in zip(known["words"].tolist(), known["vectors"], strict=True):
             if word in self.material.vocabulary:
                 self.policy.words.weight[self.material.vocabulary[word]] = torch.from_numpy(vector)
+
+    def begin_from(self, start: tuple[Policy, dict[str, int], dict[str, Any]]) -> None:
+        """Take the weights of another training, its word vectors by word."""
+        policy, vocabulary, _ = start
+        known = policy.state_dict()
+        current = self.policy.state_dict()
+        for name in ("words.weight", "weight.weight"):
+            rows = current[name].clone()
+            for word, number in self.material.vocabulary.items():
+                if word in vocabulary:
+                    rows[number] = known[name][vocabulary[word]]
+            known[name] = rows
+        known["some"] = current["some"]
+        self.policy.load_state_dict(known)
+        self.mean.load_state_dict(known)
 
     def run(self, until: int = 10**6) -> None:
         """Train to the last epoch, with a checkpoint and a line of the curve after each."""
@@ -214,9 +237,11 @@ class Trainer:
         every = np.concatenate([parts["train"], parts["homes"]])
         wanted = (len(parts["train"]) + self._homes()) * self.recipe.refresh
         some = self.rng.permutation(every)[: int(wanted)]
+        views = self._views(some)
         for first in range(0, len(some), 256):
             batch = some[first : first + 256]
-            self.plans[batch] = self._play(batch, self.recipe.walk, draw=True)[1]
+            with torch.autocast("cpu", torch.bfloat16):
+                self.plans[batch] = self._play(batch, self.recipe.walk, views, draw=True)[1]
 
     def _loss(self, batch: NDArray[Any]) -> Tensor:
         """The mean loss of a batch's decisions, all labelled by the expert."""
@@ -225,29 +250,42 @@ class Trainer:
         plan = np.where(lead[:, None], -1, self.plans[batch])
         noise = recipe.noise * (self.rng.random(len(batch)) < 0.5)
         walks = WalkBatch(material.scenes, material.episodes.some(batch))
-        (rows, beside), local = self._look(self.policy, walks, train=True)
         packed = pack(walks, plan, noise, self.rng)
-        told = self.policy.read(self._dropped(self._words(batch), 1))
-        place = torch.from_numpy(local[packed.place].clip(0))
+        sides = -1 if recipe.mirror and self.rng.random() < 0.5 else 1
+        words, geometry = self._words(batch), torch.from_numpy(packed.geometry)
+        if sides < 0:
+            words = self.swapped[words]
+            geometry = geometry * torch.from_numpy(MIRROR)
+        told = self.policy.read(self._dropped(words, 1))
+        valid = packed.step >= 0
+        walk, _ = np.nonzero(valid)
+        cell = torch.from_numpy(np.flatnonzero(valid))
+        flat = Rows(torch.from_numpy(walk), cell, (valid.shape[0], valid.shape[1]))
+        visited, place = np.unique(packed.place[valid], return_inverse=True)
+        seen, beside = self._look(self.policy, visited, train=True, mirrored=sides < 0)
+        at = torch.from_numpy(place)
+        index = at * (SECTORS + 1) + torch.from_numpy(packed.row[valid])
         encoded = self.policy.encode(
-            rows[place, torch.from_numpy(packed.row)],
-            beside[place],
-            torch.from_numpy(packed.geometry),
+            seen.flatten(0, 1).index_select(0, index),
+            beside.index_select(0, at),
+            geometry[torch.from_numpy(valid)],
         )
+        whole = flat.spread(encoded)
         picked = torch.arange(len(batch))[:, None]
-        taken = encoded[picked, torch.from_numpy(packed.taken)]
-        standing = encoded[picked, torch.from_numpy(packed.standing)]
+        taken = whole[picked, torch.from_numpy(packed.taken)]
+        standing = whole[picked, torch.from_numpy(packed.standing)]
         steps = packed.answer.shape[1]
         step = torch.from_numpy(packed.step)[..., None]
         order = torch.arange(steps)
-        seen = torch.cat([order < step, order == step], -1)
-        bias = (~seen).float().unsqueeze(1) * HIDDEN
-        scores = self.policy.decide(told, encoded, taken, standing, bias)
-        table = torch.full((len(batch), steps * packed.options + 1), -1e9)
-        table = table.scatter(1, torch.from_numpy(packed.cell), scores.float())
-        flat = table[:, :-1].reshape(-1, packed.options)
+        before = torch.cat([order < step, order == step], -1)
+        bias = (~before).float().unsqueeze(1) * HIDDEN
+        scores = self.policy.decide(told, encoded, taken, standing, bias, flat)
+        table = torch.full((len(batch) * (steps * packed.options + 1),), -1e9)
+        where = flat.walk * (steps * packed.options + 1) + torch.from_numpy(packed.cell[valid])
+        table = table.scatter(0, where, scores.float()).view(len(batch), -1)
+        flat_scores = table[:, :-1].reshape(-1, packed.options)
         return functional.cross_entropy(
-            flat, torch.from_numpy(packed.answer).reshape(-1), ignore_index=-1
+            flat_scores, torch.from_numpy(packed.answer).reshape(-1), ignore_index=-1
         )
 
     def _words(self, batch: NDArray[Any]) -> Tensor:
@@ -256,21 +294,23 @@ class Trainer:
         return torch.from_numpy(told[:, : max(1, int((told > 0).sum(1).max()))])
 
     @torch.no_grad()
-    def _play(self, batch: NDArray[Any], most: int, *, draw: bool) -> tuple[WalkBatch, Ints]:
+    def _play(
+        self, batch: NDArray[Any], most: int, views: Views, *, draw: bool
+    ) -> tuple[WalkBatch, Ints]:
         """Walk episodes step by step with the mean of the weights: walks, and the options taken.
 
         With ``draw`` moves are drawn by their scores, and a walk ends at the goal and only there.
         """
         policy = self.mean
         walks = WalkBatch(self.material.scenes, self.material.episodes.some(batch))
-        (rows, beside), local = self._look(policy, walks, train=False)
+        rows, beside = views
         told = policy.read(self._words(batch))
         past = torch.zeros(len(batch), 0, policy.shape.width)
         plan = np.full((len(batch), most), -1, dtype=np.int64)
         going = np.ones(len(batch), bool)
         for step in range(most):
             around = walks.observe()
-            here = torch.from_numpy(local[walks.here])[:, None]
+            here = torch.from_numpy(walks.here)[:, None]
             encoded = policy.encode(
                 rows[here, torch.from_numpy(around["rows"])],
                 beside[here],
@@ -280,7 +320,7 @@ class Trainer:
             scores = scores.masked_fill(~torch.from_numpy(around["legal"]), -1e9)
             if draw:
                 scores[:, 0] = -1e8
-                drawn = torch.multinomial(torch.softmax(scores, 1), 1).squeeze(1).numpy()
+                drawn = torch.multinomial(torch.softmax(scores.float(), 1), 1).squeeze(1).numpy()
                 options = np.where(walks.expert() == 0, 0, drawn)
             else:
                 options = scores.argmax(1).numpy()
@@ -293,22 +333,30 @@ class Trainer:
                 break
         return walks, plan
 
-    def _look(
-        self, policy: Policy, walks: WalkBatch, *, train: bool
-    ) -> tuple[tuple[Tensor, Tensor], Ints]:
-        """What is seen at every viewpoint of the batch's scenes, and where each one's row is."""
-        scenes = self.material.scenes
-        numbers = np.unique(scenes.scene[walks.here])
-        places = np.concatenate(
-            [np.arange(scenes.first[n], scenes.first[n + 1]) for n in numbers.tolist()]
-        )
-        local = np.full(len(scenes.scene), -1, dtype=np.int64)
-        local[places] = np.arange(len(places))
+    def _look(self, policy: Policy, places: Ints, *, train: bool, mirrored: bool = False) -> Views:
+        """The texts of these viewpoints as :meth:`Policy.look` reads them."""
         rows = torch.from_numpy(places)
         given = {kind: table[rows] for kind, table in self.material.texts.items()}
+        if mirrored:
+            given = {kind: self.swapped[words] for kind, words in given.items()}
         if train:
             given = {kind: self._dropped(words, 0) for kind, words in given.items()}
-        return policy.look(**given), local
+        return policy.look(**given)
+
+    @torch.no_grad()
+    def _views(self, batch: NDArray[Any]) -> Views:
+        """What the mean of the weights sees at each viewpoint of these episodes' scenes.
+
+        Rows of other scenes are empty.
+        """
+        scenes, width = self.material.scenes, self.policy.shape.width
+        rows = torch.empty(len(scenes.scene), SECTORS + 1, width)
+        beside = torch.empty(len(scenes.scene), width)
+        for n in np.unique(scenes.scene[self.material.episodes.start[batch]]).tolist():
+            part = slice(scenes.first[n], scenes.first[n + 1])
+            places = np.arange(part.start, part.stop)
+            rows[part], beside[part] = self._look(self.mean, places, train=False)
+        return rows, beside
 
     def _dropped(self, numbers: Tensor, instead: int) -> Tensor:
         """Words left out at random: none (0), or unknown (1), in their place."""
@@ -318,8 +366,9 @@ class Trainer:
     def score(self, chosen: NDArray[Any]) -> dict[str, float]:
         """Success and distance left (metres) of greedy walks of these episodes."""
         ends: list[Any] = []
+        views = self._views(chosen)
         for first in range(0, len(chosen), 256):
-            walks, _ = self._play(chosen[first : first + 256], MOST_STEPS, draw=False)
+            walks, _ = self._play(chosen[first : first + 256], MOST_STEPS, views, draw=False)
             ends.append(walks.remaining())
         left = np.concatenate(ends)
         return {"sr": float((left < SUCCESS_METRES).mean()), "ne": float(left.mean())}
@@ -367,9 +416,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--all", action="store_true", dest="everything")
+    parser.add_argument("--start", type=Path, help="checkpoint whose weights a new training takes")
+    parser.add_argument("--no-mirror", action="store_true")
     parser.add_argument("--no-text", action="store_true")
     parser.add_argument("--no-memory", action="store_true")
-    changeable = ("epochs", "batch", "rate", "seed", "houses", "homes_share", "vectors", "walk")
+    changeable = (
+        "epochs",
+        "batch",
+        "rate",
+        "seed",
+        "houses",
+        "homes_share",
+        "vectors",
+        "walk",
+        "refresh",
+    )
     for name in changeable:
         default = getattr(PolicyRecipe, name)
         parser.add_argument(f"--{name}", type=type(default), default=default)
@@ -378,7 +439,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     torch.set_num_threads(given.threads)
     changes = {name: getattr(given, name) for name in changeable}
-    recipe = replace(PolicyRecipe(), everything=given.everything, **changes)
+    changes |= {"everything": given.everything, "mirror": not given.no_mirror}
+    recipe = replace(PolicyRecipe(), **changes)
     material = gather(given.data, recipe)
     shape = Sizes(
         len(material.vocabulary),
@@ -392,6 +454,8 @@ def main(arguments: list[str] | None = None) -> None:
     stored = given.out / "checkpoint.pt"
     if stored.exists():
         trainer.resume(torch.load(stored, weights_only=False))
+    elif given.start:
+        trainer.begin_from(load(given.start))
     trainer.run()
 
 

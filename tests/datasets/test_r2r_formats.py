@@ -72,6 +72,32 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
     assert "r2r:own.json: 1 episodes, every record is valid" in told
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"scan": "nowhere"}, "record 0, field 'scan': unknown scan 'nowhere'"),
+        ({"path": ["s", "x"]}, "record 0, field 'path': 'x' is not a viewpoint of"),
+        ({"path": ["s", "s"]}, "record 0, field 'path': 's' and 's' are not adjacent"),
+        ({"path": ["s"]}, "record 0, field 'path': needs at least two viewpoints"),
+        ({"heading": 180}, "record 0, field 'heading': is in radians"),
+        ({"instructions": []}, "record 0, field 'instructions': is empty"),
+    ],
+)
+def test_a_file_of_ones_own_is_checked_against_the_graphs(
+    data: Path, tmp_path: Path, change: dict[str, object], problem: str
+) -> None:
+    record = {"path_id": 7, "instructions": ["Go."], "scan": SCAN, "heading": 0.0}
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps([{**record, "path": ["s", "a"], **change}]))
+    with pytest.raises(DataError, match=problem):
+        catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+
+
+def test_a_setting_without_its_group_is_refused(data: Path) -> None:
+    with pytest.raises(UsageError, match=r"write dataset\.KEY=VALUE"):
+        catalogue.data_check("r2r", data, {"annotations": "own.json"})
+
+
 def test_a_pack_captioned_anew_is_read_instead(data: Path, tmp_path: Path) -> None:
     write_pack(tmp_path / "anew", "blue")
     dataset = r2r(data, observations=str(tmp_path / "anew"))

@@ -2,7 +2,7 @@
 
 navgpt mapgpt discussnav velma  the recipes of papers (LGX is in search)
 walker                        an indoor agent to fine-tune
-search/                       lgx, and the baselines frontier, prior, wander
+search/                       lgx, frontier_llm, and the baselines frontier, prior, wander
 strategies/                   act, react, react_emmem, reflexion, reflexion_emmem
 team                          scripted actors that work together
 baselines/                    random, forward, imitation; oracle, gold, expert use ground truth

@@ -81,7 +81,6 @@ def top(
 
 app.command("run")(running.run)
 app.command("reproduce")(running.reproduce)
-app.command("plan")(running.plan)
 app.command("demo")(running.demo)
 app.command("play")(playing.play)
 app.command("table")(reporting.table)

@@ -1,4 +1,4 @@
-"""``wayword run``, ``demo``, ``reproduce`` and ``plan``."""
+"""``wayword run``, ``demo`` and ``reproduce``."""
 
 from __future__ import annotations
 
@@ -195,11 +195,11 @@ def run(
         given |= {"sweep"} if recipe.sweep else set()
         recipe = recipe.over(read_recipe(Path(agent)), given)
     if dry_run:
-        from wayword.runs.forecast import Outlook, forecast, lines, row_lines
+        from wayword.runs.forecast import forecast, lines, row_lines
         from wayword.runs.sweep import variants
 
         several = variants(recipe, _sweeps(recipe)) if _sweeps(recipe) else []
-        rows = row_lines([Outlook(each.name, forecast(each.plan)) for each in several])
+        rows = row_lines([(each.name, forecast(each.plan)) for each in several])
         typer.echo("\n".join(rows or lines(forecast(recipe))))
         return
     with _watched(recipe, watch) as person:
@@ -311,7 +311,7 @@ def demo(
         typer.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
     typer.echo(f"\nOpen {pages[0]} to see where walker went, and why,")
     typer.echo(f"and {pages[1]} for velma in the streets.")
-    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: wayword run --help")
+    typer.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
     if not complete:
         raise typer.Exit(1)
 
@@ -354,7 +354,7 @@ def print_table(paths: list[Path], pool: bool = False) -> None:
     typer.echo(table(paths, "rich", pool=pool))
 
 
-# ``wayword reproduce`` and ``wayword plan``.
+# ``wayword reproduce``.
 
 
 def reproduce(
@@ -402,7 +402,7 @@ def reproduce(
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
     """
     from wayword.runs import reproduce as recipes
-    from wayword.runs.forecast import Outlook, forecast, row_lines
+    from wayword.runs.forecast import forecast, row_lines
     from wayword.runs.plan import shared_datasets
     from wayword.runs.record import RunFolder
     from wayword.settings import parse
@@ -427,7 +427,7 @@ def reproduce(
             for plan in each.plans
         ]
         if dry_run or (plans and not recipes.costs_nothing(wishes)):
-            for line in row_lines([Outlook(name, forecast(plan)) for name, plan in plans]):
+            for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
                 typer.echo(line) if dry_run else show.notice(line)
         if dry_run:
             return
@@ -443,56 +443,3 @@ def reproduce(
     typer.echo(recipes.render(recipe, compared, form))
     if not complete:
         raise typer.Exit(1)
-
-
-def plan(
-    name: Annotated[str, Argument(help="An agent, or a table such as navgpt/table-1.")],
-    on: Annotated[
-        str,
-        Option(
-            "--on",
-            help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
-            autocompletion=completing.datasets,
-        ),
-    ] = "houses",
-    model: ModelName = "",
-    pilot: Annotated[
-        Path | None, Option("--from", help="Pilot run to measure with: same model, few episodes.")
-    ] = None,
-    set_: Set = None,
-    limit: Limit = None,
-    max_steps: Steps = None,
-    concurrency: Concurrency = 8,
-    hours: Annotated[float | None, Option(help="Wall time available, in hours.")] = None,
-    cores: Annotated[int, Option(help="Cores per machine, one process each.")] = 8,
-    rpm: Rpm = None,
-    data: Data = None,
-    prices: Prices = None,
-) -> None:
-    """Estimate machines, hours and dollars of a run or a table without calling a model.
-
-    Token counts come from a rehearsal, or from the pilot if it has the same agent and data; time
-    always comes from the pilot.
-
-    \b
-    Examples:
-      wayword run navgpt --on r2r:val_seen --model openai:mine --limit 10 --out runs/pilot
-      wayword plan navgpt --on r2r:val_unseen --model openai:mine --from runs/pilot --hours 2
-      wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
-    """
-    from wayword.runs import forecast
-    from wayword.runs.plan import Plan, shared_datasets
-    from wayword.settings import parse
-
-    measured = forecast.Pilot.of(pilot) if pilot else None
-    with shared_datasets():
-        if forecast.is_table(name):
-            outlooks = forecast.table_outlooks(name, model, data, measured)
-        else:
-            one = Plan(
-                name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
-                prices=prices,
-            )  # fmt: skip
-            outlooks = [forecast.outlook(one, measured)]
-    means = forecast.Resources(concurrency, cores, rpm, hours)
-    typer.echo("\n".join(forecast.plan_lines(outlooks, means, measured)))

@@ -252,7 +252,7 @@ def read_json(path: Path, kind: type = object) -> Any:
     """Read a JSON file, plain or gzipped. Raises ``DataError`` if the value is not a ``kind``."""
     value = _parse_at(path, "", read_bytes(path))
     if not isinstance(value, kind):
-        raise DataError(path, "", f"is not a {kind.__name__}", "fetch it again")
+        raise DataError(path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again")
     return value
 
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -236,17 +237,42 @@ class R2R(SolvableWalks):
         names: dict[str, str] = {}
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
-            if isinstance(record, dict) and "instruction" in record:
+            if isinstance(record, dict) and "instr_id" in record:
                 episode_id = str(read_field(path, where, record, "instr_id", str))
                 texts = {episode_id: read_field(path, where, record, "instruction", str)}
             else:
                 instructions = read_field(path, where, record, "instructions", list)
                 path_id = read_field(path, where, record, "path_id", (int, str))
                 texts = {f"{path_id}_{index}": text for index, text in enumerate(instructions)}
+                if not texts:
+                    raise DataError(path, f"{where}, field 'instructions'", "is empty")
             for name, text in texts.items():
                 # FGR2R covers three instructions per path
                 extra = {"sub_instructions": fgr2r[name]} if fgr2r.get(name) else {}
                 yield _task(path, where, record, name, text, extra, names)
+            if self.settings.annotations:
+                self._check_route(path, where, record)
+
+    def _check_route(self, path: Path, where: str, record: Mapping[str, Any]) -> None:
+        """Raise ``DataError`` if a record of a user's own file does not fit its scan's graph."""
+        scan, route = record["scan"], record["path"]
+        try:
+            graph = self.graph(scan)
+        except DataError as error:
+            raise DataError(path, f"{where}, field 'scan'", f"unknown scan {scan!r}") from error
+        problem, field = "", "path"
+        if unknown := [place for place in route if place not in graph.index]:
+            problem = f"{unknown[0]!r} is not a viewpoint of {scan}"
+        for a, b in pairwise(route if not unknown else ()):
+            problem = problem or (
+                "" if b in graph.adjacent[a] else f"{a!r} and {b!r} are not adjacent"
+            )
+        if len(route) < 2 and "distance" not in record:
+            problem = "needs at least two viewpoints"
+        if abs(record["heading"]) > math.tau:
+            problem, field = "is in radians, clockwise from north: at most 2 pi", "heading"
+        if problem:
+            raise DataError(path, f"{where}, field {field!r}", problem)
 
     def _sub_instructions(self, part: str) -> dict[str, list[str]]:
         """FGR2R: episode id -> sub-instructions. The file stores them as a Python literal."""

@@ -107,6 +107,9 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
 
     ``settings`` is the tree of ``--set``, as for a run.
     """
+    if other := [key for key in settings if key not in ("dataset", "perceiver")]:
+        hint = suggest(other[0], ["dataset", "perceiver"])
+        raise UsageError(f"--set {other[0]}: write dataset.KEY=VALUE; {hint}")
     plan = Plan("check", on, settings=settings, data=folder)
     dataset = open_dataset(plan)
     on = shown_split(plan, dataset)
@@ -115,9 +118,9 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     except AssertionError as error:
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)
-    rows = [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
-    rows.append(f"{on}: {len(dataset.tasks):,} episodes, every record is valid")
+    rows = [f"{on}: {len(dataset.tasks):,} episodes, every record is valid"]
     rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
+    rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
 
 

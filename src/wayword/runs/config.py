@@ -303,9 +303,12 @@ def same_run(run: Path, recorded: dict[str, Json], now: dict[str, Json]) -> None
     """Raise ``RecordingError`` naming the first field of the identity that differs."""
     if changed := difference(recorded, now):
         field, was, given = changed
+        change = f"{field!r} was {was!r} and is now {given!r}"
+        if field in ("agent_checksum", "dataset_checksum"):
+            change = f"the file {now['identity'][field.removesuffix('_checksum')]} was edited since"
         raise RecordingError(
-            f"{run / NAME}: this folder holds another run: {field!r} was {was!r} and is now "
-            f"{given!r}; give another folder, or the same settings and files to resume this run"
+            f"{run / NAME}: this folder holds another run: {change}; "
+            "give another folder, or the same settings and files to resume this run"
         )
 
 

@@ -1,5 +1,4 @@
-"""Estimates of a run's calls, tokens, dollars and hours: ``wayword run … --dry-run``,
-``wayword plan``.
+"""Estimates of a run's calls, tokens, dollars and hours: ``wayword run … --dry-run``.
 
     >>> from wayword.runs.plan import Plan
     >>> estimate = forecast(Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20), rehearsed=1)
@@ -16,8 +15,7 @@ free answers have no fixed form. A scripted model costs nothing and answers itse
 folder holds finished episodes (``--limit 5`` first), their usage counts, corrected by how much
 shorter or longer the others are in rehearsal.
 
-Time is measured: a pilot, any run with the same model, gives the seconds per call; one of the same
-agent and data, the seconds per episode.
+Time is measured only: with finished episodes, by their seconds and the run's ``concurrency``.
 """
 
 from __future__ import annotations
@@ -27,15 +25,13 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
 from wayword.agents.answers import ARGUMENT
-from wayword.core import registry
 from wayword.core.dataset import Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
@@ -45,9 +41,8 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
-from wayword.runs import reproduce
 from wayword.runs.active import choose, demonstrations, open_models, tokens_of
-from wayword.runs.config import Checksums, sessions
+from wayword.runs.config import Checksums
 from wayword.runs.plan import (
     AgentParts,
     Plan,
@@ -56,7 +51,6 @@ from wayword.runs.plan import (
     open_agent,
     open_dataset,
     run_folder,
-    split_name,
 )
 from wayword.runs.play import EXPERTS, expert_scores
 from wayword.runs.record import RunFolder, is_run
@@ -80,8 +74,9 @@ class Forecast:
 
     ``most`` is the cost if every answer ran to its limit; both are None without a known price.
     ``measured`` counts the finished episodes it rests on, 0 for a rehearsal. ``first`` are the
-    first calls of the first episode. ``unknown`` are models of which no profile says whether they
-    reason: their thinking is not counted.
+    first calls of the first episode. ``hours`` is the wall time of a measured run with ``at_once``
+    concurrent episodes and its limit of requests, None for a rehearsal. ``unknown`` are models of
+    which no profile says whether they reason: their thinking is not counted.
     """
 
     episodes: int
@@ -92,6 +87,8 @@ class Forecast:
     most: float | None
     unpriced: tuple[str, ...] = ()
     measured: int = 0
+    hours: float | None = None
+    at_once: int = 1
     first: tuple[ModelCall, ...] = ()
     window: int = 0
     unknown: tuple[str, ...] = ()
@@ -119,7 +116,7 @@ class _Stage:
         self.agent = open_agent(plan, self.dataset)
         self.choices = model_choices(plan, self.agent)
         try:  # for their windows and names
-            self.opened = open_models(replace(plan, cache=None), self.choices)
+            self.opened = open_models(replace(plan, cache=None, rpm=None), self.choices)
         except UsageError as error:
             if "set $" not in str(error):
                 raise
@@ -294,15 +291,20 @@ def _measured(stage: _Stage, chosen: Sequence[int], guess: Forecast, rehearsed: 
     longer = guess.read / like.read if like.read and others else 1.0
     wordier = guess.written / like.written if like.written and others else 1.0
     priced = all("cost" in each for each in scores)
+    seconds, calls = (sum(each.get(key, 0.0) for each in scores) for key in ("seconds", "calls"))
+    at_once = plan.concurrency * (plan.workers if plan.engine else 1)
     read = sum(each.get("prompt_tokens", 0.0) for each in scores)
     written = sum(tokens_of(each) - each.get("prompt_tokens", 0.0) for each in scores)
     return replace(
         guess,
-        calls=sum(each.get("calls", 0.0) for each in scores) / len(scores),
+        calls=calls / len(scores),
         read=round(share * longer * read),
         written=round(share * wordier * written),
         dollars=share * longer * sum(e["cost"] for e in scores) if priced else guess.dollars,
         measured=len(scores),
+        hours=max(seconds * share / at_once, calls * share * 60 / plan.rpm if plan.rpm else 0)
+        / 3600,
+        at_once=at_once,
     )
 
 
@@ -326,6 +328,7 @@ def lines(estimate: Forecast) -> list[str]:
         f"{estimate.episodes} episodes, {estimate.calls:.1f} calls each ({grounds}){window}",
         f"tokens: {estimate.read:,} read, {estimate.written:,} written",
         _dollars(estimate),
+        *_time(estimate),
     ]
     for name in () if estimate.measured else dict.fromkeys(estimate.unknown):
         shown.append(
@@ -333,6 +336,17 @@ def lines(estimate: Forecast) -> list[str]:
             "reasoning model add --set model.profile=reasoning"
         )
     return shown
+
+
+def _time(estimate: Forecast) -> list[str]:
+    """The measured hours, and what the server must answer a minute."""
+    if estimate.hours is None:
+        return []
+    minutes = max(estimate.hours * 60, 1e-9)
+    requests = estimate.calls * estimate.episodes / minutes
+    tokens = (estimate.read + estimate.written) / minutes
+    load = f"{requests:,.0f} requests and {tokens:,.0f} tokens per minute"
+    return [f"time: {_duration(estimate.hours)} with {estimate.at_once} episodes at once; {load}"]
 
 
 def _dollars(estimate: Forecast) -> str:
@@ -345,14 +359,14 @@ def _dollars(estimate: Forecast) -> str:
     return f"cost: ${estimate.dollars:.2f}{most}"
 
 
-def row_lines(outlooks: Sequence[Outlook]) -> list[str]:
-    """A line per run and a total: calls, tokens, sequential hours, cost."""
-    total = _sum([one.forecast for one in outlooks])
+def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
+    """A line per run and a total: calls, tokens, hours if measured, cost."""
+    total = _sum([one for _, one in named])
     rows = []
-    for one in outlooks:
-        hours = "" if (alone := one.hours(1)) is None else f", {_hours(alone)} sequentially"
-        each = f"{one.forecast.episodes:,} episodes, {one.forecast.calls:.1f} calls each"
-        rows.append(f"{one.name}: {each}, {_tokens(one.forecast)}{hours}, {_dollars(one.forecast)}")
+    for name, one in named:
+        each = f"{one.episodes:,} episodes, {one.calls:.1f} calls each, {_tokens(one)}"
+        hours = "" if one.hours is None else f", {_duration(one.hours)}"
+        rows.append(f"{name}: {each}{hours}, {_dollars(one)}")
     return [*rows, *([f"total: {_tokens(total)}, {_dollars(total)}"] if len(rows) > 1 else [])]
 
 
@@ -486,138 +500,7 @@ def _words(count: int) -> str:
     return " ".join(islice(cycle(THOUGHT.split()), count))
 
 
-# Machines and hours: ``wayword plan``.
-
-
-@dataclass(frozen=True, slots=True)
-class Pilot:
-    """The times of a finished run. ``call`` and ``episode`` are mean seconds, ``call`` None without
-    model calls; ``at_once`` is the mean number of concurrent episodes, None if a session was
-    killed."""
-
-    path: Path
-    episodes: int
-    episode: float
-    call: float | None
-    at_once: float | None
-    agent: str
-    split: str
-
-    @staticmethod
-    def of(path: Path) -> Pilot:
-        """Raises ``UsageError`` without finished episodes, ``RecordingError`` if not a run."""
-        run = RunFolder.read(path)
-        scores = [each for _, each in run.scores()]
-        if not scores:
-            raise UsageError(f"{path}: has no finished episodes to measure; play a few first")
-        seconds, calls = (sum(one.get(k, 0.0) for one in scores) for k in ("seconds", "calls"))
-        ended = list(sessions(path))
-        wall = sum(session.seconds for session in ended)
-        complete = sum(session.finished for session in ended) == len(scores) and wall > 0
-        return Pilot(
-            path,
-            len(scores),
-            seconds / len(scores),
-            seconds / calls if calls else None,
-            seconds / wall if complete else None,
-            str(run.config["identity"].get("agent")),
-            str(run.config["identity"].get("dataset")),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """A planned run: its forecast, and the seconds of an episode (None without a pilot)."""
-
-    name: str
-    forecast: Forecast
-    seconds: float | None = None
-
-    def hours(self, at_once: float) -> float | None:
-        """Hours of wall time with ``at_once`` concurrent episodes."""
-        if self.seconds is None:
-            return None
-        return self.forecast.episodes * self.seconds / at_once / 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """The machines: concurrent episodes per process, processes per machine, requests per minute the
-    server allows (None: any), and the hours available (None: those of one process)."""
-
-    concurrency: int = 8
-    cores: int = 8
-    rpm: float | None = None
-    hours: float | None = None
-
-
-def outlook(plan: Plan, pilot: Pilot | None) -> Outlook:
-    """The forecast and times of a plan, without model calls."""
-    name, seconds = f"{plan.agent} on {plan.on}", None
-    if pilot and (pilot.agent, pilot.split) == (plan.agent, split_name(plan, open_dataset(plan))):
-        return Outlook(name, forecast(replace(plan, out=pilot.path)), pilot.episode)
-    estimate = forecast(plan)
-    if pilot and pilot.call is not None:
-        seconds = estimate.calls * pilot.call
-    return Outlook(name, estimate, seconds)
-
-
-def is_table(name: str) -> bool:
-    """True if a name is that of a published table, not an agent's."""
-    return "/" in name and not registry.is_path(name)
-
-
-def table_outlooks(name: str, model: str, data: Path | None, pilot: Pilot | None) -> list[Outlook]:
-    """An outlook for each run of a published table. Raises ``UsageError`` for an unknown name."""
-    wishes = reproduce.Wishes(model=model, data=data, stand_in=True)
-    rows = reproduce.prepare(reproduce.open_recipe(name), wishes)
-    plans = [(each.row.name, plan) for each in rows for plan in each.plans]
-    return [replace(outlook(plan, pilot), name=row) for row, plan in plans]
-
-
-def plan_lines(outlooks: Sequence[Outlook], means: Resources, pilot: Pilot | None) -> list[str]:
-    """The outlooks as lines of text, with the machines and hours they need together."""
-    listed = row_lines(outlooks)
-    if pilot is not None:
-        at_once = f", {pilot.at_once:.1f} at once" if pilot.at_once is not None else ""
-        call = f", {pilot.call:.2f} s per call" if pilot.call is not None else ""
-        mean = pilot.episode
-        seconds = f"{mean:.1f} s" if mean >= 0.1 else f"{mean * 1000:.1f} ms"
-        measured = f"{pilot.episodes} episodes of {pilot.agent} on {pilot.split}"
-        listed.append(f"measured on {measured}{at_once}: {seconds} an episode{call}")
-    hours = [one.hours(means.concurrency) for one in outlooks]
-    if None in hours:
-        listed.append(
-            "hours: unknown; run a pilot of the same agent, data and model with "
-            "wayword run … --limit 10 --out runs/pilot, then add --from runs/pilot"
-        )
-    else:
-        total = _sum([one.forecast for one in outlooks])
-        listed += _machines(sum(each or 0.0 for each in hours), total, means)
-    return listed
-
-
-def _machines(hours: float, total: Forecast, means: Resources) -> Iterator[str]:
-    """Lines on the hours of one process, and the processes and machines for fewer hours."""
-    yield f"one process, {means.concurrency} episodes at once: {_hours(hours)}"
-    processes = 1
-    if means.hours is not None:
-        processes = max(1, math.ceil(hours / means.hours))
-        machines = math.ceil(processes / means.cores)
-        yield (
-            f"in {_hours(means.hours)}: {processes} processes, one per core: "
-            f"{machines} machine{'s' * (machines > 1)} of {means.cores} cores"
-        )
-    minutes = max(hours / processes * 60, 1e-9)
-    calls = total.calls * total.episodes
-    if calls:
-        requests, tokens = calls / minutes, (total.read + total.written) / minutes
-        yield f"server load: {requests:,.0f} requests and {tokens:,.0f} tokens per minute"
-    if means.rpm and calls / means.rpm > minutes:
-        yield f"at {means.rpm:g} requests per minute it takes {_hours(calls / means.rpm / 60)}"
-
-
-def _hours(hours: float) -> str:
+def _duration(hours: float) -> str:
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} seconds"
     return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.0f} minutes"

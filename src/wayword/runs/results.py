@@ -96,13 +96,20 @@ class RunResult:
         return Text(reports.compare([self.path, path], keys=_names(metrics)).text)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row an episode: instruction, scene, gold length, success, first cause of failure
-        (:mod:`wayword.metrics.causes`), and all scores, cost included. Raises ``UsageError`` where
+        """One row per episode: run, agent, model, dataset, instruction, scene, ``gold_length`` (the
+        reference's places or the expert's actions), success, first cause of failure
+        (:mod:`wayword.metrics.causes`), and all scores, cost included. Raises ``UsageError`` if
         pandas is missing."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
+        names = self.recorded.config.get("identity", {})
+        run = {
+            "run": self.path.name,
+            **{key: names.get(key) for key in ("agent", "model", "dataset")},
+        }
         rows = [
             {
+                **run,
                 "episode": record.episode_id,
                 "instruction": record.instruction,
                 "scene": record.scene,

@@ -68,9 +68,16 @@ class FrontierAgent(Searcher):
             options = self._options()
         if not options:
             return None
-        best = min(options) if self.settings.pick == "nearest" else options[0]
-        self._viewed_points.append(best[1])
-        return NextPoint(best[1], f"The {self.settings.pick} of {len(options)} frontiers.")
+        best = await self.pick(options)
+        if best.point is not None:
+            self._viewed_points.append(best.point)
+        return best
+
+    async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
+        """One of the frontiers: the route's length to each (metres), and where to look at it from;
+        the largest frontier comes first."""
+        _, point = min(options) if self.settings.pick == "nearest" else options[0]
+        return NextPoint(point, f"The {self.settings.pick} of {len(options)} frontiers.")
 
     def _options(self) -> list[tuple[float, Point]]:
         """The route's length to each frontier that can be reached, and where to look at it from:

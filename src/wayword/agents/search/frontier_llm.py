@@ -1,0 +1,140 @@
+"""Frontiers that a language model chooses among, by the objects seen near them.
+
+After each full turn the frontiers that can be reached are listed with their distance and the
+objects that were detected near them, earlier turns included; the model says which one leads to the
+target. What it went for in vain is listed, too. All else is that of ``frontier``: the target is
+looked for in every view, and confirmed from close by.
+
+Source: ESC (Zhou et al. 2023) and L3MVN (Yu et al. 2023), whose scores by rules and by a masked
+language model are replaced by a question, or by the log-probabilities of the frontiers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge
+
+from wayword.agents.answers import ask, read_pick
+from wayword.agents.prompting import Prompts, Temperature
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.lgx import ListingSettings
+from wayword.agents.search.searcher import NextPoint, point_ahead
+from wayword.core.action import Rejection
+from wayword.core.agent import Toolkit
+from wayword.core.geometry import Point, absolute
+from wayword.core.model import user
+from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import ASKED
+from wayword.worlds.objectnav.observation import View
+
+SAME_OBJECT = 0.8  # metres within which detections of one name are one object
+MOST_OBJECTS, MOST_FRONTIERS = 6, 10  # listed near one frontier, and frontiers, the nearest first
+MOST_VISITS = 8  # frontiers visited in vain that are listed, the latest ones
+Metres = Annotated[float, Ge(0.0)]
+
+
+@dataclass(frozen=True)
+class FrontierLLMSettings(FrontierSettings, ListingSettings):
+    """As those of ``frontier`` (``pick`` has no effect), and LGX's ``scene`` and ``scene_quality``
+    for the detector that lists objects. Those within ``near`` metres of a frontier are listed with
+    it. ``decoding``: the model writes a number (``constrained``, or ``free``, where an answer that
+    is no number of the list goes to the nearest frontier), or ``choose`` ranks the numbers by their
+    log-probability, less ``distance_cost`` a metre. ``prompts``: a folder of texts to use instead.
+    """
+
+    near: Metres = 3.0
+    decoding: Literal["constrained", "free", "choose"] = "constrained"
+    distance_cost: Metres = 0.2
+    max_tokens: Annotated[int, Ge(1)] = 200
+    temperature: Temperature = 0.0
+    prompts: str = ""
+
+
+class FrontierLLM(FrontierAgent):
+    """Asks a language model which frontier leads to the target (as ESC and L3MVN do).
+
+    wayword run frontier_llm --on apartments --model openai:gpt-5-mini
+    wayword run frontier_llm --on apartments --model local:smollm2 --set decoding=choose
+    """
+
+    Settings: ClassVar[type[FrontierLLMSettings]] = FrontierLLMSettings
+    needs_model: ClassVar[bool] = True
+
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        scene_detector: Perceiver = settings.scene_detector()
+        return (*super().caveats(settings, perceiver), *scene_detector.caveats)
+
+    def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self._scene_detector = settings.scene_detector()
+        self.detectors = (self.detector, self._scene_detector)
+        self._prompts = Prompts(__file__, settings.prompts)
+        self._objects: list[tuple[str, Point]] = []
+        self._visits: dict[str, None] = {}
+
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        for view in views:
+            self._remember(view)
+        return await super().choose(views)
+
+    async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
+        """The frontier that the model names; the nearest where it names none."""
+        listed = sorted(options)[:MOST_FRONTIERS]
+        near = [", ".join(self._objects_near(point)) or "nothing yet" for _, point in listed]
+        numbers = [str(number) for number in range(1, len(listed) + 1)]
+        lines = [
+            f"{number}. {metres:.1f} m away, near: {names}"
+            for number, (metres, _), names in zip(numbers, listed, near, strict=True)
+        ]
+        fill, visits = self._prompts.fill, "\n".join(list(self._visits)[-MOST_VISITS:])
+        visited = fill("visited_frontiers", visits=visits) + "\n" if visits else ""
+        text = fill("frontiers", target=self.target, frontiers="\n".join(lines), visited=visited)
+        picked: str | Rejection = numbers[0]
+        if len(listed) > 1:
+            picked = await self._ask(text, numbers, [metres for metres, _ in listed])
+            answer = picked.said[:200] if isinstance(picked, Rejection) else picked
+            is_valid = not isinstance(picked, Rejection)
+            self.toolkit.note(ASKED, valid=is_valid, answer=answer, listed=lines)
+        rejection = picked if isinstance(picked, Rejection) else None
+        index = 0 if isinstance(picked, Rejection) else numbers.index(picked)
+        self._visits[f"- {near[index]}"] = None
+        thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
+        return NextPoint(listed[index][1], thought, rejection)
+
+    async def _ask(
+        self, text: str, numbers: Sequence[str], metres: Sequence[float]
+    ) -> str | Rejection:
+        settings, model = self.settings, self.toolkit.model()
+        if settings.decoding == "choose":
+            ranked = await model.choose(f"{text}\nAnswer:", [f" {number}" for number in numbers])
+            scores = np.array(ranked.logprobs) - settings.distance_cost * np.array(metres)
+            return numbers[int(np.argmax(scores))]
+        seed = self.toolkit.rng.getrandbits(31) if settings.temperature else None
+        limits = settings.max_tokens, settings.temperature, seed
+        reply = await ask(model, [user(text)], numbers, settings.decoding, *limits)
+        return read_pick(reply, numbers)
+
+    def _remember(self, view: View) -> None:
+        """Keep where the objects of a view are, each once."""
+        for seen in self._scene_detector.detect(view):
+            if seen.distance is not None:
+                heading = absolute(view.heading + seen.bearing)
+                point = point_ahead((view.x, view.y), heading, seen.distance)
+                same = (at for name, at in self._objects if name == seen.name)
+                if all(math.dist(point, at) > SAME_OBJECT for at in same):
+                    self._objects.append((seen.name, point))
+
+    def _objects_near(self, point: Point) -> list[str]:
+        """The names of objects near a place, the nearest first, each once."""
+        by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
+        near = (name for metres, name in by_distance if metres <= self.settings.near)
+        return list(dict.fromkeys(near))[:MOST_OBJECTS]
+
+
+agent = FrontierLLM

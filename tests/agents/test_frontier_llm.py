@@ -1,0 +1,139 @@
+"""Frontiers chosen by a language model: its prompt, its answers, and what true relations gain."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.golden import check_golden
+from helpers.playing import flat
+from wayword.core import registry
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.datasets.procedural.homes.furniture import FURNITURE
+from wayword.datasets.procedural.homes.objects import OBJECTS
+from wayword.runs import Plan, run
+from wayword.runs.record import RunFolder
+from wayword.runs.reports import compared
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def rooms_of(kind: str) -> dict[str, float]:
+    """The rooms that a kind of thing is kept in, by the generator's tables."""
+    weights: defaultdict[str, float] = defaultdict(float)
+    if kind in OBJECTS:
+        for place, weight in OBJECTS[kind].places.items():
+            for room, share in rooms_of(place).items():
+                weights[room] += weight * share
+    else:
+        for room, pieces in FURNITURE.items():
+            weights[room] += sum(share for name, share in pieces if name == kind)
+    total = sum(weights.values())
+    return {room: weight / total for room, weight in weights.items() if weight} if total else {}
+
+
+ROOMS = {kind.replace("_", " "): rooms_of(kind) for kind in (*OBJECTS, *{
+    name for pieces in FURNITURE.values() for name, _ in pieces
+})}  # fmt: skip
+UNKNOWN = 0.15
+"""How likely the target is behind a frontier that nothing was seen near."""
+
+
+def rank(text: str) -> list[float]:
+    """How good each listed frontier is: the likelihood of the target near it, and the way there."""
+    target = re.search(r"searches a home for this: (.+?)\. It has", text)[1]  # type: ignore[index]
+    kind = max((name for name in ROOMS if target.endswith(name)), key=len)
+    scores = []
+    for metres, near in re.findall(r"(?m)^\d+\. ([\d.]+) m away, near: (.+)$", text):
+        names = [name for name in near.split(", ") if name in ROOMS]
+        room = dict.fromkeys(FURNITURE, 1.0)
+        for name in names:
+            room = {r: p * (ROOMS[name].get(r, 0.0) + 0.02) for r, p in room.items()}
+        total = sum(room.values())
+        likely = sum(ROOMS[kind].get(r, 0.0) * p / total for r, p in room.items())
+        likely = likely if names else UNKNOWN
+        scores.append(math.log(likely + 0.02) - 0.12 * float(metres))
+    return scores
+
+
+class Ranker(Model):
+    """A player who reads the prompt alone, and knows what is kept in which room."""
+
+    def __init__(self, name: str, settings: object = None) -> None:
+        self.name: str = f"Ranker:{name}"
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        scores = rank(prompt[-1].content)  # type: ignore[union-attr]
+        best = max(range(len(scores)), key=scores.__getitem__)
+        return Completion((str(best + 1),), ("stop",), Usage(1, 1))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        scores = rank(str(prompt))
+        return Choice(tuple(options), tuple(score - max(scores) for score in scores), Usage(1, 1))
+
+
+@pytest.fixture
+def ranker() -> Any:
+    registry.name_of("model", Ranker)
+    yield
+    registry.CLASSES.pop(("model", "Ranker"))
+
+
+PERFECT = {"grounding": "perfect", "dataset": {"homes": 20}}
+LONG = os.environ.get("WAYWORD_CHAOS") == "long"
+
+
+@pytest.mark.timeout(1800)
+def test_true_relations_between_rooms_and_objects_find_the_target_sooner(
+    ranker: None, tmp_path: Path
+) -> None:
+    """In the long form all of apartments:test, and the interval of the gain in steps excludes 0."""
+    limit = 120 if LONG else 12
+    for agent, model, more in (
+        ("frontier", "", {}), ("frontier_llm", "Ranker:x", {"scene": "perfect"})
+    ):  # fmt: skip
+        run(Plan(agent, "apartments:test", model, {**PERFECT, **more}, limit=limit,
+                 out=tmp_path / agent))  # fmt: skip
+    found = compared(tmp_path / "frontier", tmp_path / "frontier_llm", ["steps", "spl_visible"])
+    gains = {line.metric.key: line.difference for line in found.comparison.lines}
+    assert gains["steps"].mean < 0
+    if LONG:
+        assert gains["steps"].high < 0 < gains["spl_visible"].low
+
+
+def played(model: str, tmp_path: Path, **settings: Any) -> list[Any]:
+    """The calls of an episode, each with its step."""
+    settings = {"grounding": "perfect", "scene": "perfect", **settings}
+    out = tmp_path / "run"
+    run(Plan("frontier_llm", "apartments:test", model, settings, limit=1, max_steps=60, out=out))
+    (record,) = RunFolder.read(out).records()
+    return [(step, call) for step in record.trajectory.steps for call in step.calls]
+
+
+def test_the_first_question(tmp_path: Path) -> None:
+    calls = played("scripted:first", tmp_path)
+    check_golden(GOLDEN / "frontier_llm_question.txt", flat(calls[2][1].prompt) + "\n")
+
+
+def test_an_answer_that_names_no_frontier_goes_to_the_nearest_and_is_counted(
+    tmp_path: Path,
+) -> None:
+    calls = played("scripted:noise", tmp_path, decoding="free")
+    refused = [step.decision.fallback_for for step, _ in calls]
+    assert refused
+    assert all(refused)
+    assert all("Frontier 1 of" in step.decision.thought for step, _ in calls)
+
+
+def test_log_probabilities_rank_the_frontiers(ranker: None, tmp_path: Path) -> None:
+    calls = played("Ranker:x", tmp_path, decoding="choose", distance_cost=0.0)
+    for step, call in calls:
+        best = call.answer.best.strip()
+        assert step.decision.thought.startswith(f"Frontier {best} of")

@@ -135,6 +135,7 @@ def _climb(
             if not entry.salt:
                 ladders.check_level(track, length, plan)
             left = None if max_dollars is None else max(0.0, max_dollars - spent)
+            show.notice(f"{track.name}, length {length} {track.unit}")
             result = carry_out(replace(plan, max_dollars=left))
             complete = complete and result.outcome.complete
             rows = [row for row in ladders.outcomes(entry.folder, track) if row[0] == len(tried)]

@@ -175,5 +175,5 @@ def test_demonstrations_are_training_routes_only(name: str, pool: int, data: Pat
     two = [shown.episode.id for shown in dataset.demonstrations(2, seed=7)]
     assert two == [shown.episode.id for shown in dataset.demonstrations(2, seed=7)]
     assert two != [shown.episode.id for shown in dataset.demonstrations(2, seed=8)]
-    with pytest.raises(UsageError, match=f"and {pool} training episodes are here"):
+    with pytest.raises(UsageError, match=f"the training split has {pool}"):
         dataset.demonstrations(pool + 1, seed=1)

@@ -25,7 +25,7 @@ def test_an_edited_agent_file_is_another_run(tmp_path: Path) -> None:
     run(plan)
     run(plan)
     mine.write_text(f"{MINE}# edited\n")
-    with pytest.raises(RecordingError, match="agent_checksum"):
+    with pytest.raises(RecordingError, match=r"mine\.py was edited since"):
         run(plan)
 
 
@@ -36,7 +36,7 @@ def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
     run(plan)
     run(plan)
     mine.write_text(mine.read_text() + "# edited\n")
-    with pytest.raises(RecordingError, match="dataset_checksum"):
+    with pytest.raises(RecordingError, match=r"mine\.py was edited since"):
         run(plan)
 
 

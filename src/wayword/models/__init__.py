@@ -1,6 +1,6 @@
-"""Model backends, one per file, whose name is the registered name. See ``wayword.core.registry``.
+"""Model backends, one per file; the file name is the registered name (``wayword.core.registry``).
 
-parts/        opening by name, weights, llama.cpp inside this process, constrained answers
+parts/        opening by name, weights, in-process llama.cpp, constrained answers
 middleware/   cache, budget, rate limits, retries
-servers/      requests to and answers from servers with OpenAI's interface
+servers/      requests to, and answers from, OpenAI-compatible servers
 """

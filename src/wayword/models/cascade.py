@@ -1,8 +1,8 @@
-"""Cascade: a small model answers; a large one is asked where the small one cannot be trusted.
+"""Cascade: a small model answers first; a large model takes over when it is unsure or fails.
 
     wayword run react --on household --model cascade:local:smollm2,openai:gpt-5-mini
 
-Each of the two has its own price, cache and retries; an answer's tokens and cost are those of both.
+Each model has its own price, cache and retries; an answer's tokens and cost cover both.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from wayword.models.middleware.budget import EPISODE
 from wayword.models.parts.opening import ModelPair, open_model
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]
-TEMPERATURE = 0.7  # of compared samples, where the agent asks for less
+TEMPERATURE = 0.7  # minimum for compared samples: at 0 they would all be equal
 
 
 @dataclass(frozen=True, slots=True)
 class CascadeSettings:
-    """The large model is asked where the small one fails, is cut off, or does not keep to the
-    options or fields that it was given, and by these rules.
+    """Rules for asking the large model, besides when the small one fails, is cut off, or does not
+    follow the given options or fields.
 
-    ``margin``: the probability of a token of its decision (the last field of JSON, the last line of
-    other text) exceeds that of the next best by less than this; of ranked options, likewise. 0
-    turns it off, and models without log-probabilities pass. ``samples``: it is asked so many times,
-    and less than the share ``agreement`` decide alike; the most frequent decision is its answer.
-    ``rejected``: the agent rejected the answer of the turn before. ``small`` and ``large``:
-    settings of the two models (``model.large.base_url=…``).
+    ``margin``: minimum lead in probability of each token of the decision (the last JSON field, or
+    the last line of other text) over the next best token; also applied to ranked options. 0 turns
+    it off; models without log-probabilities pass. ``samples``: number of small-model samples; at
+    least the share ``agreement`` must match, and the most frequent decision is the answer.
+    ``rejected``: ask the large model if the agent rejected the previous answer. ``small`` and
+    ``large``: settings of the two models (``model.large.base_url=…``).
     """
 
     margin: Share = 0.3
@@ -48,9 +48,9 @@ class CascadeSettings:
 
 
 class Cascade(ModelPair):
-    """``cascade:SMALL,LARGE``: two models behind one name, each named as for ``--model``.
+    """``cascade:SMALL,LARGE``: two models behind one name, each written as for ``--model``.
 
-    An answer's ``answered_by`` says which of them it is from; tables show the large one's share.
+    ``answered_by`` of an answer is ``small`` or ``large``; tables show the large model's share.
     """
 
     Settings = CascadeSettings
@@ -116,7 +116,7 @@ class Cascade(ModelPair):
         return margin is None or margin >= self._settings.margin
 
     async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
-        """The small model's answer; None where it fails, and after a rejection."""
+        """The small model's answer; None if it fails or the last answer was rejected."""
         episode = EPISODE.get()
         if self._settings.rejected and episode is not None and episode.rejected:
             return None
@@ -137,7 +137,7 @@ class Cascade(ModelPair):
 
 
 def _joined(small: Answer | None, large: Answer) -> Answer:
-    """The large model's answer, with what both took."""
+    """The large model's answer, with the tokens, cost and seconds of both."""
     if small is not None:
         seconds, cached = small.seconds + large.seconds, small.cached and large.cached
         known = small.cost is not None and large.cost is not None
@@ -148,7 +148,7 @@ def _joined(small: Answer | None, large: Answer) -> Answer:
 
 
 def _fits(text: str, sampling: Sampling) -> bool:
-    """True if a text is one of its options, or has the fields of its schema with legal values."""
+    """True if a text is one of the options, or has the schema's fields with legal values."""
     if sampling.json_schema is None:
         return bool(text.strip()) and text.strip() in (sampling.choices or (text.strip(),))
     fields = sampling.json_schema.get("properties", {}).items()
@@ -160,7 +160,7 @@ def _fits(text: str, sampling: Sampling) -> bool:
 
 
 def _decision_start(text: str) -> int:
-    """Where the last field of a JSON object begins, else the last line."""
+    """Offset of the last field's value in a JSON object, or of the last line of other text."""
     text = text.rstrip()
     return text.rfind('":') + 2 if text.endswith("}") else text.rfind("\n") + 1
 
@@ -170,7 +170,7 @@ def _decision(text: str) -> str:
 
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
-    """The least lead of a token of the decision over its likeliest alternative."""
+    """Smallest lead in probability of a decision token over its likeliest alternative."""
     start, end, least = _decision_start("".join(token.token for token in tokens)), 0, 1.0
     for token in tokens:
         end += len(token.token)

@@ -1,8 +1,8 @@
-"""Models of the Hugging Face hub in this process: ``hf:Qwen/Qwen3-4B``, or a folder of weights.
+"""In-process models from the Hugging Face Hub (``hf:Qwen/Qwen3-4B``) or a folder of weights.
 
     wayword run navgpt --on houses --model hf:Qwen/Qwen3-4B --concurrency 16
 
-Needs the extra ``hf`` (transformers and torch). Code that comes with weights is never run.
+Needs the extra ``hf`` (transformers and torch). Code shipped with weights is never run.
 
 Source: https://huggingface.co/docs/transformers/llm_tutorial
 """
@@ -47,13 +47,12 @@ from wayword.models.parts.decoding import (
 class HfSettings:
     """Settings of ``hf:``.
 
-    ``batch`` prompts that wait at the same time are worked on together. ``device`` is torch's name
-    of one, or ``auto`` for a GPU where there is one; ``dtype`` is torch's name of a number format,
-    or ``auto`` for the one the weights are stored in. ``context`` is the tokens of prompt and
-    answer together (0: what the model was trained with), ``thinking`` the tokens a reasoning model
-    may think on top of the answer's limit. ``revision`` is a branch, tag or commit on the hub.
-    ``adapter`` is a folder of adapters in PEFT's layout, merged into the weights when loaded, such
-    as VELMA's for LLaMA-7b (needs peft).
+    ``batch`` is the maximum number of waiting prompts generated together. ``device`` is a torch
+    device, or ``auto`` for a GPU if available; ``dtype`` is a torch dtype, or ``auto`` for that of
+    the stored weights. ``context`` is the maximum number of tokens of prompt and answer together
+    (0: the trained window), ``thinking`` the reasoning tokens allowed on top of the answer's limit.
+    ``revision`` is a branch, tag or commit on the Hub. ``adapter`` is a folder with a PEFT adapter,
+    such as VELMA's for LLaMA-7b, merged into the weights when they are loaded (needs peft).
     """
 
     batch: int = 8
@@ -73,7 +72,7 @@ class HfSettings:
 
 @dataclass(slots=True)
 class _Job:
-    """A completion that waits for its batch."""
+    """A completion waiting to be batched."""
 
     ids: list[int]
     sampling: Sampling
@@ -82,22 +81,22 @@ class _Job:
 
     @property
     def batch_key(self) -> object:
-        """Jobs that are equal in this are generated at once; drawn samples go alone, so that a
-        seed gives the same text, whatever else waits."""
+        """Key of jobs that may share a batch. Jobs that sample run alone: their text must depend
+        on the seed only, not on the rest of the batch."""
         is_greedy = self.sampling.temperature == 0 and self.sampling.choices is None
         return replace(self.sampling, seed=None, json_schema=None) if is_greedy else object()
 
 
 class HfModel(Model):
-    """A causal language model through transformers: ``hf:NAME`` on the hub, or ``hf:/a/folder``.
+    """A causal language model through transformers: ``hf:NAME`` on the Hub, or ``hf:/a/folder``.
 
-    Conversations go through the tokenizer's chat template; raw text is continued as it is.
-    ``choices`` are always obeyed, JSON schemas are asked for in words, and grammars are refused.
-    ``choose`` gives exact log-probabilities, options of several tokens scored whole; a prompt that
+    Conversations use the tokenizer's chat template; raw text is continued unchanged. ``choices``
+    are enforced, JSON schemas are only described in the prompt, and grammars are refused.
+    ``choose`` scores all tokens of an option and returns exact log-probabilities; a prompt that
     continues the last one evaluates its new tokens only (``Usage.reused``).
 
-    The weights are loaded at the first call. Raises ``UsageError`` where the extra is missing or
-    the weights cannot be read.
+    The weights are loaded at the first call. Raises ``UsageError`` if the extra is missing or the
+    weights cannot be read.
     """
 
     def __init__(self, name: str, settings: HfSettings | None = None) -> None:
@@ -108,7 +107,7 @@ class HfModel(Model):
             if importlib.util.find_spec(package) is None:
                 remedy = "pip install 'wayword[hf]'"
                 raise UsageError(f"{self.name}: needs {package}, which is missing; {remedy}")
-        self._pool = ThreadPoolExecutor(1, "wayword-hf")  # a network is worked by one thread
+        self._pool = ThreadPoolExecutor(1, "wayword-hf")  # one thread: calls must not overlap
         self._jobs: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._cached_prefix: tuple[list[int], Any] = [], None
@@ -117,7 +116,7 @@ class HfModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, revision, number format, and the time stamps of folders."""
+        """Name, revision, dtype, thinking tokens, and the modification times of folders."""
         s = self._settings
         folders = [Path(each) for each in (self._weights, s.adapter) if each]
         stamp = "".join(f" {each.stat().st_mtime_ns}" for each in folders if each.is_dir())
@@ -125,13 +124,13 @@ class HfModel(Model):
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer together; 0 where the weights do not say."""
+        """Maximum tokens of prompt and answer together; 0 if unknown."""
         settings, text_config = self._settings, self._config.get_text_config()
         size = settings.context or int(getattr(text_config, "max_position_embeddings", 0) or 0)
         return max(0, size - settings.thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Write ``sampling.n`` continuations, in a batch with other waiting requests. Raises
+        """Generate ``sampling.n`` continuations, batched with other waiting requests. Raises
         ``ModelError``."""
         if sampling.grammar is not None:
             raise ModelError(f"{self.name}: grammars are for local: models", fatal=True)
@@ -147,19 +146,19 @@ class HfModel(Model):
         return await job.done
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank options by their exact log-probability as next words. Raises ``ModelError``."""
+        """Rank options by their exact log-probability after the prompt. Raises ``ModelError``."""
         checked = check_options(options)
         choice: Choice = await self._in_thread(lambda: self._rank(prompt, checked))
         return choice
 
     async def aclose(self) -> None:
-        """Wait for what is under way, then free the memory."""
+        """Wait for the running batch, then free the memory."""
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
         self._cached_prefix = [], None
         self.__dict__.pop("_network", None)
 
     async def _run_jobs(self) -> None:
-        """Answer the jobs: while one batch is worked on, the next one gathers."""
+        """Run jobs in batches; new jobs queue while a batch is generated."""
         while self._jobs:
             first = self._jobs[0].batch_key
             batch = [self._jobs[0], *(job for job in self._jobs[1:] if job.batch_key == first)]
@@ -168,7 +167,7 @@ class HfModel(Model):
             batch = [job for job in batch if not job.done.cancelled()]
             try:
                 answers = await self._in_thread(partial(self._generate_batch, batch))
-            except Exception as error:  # noqa: BLE001 - handed to those who asked
+            except Exception as error:  # noqa: BLE001 - passed on to the callers
                 for job in batch:
                     if not job.done.cancelled():
                         job.done.set_exception(error)
@@ -208,7 +207,7 @@ class HfModel(Model):
         if adapter := self._settings.adapter:
             with needing(f"{self.name}: adapters need peft", "pip install peft"):
                 from peft import PeftModel
-            try:  # weights_only is PEFT's default: a pickle of anything but tensors is refused
+            try:  # PEFT loads with weights_only: it refuses pickles of anything but tensors
                 network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
             except (OSError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
                 reason = " ".join(str(error).split())[:200]
@@ -238,12 +237,12 @@ class HfModel(Model):
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _encoded(self, prompt: Prompt, answer_tokens: int) -> list[int]:
-        """The prompt's tokens. Raises ``ModelError`` for one that leaves no room."""
+        """Token ids of the prompt. Raises ``ModelError`` if it leaves no room for an answer."""
         tokenizer = self._tokenizer
         if isinstance(prompt, str):
             ids = list(tokenizer(prompt)["input_ids"])
             if ids and ids[-1] == tokenizer.eos_token_id:
-                ids.pop()  # some tokenizers end every text, and nothing comes after an end
+                ids.pop()  # some tokenizers append EOS, after which a model writes nothing
         else:
             if any(message.images for message in prompt):
                 line = "hf: models take no pictures; use a model behind a server"
@@ -293,8 +292,8 @@ class HfModel(Model):
         return answers
 
     def _generation_options(self, sampling: Sampling, start: int) -> dict[str, Any]:
-        """Options of ``generate``. The network's own sampling settings are switched off: the
-        distribution is the model's."""
+        """Options of ``generate``. The sampling defaults stored with the weights are switched off:
+        they would change the distribution."""
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
         options: dict[str, Any] = {
@@ -313,7 +312,7 @@ class HfModel(Model):
         return {**options, "max_new_tokens": max_new_tokens}
 
     def _allow_only(self, choices: Sequence[str], start: int) -> Callable[[int, Any], list[int]]:
-        """The tokens that may follow, for an answer that is exactly one of the choices."""
+        """Function that returns the allowed next tokens when the answer must be a choice."""
         end = self._tokenizer.eos_token_id
         spellings = [[*self._ids(choice), end] for choice in choices]
 
@@ -335,7 +334,7 @@ class HfModel(Model):
         return Completion(texts, finishes, usage, reasoning=thoughts if any(thoughts) else ())
 
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
-        """Text, thought, why it ended, and how many tokens were written."""
+        """Text, reasoning, finish reason and number of generated tokens."""
         end = next((n for n, token in enumerate(ids) if token in self._end_tokens), None)
         ids = ids[:end]
         finish = "length" if end is None else "stop"
@@ -349,7 +348,7 @@ class HfModel(Model):
         return text, thought, finish, len(ids)
 
     def _logprobs(self, output: Any, row: int, alternatives: int) -> tuple[TokenLogprob, ...]:
-        """A sample's tokens, each with this many alternatives."""
+        """Tokens of a sample, each with its ``alternatives`` likeliest tokens."""
         if not alternatives:
             return ()
         token_ids = output.sequences[row, -len(output.logits) :].tolist()
@@ -366,7 +365,7 @@ class HfModel(Model):
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        """The prompt is read once and kept; the options go through together."""
+        """Score the options: one pass over the prompt, then one batch of options."""
         began, torch, device = time.perf_counter(), self._torch, self._network.device
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -375,7 +374,7 @@ class HfModel(Model):
         else:
             prompt_ids = self._encoded(prompt, 1)
             full_ids = [[*prompt_ids, *self._ids(option.strip())] for option in options]
-        shared_count = max(1, prefix_length([prompt_ids, *full_ids]))  # a blank may join its word
+        shared_count = max(1, prefix_length([prompt_ids, *full_ids]))  # a space may join its word
         endings = [ids[shared_count:] for ids in full_ids]
         longest_ending = max(map(len, endings))
         with torch.inference_mode():
@@ -396,14 +395,14 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
-        """Keys and values of a prompt, the logits after it, and how much of it was cached."""
+        """KV cache of a prompt, the logits after it, and the number of tokens already cached."""
         torch, (cached_ids, cache) = self._torch, self._cached_prefix
         reused = min(prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
                 cache.crop(reused - len(cached_ids))  # negative: drops that many tokens
         except (AttributeError, NotImplementedError, ValueError, RuntimeError):
-            cache, reused = None, 0  # there is none yet, or its window slides
+            cache, reused = None, 0  # no cache yet, or sliding-window attention
         new_ids = torch.tensor([ids[reused:]], device=self._network.device)
         output = self._network(input_ids=new_ids, past_key_values=cache, use_cache=True)
         self._cached_prefix = ids, output.past_key_values

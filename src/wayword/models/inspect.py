@@ -40,18 +40,18 @@ from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
-"""Parts of the names of the providers' exceptions that every other call would meet too."""
+"""Parts of names of provider exceptions that every further call would raise, too."""
 
 _FREE = ("ratelimit", "connecterror", "overloaded", "badrequest")
-"""Parts of the names of those that are raised before a request is carried out."""
+"""Parts of names of provider exceptions raised before a request is processed (not billed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectSettings:
     """Settings of ``inspect:``.
 
-    ``base_url`` is for providers that take one. ``thinking`` is the tokens a reasoning model may
-    think on top of the answer's limit; without it, the profile's (``models/profiles.yaml``).
+    ``base_url`` is for providers that accept one. ``thinking`` is the number of reasoning tokens
+    allowed on top of the answer's limit; default: the profile's (``models/profiles.yaml``).
     """
 
     base_url: str = ""
@@ -59,11 +59,11 @@ class InspectSettings:
 
 
 class InspectModel(Model):
-    """A model of any provider that Inspect knows, by its name there: ``provider/NAME``.
+    """A model of any provider supported by Inspect, by its Inspect name: ``provider/NAME``.
 
-    Forms are asked for in words, since not every provider can be held to one; ``choose`` asks for
-    one of the options (``Choice.picked``). Raises ``UsageError`` where Inspect is not installed or
-    does not know the provider.
+    Constraints are described in the prompt, since not every provider can enforce them; ``choose``
+    asks for one of the options (``Choice.picked``). Raises ``UsageError`` if Inspect is not
+    installed or does not support the provider.
     """
 
     def __init__(self, name: str, settings: InspectSettings | None = None) -> None:
@@ -85,17 +85,17 @@ class InspectModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, address and thinking: what decides about the answers."""
+        """Name, address and thinking tokens: everything that affects answers."""
         chosen = [self._settings.base_url, self._settings.thinking]
         return " ".join([self.name, *(str(each) for each in chosen if each not in ("", None))])
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer together; 0 for unknown."""
+        """Maximum tokens of prompt and answer together; 0 if unknown."""
         return max(0, self._profile.window - self._thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Write ``sampling.n`` continuations. Raises ``ModelError``."""
+        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         if sampling.grammar is not None:
             raise ModelError(f"{self.name}: grammars are for local models", fatal=True)
         began = time.perf_counter()
@@ -122,7 +122,7 @@ class InspectModel(Model):
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """The option that the model writes, or what it wrote instead. Raises ``ModelError``."""
+        """Ask the model to write one of the options. Raises ``ModelError``."""
         options = check_options(options)
         max_tokens = max(len(option) for option in options) + 32
         answer = await self.complete(prompt, Sampling(max_tokens=max_tokens, choices=options))
@@ -151,7 +151,7 @@ class InspectModel(Model):
             kind, line = type(error).__name__, " ".join(redacted(str(error)).split())
             is_fatal = any(word in kind.lower() for word in _FATAL)
             is_free = is_fatal or any(word in kind.lower() for word in _FREE)
-            billed = None if is_free else cap  # it may have failed after the work
+            billed = None if is_free else cap  # it may have failed after generating
             line = f"{self.name}: {kind}: {line[:300]}"
             raise ModelError(line, retryable=not is_fatal, fatal=is_fatal, billed=billed) from None
 
@@ -170,7 +170,7 @@ class InspectModel(Model):
 
 
 def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
-    """Text, reasoning and why it ended: of the first choice, nothing where there is none."""
+    """Text, reasoning and finish reason of the first choice; empty texts without a choice."""
     if not output.choices:
         return "", "", str(output.error or "error")
     choice = output.choices[0]

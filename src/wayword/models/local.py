@@ -1,4 +1,4 @@
-"""Models on this machine: any GGUF file, in this process, without a key or a server.
+"""Local models: any GGUF file, run in this process without a key or a server.
 
 Source: llama.cpp through https://github.com/xorbitsai/xllamacpp; the embedded default is
 SmolLM2-135M-Instruct (see ``wayword.models.parts.weights``).
@@ -33,12 +33,12 @@ _Result = TypeVar("_Result")
 class LocalSettings(EngineSettings):
     """Settings of ``local:``.
 
-    ``slots`` prompts are worked on at once; more calls wait their turn. ``context`` is the tokens
-    of each (prompt and answer together; 0: what the model was trained with). ``threads`` is one
-    by default: next to other work on the same cores, two are slower than one. ``memory`` is the
-    MiB kept for the prefixes of conversations that wait (reuse with more episodes than slots).
-    ``requantise`` (embedded model only) reads the weights as Q8_0, made once from the published
-    Q4_1 into the cache folder (145 MB): prompts are read 1.5 to 1.9 times as fast.
+    ``slots`` is the number of prompts processed at once; further calls queue. ``context`` is the
+    maximum number of tokens per slot, prompt and answer together (0: the trained window).
+    ``threads`` defaults to one: two are slower if other work shares the cores. ``memory`` is the
+    MiB of cached prefixes of idle conversations, reused with more episodes than slots.
+    ``requantise`` (embedded model only) converts the published Q4_1 weights to Q8_0 once, in the
+    cache folder (145 MB); prompts are then evaluated 1.5 to 1.9 times as fast.
     """
 
     requantise: bool = True
@@ -56,14 +56,13 @@ class LocalModel(Model):
     >>> model = LocalModel("smollm2")                                   # doctest: +SKIP
     >>> await model.choose("The sky is", ["blue", "green"])             # doctest: +SKIP
 
-    Conversations go through the chat template stored in the file; raw text is continued as it is.
+    Conversations use the chat template stored in the file; raw text is continued unchanged.
     Prompts that continue an earlier one evaluate their new tokens only (``Usage.reused``).
-    ``choices``, ``grammar`` and ``json_schema`` are always obeyed, except that a JSON or grammar
-    answer may be cut at ``max_tokens`` (``finish`` says ``"length"``). Samples beyond the first
-    draw seeds of their own from ``seed``; at temperature 0 all samples are the same text, written
-    once.
+    ``choices``, ``grammar`` and ``json_schema`` are enforced, except that a JSON or grammar
+    answer may be cut at ``max_tokens`` (``finish`` is ``"length"``). Each sample after the first
+    uses a new seed derived from ``seed``; at temperature 0, one text is generated and repeated.
 
-    The file is loaded at the first call. Raises ``UsageError`` where it is missing or foreign.
+    The file is loaded at the first call. Raises ``UsageError`` if it is missing or not GGUF.
     """
 
     def __init__(self, name: str, settings: LocalSettings | None = None) -> None:
@@ -79,7 +78,7 @@ class LocalModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name and file: what decides about the answers."""
+        """Name and a fingerprint of the file: everything that affects answers."""
         if self._weights is not None:
             return f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
         if shipped(self.name.removeprefix("local:")) == self._path:
@@ -89,8 +88,8 @@ class LocalModel(Model):
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer together: the setting, else what the file says that the model
-        was trained with; 0 where it does not."""
+        """Maximum tokens of prompt and answer together: the setting ``context``, else the trained
+        window stored in the file; 0 if unknown."""
         return self._settings.context or self._trained_window
 
     @cached_property
@@ -98,19 +97,19 @@ class LocalModel(Model):
         return trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Write ``sampling.n`` continuations. Raises ``ModelError``."""
+        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         return await self._in_thread(lambda: self._complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank options by their exact log-probability as next words. Raises ``ModelError``.
+        """Rank options by their exact log-probability after the prompt. Raises ``ModelError``.
 
-        Options of several tokens are scored whole. A blank between prompt and option is put in
-        where it is missing; see ``wayword.models.parts.decoding``.
+        All tokens of an option are scored. A missing space between prompt and option is added;
+        see ``wayword.models.parts.decoding``.
         """
         return await self._in_thread(lambda: self._choose(prompt, tuple(options)))
 
     async def aclose(self) -> None:
-        """Wait for calls under way, then free the memory."""
+        """Wait for running calls, then free the memory."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
@@ -119,7 +118,7 @@ class LocalModel(Model):
             await asyncio.to_thread(engine.close)
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """As many threads as slots, so that the engine batches what runs at once."""
+        """Run ``work`` in a pool with one thread per slot; the engine batches concurrent calls."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._settings.slots, "wayword-local")
         try:
@@ -137,7 +136,7 @@ class LocalModel(Model):
     def _find_weights(self) -> Path:
         if self._weights is None:
             return self._path
-        path = verified(self._weights, self._path)  # also where the converted file exists already
+        path = verified(self._weights, self._path)  # even if the converted file exists already
         return faster(self._weights, path) if self._settings.requantise else path
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -182,7 +181,7 @@ def _prompt_text(engine: Engine, prompt: Prompt) -> str:
 
 
 def _payload(sampling: Sampling) -> dict[str, Json]:
-    """llama.cpp's own samplers (top-k, min-p) are switched off: the distribution is the model's."""
+    """llama.cpp's request fields; its top-k and min-p filters, on by default, are switched off."""
     payload: dict[str, Json] = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -195,13 +194,13 @@ def _payload(sampling: Sampling) -> dict[str, Json]:
     if sampling.logprobs:
         payload["logprobs"] = sampling.logprobs
     payload |= llamacpp_form(sampling)
-    if sampling.choices:  # complete whatever max_tokens says: the answer is exactly one of them
+    if sampling.choices:  # overrides max_tokens, which could cut a choice short
         payload["max_tokens"] = longest(sampling.choices)
     return payload
 
 
 def _add_seed(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
-    """Further samples draw unrelated seeds, so that runs with seeds 1 and 2 share none."""
+    """Payload with the sample's seed, hashed for later samples so that runs share no sample."""
     if seed is None:
         return dict(payload)
     sample_seed = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)

@@ -1,4 +1,4 @@
-"""Models behind any server with OpenAI's interface: OpenAI, vLLM, SGLang, Ollama, llama.cpp …
+"""Models on any OpenAI-compatible server: OpenAI, vLLM, SGLang, Ollama, llama.cpp …
 
 Source: https://platform.openai.com/docs/api-reference
 """
@@ -31,7 +31,7 @@ from wayword.models.servers.profile import Profile, learnt, profile_of
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
 _TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
-"""A prompt that a server has no room for says nothing about its other routes and prompts."""
+"""Matches refusals of a prompt that is too long; they apply to this prompt only."""
 _HOSTED = "https://api.openai.com/v1"
 _NEXT_PROMPT = "\n\n(The text breaks off here. Which of the following comes next?)"
 _REPEAT_PROMPT = "That is none of the options. Answer with exactly one of them:\n"
@@ -40,27 +40,26 @@ _UNREADABLE = (TypeError, AttributeError, ValueError, KeyError, IndexError, Recu
 
 @dataclass(slots=True)
 class _Bill:
-    """Tokens of all requests of one call, those that failed included."""
+    """Tokens of all requests of one call, including failed ones."""
 
     usage: Usage = field(default_factory=Usage)
 
 
 class OpenAIModel(Model):
-    """A model behind a server: ``openai:gpt-5.1``, or your own with ``base_url``.
+    """A model on a server: ``openai:gpt-5.1``, or on your own server with ``base_url``.
 
     >>> model = OpenAIModel("qwen3", ServerSettings(base_url="http://127.0.0.1:8000/v1"))
 
-    The key comes from ``$OPENAI_API_KEY`` (or the variable ``key_env`` names) and is never
-    written anywhere; a server on this machine needs none. Nothing is tried again here: the wrapper
-    ``RetryingModel`` does it, so that it is counted and limited.
+    The key comes from ``$OPENAI_API_KEY`` (or the variable named by ``key_env``) and is never
+    written anywhere; a server on this machine needs none. Failures are not retried here: the
+    wrapper ``RetryingModel`` does that, and counts and limits the attempts.
 
-    What the model takes is known by its name (``models/profiles.yaml``). A refusal that names a
-    field teaches the rest: the request is made again without it, and so are all later ones. The
-    first request of each shape goes alone, so that a refusal is met once.
+    The name selects a profile of supported fields (``models/profiles.yaml``). If the server
+    refuses a field, this request and all later ones are sent without it. The first request with a
+    new set of fields is sent alone, so each refusal happens only once.
 
-    ``choose`` ranks by the server's lists of likely tokens; where it gives none, the model is
-    asked to write one of the options (``Choice.picked``). Raises ``UsageError`` where the key is
-    missing.
+    ``choose`` ranks by the server's top log-probabilities; without those, the model is asked to
+    write one of the options (``Choice.picked``). Raises ``UsageError`` if the key is missing.
     """
 
     Settings = ServerSettings
@@ -92,21 +91,21 @@ class OpenAIModel(Model):
 
     @property
     def profile(self) -> Profile:
-        """The model's traits, as far as they are known."""
+        """The model's traits, updated by what the server has refused."""
         return self._profile
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer, by the profile or the server; 0 for unknown.
+        """Maximum tokens of prompt and answer, without those reserved for thinking; 0 if unknown.
 
-        What is kept for thinking is not the prompt's.
+        The number comes from the profile or the server.
         """
         profile, thinking = self._profile, self._settings.thinking
         return max(0, profile.window - (profile.thinking if thinking is None else thinking))
 
     async def prepare(self) -> None:
-        """Ask the server for the window where the name does not imply it."""
-        import aiohttp  # noqa: F401 - takes 0.2 s, which all episodes would wait at the first call
+        """Ask the server for the window if the profile has none."""
+        import aiohttp  # noqa: F401 - takes 0.2 s, which would delay the first call of all episodes
 
         if self._profile.window:
             return
@@ -117,7 +116,7 @@ class OpenAIModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, address and request settings: what decides about the answers."""
+        """Name, address and request settings: everything that affects answers."""
         s = self._settings
         text_as = "completion" if s.text_as == "auto" else s.text_as
         choose = "logprobs" if s.choose == "auto" else s.choose
@@ -130,14 +129,14 @@ class OpenAIModel(Model):
         return f"{line} {json.dumps(custom_settings, sort_keys=True)}" if custom_settings else line
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Write ``sampling.n`` continuations. Raises ``ModelError``."""
+        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         began = time.perf_counter()
         with self._billing() as bill:
             answer = await self._sample_all(prompt, sampling, bill)
         return replace(answer, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank the options as the prompt's next words. Raises ``ModelError``."""
+        """Rank the options as continuations of the prompt. Raises ``ModelError``."""
         began = time.perf_counter()
         with self._billing() as bill:
             choice = await self._rank_or_pick(prompt, check_options(options), bill)
@@ -146,12 +145,12 @@ class OpenAIModel(Model):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._server.aclose()
-        self._shape_locks.clear()  # the next event loop needs locks of its own
+        self._shape_locks.clear()  # locks are bound to their event loop
 
     @contextmanager
     def _billing(self) -> Iterator[_Bill]:
-        """Bill of a call, which its error carries too. An answer that cannot be read as it should
-        be is a retryable ``ModelError``."""
+        """Bill of a call, which is attached to its error, too. Raises a retryable ``ModelError`` if
+        an answer cannot be parsed."""
         bill = _Bill()
         try:
             yield bill
@@ -164,7 +163,7 @@ class OpenAIModel(Model):
             raise ModelError(line, retryable=True, billed=bill.usage or None) from None
 
     async def _sample_all(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
-        """As many samples as were asked for: some servers ignore ``n`` and send one."""
+        """A completion of ``sampling.n`` samples; servers that ignore ``n`` are asked again."""
 
         def build(profile: Profile, n: int, seed: int | None) -> Request:
             built = request(self._model, prompt, sampling, self._settings, profile)
@@ -180,7 +179,7 @@ class OpenAIModel(Model):
             for i in range(sampling.n - len(choices))
         ]
         posts = [self._post(partial(build, n=1, seed=seed), bill) for seed in seeds]
-        # all are waited for: those that follow a failure are on the bill too
+        # wait for all even after a failure: every request is billed
         for posted in await asyncio.gather(*posts, return_exceptions=True):
             if isinstance(posted, BaseException):
                 raise posted
@@ -198,14 +197,14 @@ class OpenAIModel(Model):
 
     @property
     def _continues(self) -> bool:
-        """True if raw text is continued as it is."""
+        """True if raw text is sent to the completion route, to be continued unchanged."""
         as_text = self._settings.text_as
         return as_text == "completion" or (as_text == "auto" and self._profile.completions)
 
     async def _rank_or_pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
-        """Ranked where the server can, else picked."""
+        """Rank the options if the server supports it, else let the model pick one."""
         method = self._settings.choose
-        # a chat model does not go on with raw text, so its first token says nothing of it
+        # a chat reply does not continue raw text, so its first token cannot rank continuations
         can_rank = self._profile.logprobs > 0 and (not isinstance(prompt, str) or self._continues)
         if method == "logprobs" or (method == "auto" and can_rank):
             try:
@@ -218,8 +217,8 @@ class OpenAIModel(Model):
         return await self._pick(prompt, options, bill)
 
     async def _pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
-        """The option that the model writes, asked a second time where it writes none of them, or
-        what it wrote instead."""
+        """Ask the model to write one of the options, twice at most; an answer that matches none
+        is returned as it is."""
         max_tokens = max(len(option) for option in options) + 32
         sampling = Sampling(max_tokens=max_tokens, choices=options)
         if isinstance(prompt, str) and not self._continues:
@@ -255,10 +254,10 @@ class OpenAIModel(Model):
         return Choice(options, await ranked(endings, listed, walk=walks))
 
     async def _post(self, build: Callable[[Profile], Request], bill: _Bill) -> tuple[Request, Any]:
-        """The request as the profile has it now, and its answer.
+        """The request built from the current profile, and its answer.
 
-        The first request of each shape goes alone. Those that wait for it look again when it has
-        been answered: then all of them go at once.
+        The first request of each shape is sent alone. The others wait for its answer, are built
+        again with what it taught, and then go out together.
         """
         while True:
             request = build(profile := self._profile)
@@ -275,7 +274,7 @@ class OpenAIModel(Model):
                 return request, reply
 
     async def _attempt(self, request: Request, profile: Profile, bill: _Bill) -> Any:
-        """The answer, or None where a refusal has taught something to try instead."""
+        """The answer; None if a refusal changed the profile and the request should be rebuilt."""
         if self._fatal_refusal is not None:
             raise ModelError(str(self._fatal_refusal), fatal=True)
         try:
@@ -284,10 +283,10 @@ class OpenAIModel(Model):
             return reply
         except ModelError as error:
             bill.usage += error.billed or Usage()
-            stale = profile is not self._profile  # another refusal has taught something meanwhile
+            stale = profile is not self._profile  # another refusal has changed it meanwhile
             if isinstance(error, Refused) and (stale or self._learn_from(error, request)):
                 return None
-            # a refusal that will repeat is not asked for twice; another prompt may be shorter
+            # remember refusals that would repeat, but not of long prompts: others may be shorter
             if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
                 self._fatal_refusal = error
             raise
@@ -312,7 +311,7 @@ class OpenAIModel(Model):
 
 
 def _mask_secrets(value: Json, secret: bool = False) -> Json:
-    """Settings without the keys in them: an identity is written to the run folder."""
+    """Settings with secrets masked, as an identity is written to the run folder."""
     if isinstance(value, Mapping):
         return {
             k: {name: hidden(str(name), str(header)) for name, header in v.items()}

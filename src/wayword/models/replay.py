@@ -1,4 +1,4 @@
-"""Answers from a finished run: the same questions get the same answers, and nothing is asked."""
+"""Answers from a recorded run: the same prompts get the same answers without a model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class ReplayModel(Model):
 
     >>> model = ReplayModel("runs/a", calls=trajectory.calls())         # doctest: +SKIP
 
-    A question is found again by its prompt and sampling. Where a run asked the same twice, the
-    answers come in the recorded order, and start over after the last. Answers are marked
-    ``cached`` and cost nothing. Raises ``ModelError`` for a question the run never asked.
+    Calls are matched by prompt and sampling. Repeated calls get the recorded answers in order,
+    starting over after the last. Answers are marked ``cached`` and cost nothing. Raises
+    ``ModelError`` for a call that the run never made.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ReplayModel(Model):
         self._answers: defaultdict[str, list[Completion | Choice]] = defaultdict(list)
         self._next: Counter[str] = Counter()
         self._lock = threading.Lock()
-        for call in calls:  # one that failed has no answer to repeat
+        for call in calls:  # failed calls have no answer to repeat
             if isinstance(call.answer, Choice):
                 key = choice_key(call.prompt, call.answer.options)
                 self._answers[key].append(call.answer)
@@ -40,14 +40,14 @@ class ReplayModel(Model):
                 self._answers[key].append(call.answer)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The recorded completion. Raises ``ModelError`` where there is none."""
+        """The recorded completion. Raises ``ModelError`` if there is none."""
         answer = self._next_answer(completion_key(prompt, sampling), prompt)
         if not isinstance(answer, Completion):
             raise ModelError(f"{self.name}: the prompt's recorded answer is not a completion")
         return replace(answer, cost=0.0, cached=True)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """The recorded ranking. Raises ``ModelError`` where there is none."""
+        """The recorded ranking. Raises ``ModelError`` if there is none."""
         answer = self._next_answer(choice_key(prompt, options), prompt)
         if not isinstance(answer, Choice):
             raise ModelError(f"{self.name}: the prompt's recorded answer is not a choice")

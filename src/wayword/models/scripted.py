@@ -1,6 +1,6 @@
 """Models that answer from a list, a function or a file: for tests, demos and teaching.
 
-They are ordinary models: the answers are counted, recorded and cached like any other.
+They are ordinary models: their answers are counted, recorded and cached like any others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usag
 
 Answer = str | Completion
 Answers = Callable[[Prompt, Sampling], Answer | Awaitable[Answer]]
-"""From prompt and sampling to what the model says; it may be a coroutine."""
+"""Function from prompt and sampling to an answer; it may be a coroutine function."""
 
 _NOISE = "qwertzuiop asdfghjkl yxcvbnm 0123456789 []{}()<>:;,.!? \n\t\"'\\/äöü…"
 
@@ -32,7 +32,7 @@ _NOISE = "qwertzuiop asdfghjkl yxcvbnm 0123456789 []{}()<>:;,.!? \n\t\"'\\/äö�
 class ScriptedSettings:
     """Settings of ``scripted:``.
 
-    ``repeat`` starts a list of answers over when it is used up, instead of failing. ``seed`` and
+    ``repeat`` starts a list of answers over at its end instead of raising an error. ``seed`` and
     ``length`` (characters) are for ``scripted:noise``.
     """
 
@@ -42,18 +42,18 @@ class ScriptedSettings:
 
 
 class ScriptedModel(Model):
-    """A model whose answers are known beforehand.
+    """A model with predefined answers.
 
     >>> model = ScriptedModel(answers=["left", "stop"])
     >>> model = ScriptedModel(answers=lambda prompt, sampling: "left")
 
     By name: ``scripted:first`` gives the first legal answer (the first of ``choices``, the
-    smallest value a JSON schema allows), ``scripted:noise`` gives noise unless it is constrained,
-    ``scripted:echo`` the end of the prompt, and ``scripted:answers.jsonl`` one answer a line (a
-    JSON string, or an object with the field ``text``).
+    smallest value a JSON schema allows), ``scripted:noise`` random characters or a random legal
+    answer, ``scripted:echo`` the end of the prompt, and ``scripted:answers.jsonl`` the file's
+    answers, one per line (a JSON string, or an object with the field ``text``).
 
-    ``choose`` takes the option a script names (after white space is cut), else the first one.
-    Raises ``ModelError`` when a list of answers is used up.
+    ``choose`` picks the option that the script answers (ignoring outer white space), else the
+    first. Raises ``ModelError`` when a list of answers is used up.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ScriptedModel(Model):
             if not callable(answers):
                 identity += f" {sha256(Path(name))}"
         self.identity: str = identity
-        """Name, settings and the script's content: what decides about the answers."""
+        """Name, settings and checksum of the script: everything that affects answers."""
         self._answers = (
             answers if callable(answers) else _answer_in_turn(answers, given.repeat, self.name)
         )
@@ -88,7 +88,7 @@ class ScriptedModel(Model):
         return Completion(texts, ("stop",) * len(texts), usage)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """The option the script names, at probability 0.9; the others share the rest."""
+        """Give the script's option probability 0.9; the others share the rest equally."""
         if not options:
             raise ModelError(f"{self.name}: choose needs at least one option")
         answer = await self._answer(prompt, Sampling(choices=tuple(options)))
@@ -104,8 +104,8 @@ class ScriptedModel(Model):
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
-    """Answers handed out one by one."""
-    answers, numbers = list(listed), itertools.count()  # counting is atomic
+    """Function that returns the listed answers one by one."""
+    answers, numbers = list(listed), itertools.count()  # count() is thread-safe
 
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
         number = next(numbers)
@@ -151,7 +151,7 @@ def _answer_echo(prompt: Prompt, sampling: Sampling) -> str:
 
 
 def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], str]:
-    """Free answers are noise, the same for a seed; constrained ones are a random legal value."""
+    """Function that answers with random characters, or a random legal value if constrained."""
     rng = random.Random(settings.seed)
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
@@ -167,9 +167,9 @@ def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], st
 def smallest(
     schema: Mapping[str, Json], rng: random.Random | None = None, root: Mapping[str, Json] = {}
 ) -> Json:
-    """A small value the schema allows: the first of every enumeration, or one drawn by ``rng``.
+    """A small value allowed by the schema: the first of each enumeration, or one drawn by ``rng``.
 
-    Understands what agents use: ``enum``, ``const``, ``anyOf``, ``oneOf``, ``$ref``, objects,
+    Supports what agents use: ``enum``, ``const``, ``anyOf``, ``oneOf``, ``$ref``, objects,
     arrays, strings, numbers, booleans and null.
     """
     root = root or schema
@@ -207,8 +207,8 @@ _PATTERN_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
 
 
 def _matching_text(pattern: str, rng: random.Random | None) -> str:
-    """A text for a pattern of groups, alternatives, classes, escapes and ``+`` or ``?``: of
-    alternatives the first or one that is drawn, of a class its last sign, nothing optional.
+    """A text that matches a pattern of groups, alternatives, classes, escapes, ``+`` and ``?``:
+    the first or a drawn alternative, the last character of a class, and no optional parts.
 
     >>> _matching_text(r"(goto\\[(a|b)\\]|turn\\[-?[0-9]+\\]|stop)", None)
     'goto[a]'
@@ -235,7 +235,7 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
 
 
 def _group_length(text: str) -> int:
-    """The length of the group that a text begins with."""
+    """Length of the group that ``text`` begins with."""
     depth = 0
     for piece in _PATTERN_PIECE.finditer(text):
         depth += {"(": 1, ")": -1}.get(piece[0], 0)
@@ -245,7 +245,7 @@ def _group_length(text: str) -> int:
 
 
 def _count_words(prompt: Prompt) -> int:
-    """Words stand in for tokens: a script has no tokeniser."""
+    """Number of words, in place of tokens: a script has no tokenizer."""
     if isinstance(prompt, str):
         return prompt.count(" ") + 1
     return sum(message.content.count(" ") + 1 for message in prompt)

@@ -305,7 +305,8 @@ def same_run(run: Path, recorded: dict[str, Json], now: dict[str, Json]) -> None
         field, was, given = changed
         change = f"{field!r} was {was!r} and is now {given!r}"
         if field in ("agent_checksum", "dataset_checksum"):
-            change = f"the file {now['identity'][field.removesuffix('_checksum')]} was edited since"
+            name = str(dict(_leaves(now["identity"]))[field.removesuffix("_checksum")])
+            change = f"the file {name.partition('.py')[0]}.py was edited since"
         raise RecordingError(
             f"{run / NAME}: this folder holds another run: {change}; "
             "give another folder, or the same settings and files to resume this run"

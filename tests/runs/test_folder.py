@@ -67,10 +67,10 @@ def test_a_resumed_run_knows_what_is_finished(tmp_path: Path) -> None:
 
 def test_no_episode_is_recorded_twice(tmp_path: Path) -> None:
     with RunFolder.open(written(tmp_path), CONFIG) as run:
-        with pytest.raises(RecordingError, match="episode 'e1' is finished already"):
+        with pytest.raises(RecordingError, match="episode 'e1' is already finished"):
             run.append(walk("e1"))
         run.append(walk("e9"))
-        with pytest.raises(RecordingError, match="episode 'e9' is finished already"):
+        with pytest.raises(RecordingError, match="episode 'e9' is already finished"):
             run.append(walk("e9"))
     assert len(lines(tmp_path)) == 4
 
@@ -126,7 +126,7 @@ def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None
     written(tmp_path, episodes=0)
     add_session(tmp_path, Session("now", 5.0, 0))
     with RunFolder.open(tmp_path, OTHER) as run:
-        assert "left no results; this one replaces it" in run.notices[0]
+        assert "replaced an earlier run, which had no results" in run.notices[0]
         run.append(walk("e0"))
     assert RunFolder.read(tmp_path).config["identity"]["agent"] == "forward"
     assert list(sessions(tmp_path)) == []
@@ -140,7 +140,7 @@ def test_a_run_whose_every_episode_failed_at_no_cost_is_replaced(tmp_path: Path)
     settled = '{"tokens":9,"dollars":0,"call":"a","open":true}\n{"tokens":0,"dollars":0,"call":"a"}'
     (tmp_path / "calls.jsonl").write_text(f"{settled}\n")
     with RunFolder.open(tmp_path, OTHER) as run:
-        assert "left no results; this one replaces it" in run.notices[0]
+        assert "replaced an earlier run, which had no results" in run.notices[0]
         assert run.index.failed() == {}
         run.append(walk("e0"))
     assert list(RunFolder.read(tmp_path).failures()) == []
@@ -174,7 +174,7 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(RecordingError, match=r"holds files \('thesis.tex'\) but no run.json"):
+    with pytest.raises(RecordingError, match=r"contains 'thesis.tex' but no run.json"):
         RunFolder.open(tmp_path, CONFIG)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -217,17 +217,17 @@ def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> Non
         (b"", "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
         (b"[]", "is not a JSON object"),
-        (b'{"episode":"e1","scores":{}}', "has no field 'trajectory'"),
-        (b'{"episode":1,"scores":{},"trajectory":{}}', "has no field 'episode'"),
+        (b'{"episode":"e1","scores":{}}', "field 'trajectory' is missing"),
+        (b'{"episode":1,"scores":{},"trajectory":{}}', "field 'episode' is missing"),
         (
             b'{"episode":"e1","scores":{"$float":"x"},"trajectory":{}}',
-            "has scores that are no numbers",
+            "field 'scores' has invalid values",
         ),
         (
             b'{"episode":"e","scores":{"sr":"1"},"trajectory":{}}',
-            "has scores that are no numbers",
+            "field 'scores' has invalid values",
         ),
-        (None, "holds episode 'e0' a second time"),
+        (None, "duplicate of episode 'e0'"),
     ],
 )
 def test_a_corrupt_record_is_named_and_the_others_can_be_copied(
@@ -240,7 +240,7 @@ def test_a_corrupt_record_is_named_and_the_others_can_be_copied(
         with pytest.raises(RecordingError) as refused:
             use()
         assert f"{folder}/episodes.jsonl.gz: record 2: {problem}" in str(refused.value)
-        assert f"`wayword merge {folder} --out NEW` copies all the others" in str(refused.value)
+        assert f"`wayword merge {folder} --out NEW` copies the intact records" in str(refused.value)
         assert "\n" not in str(refused.value)
     merged = merge([folder], tmp_path / "new")
     assert merged.episodes == 2
@@ -281,7 +281,7 @@ def test_a_record_that_was_replaced_by_one_of_the_same_size_is_noticed(tmp_path:
     assert len(found[0]) == len(found[1])
     time.sleep(0.02)  # file systems note times in ticks
     (tmp_path / "episodes.jsonl.gz").write_bytes(found[0] + found[0] + found[2])
-    with pytest.raises(RecordingError, match="record 2: holds episode 'e0' a second time"):
+    with pytest.raises(RecordingError, match="record 2: duplicate of episode 'e0'"):
         RunFolder.read(tmp_path).scores()
 
 
@@ -349,7 +349,7 @@ def test_a_failed_trajectory_is_not_taken_for_a_finished_one(tmp_path: Path) -> 
     record = walk("e1")
     record.trajectory.ended = "failed"
     with RunFolder.open(tmp_path, CONFIG) as run:
-        with pytest.raises(RecordingError, match="episode 'e1' failed, so it is not finished"):
+        with pytest.raises(RecordingError, match="episode 'e1' ended as failed; record it"):
             run.append(record)
         assert "e1" not in run
 

@@ -53,7 +53,7 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
         with RunFolder.open(tmp_path, CONFIG) as run:
             assert run.finished == set(names)
             dropped = len(content) - (len(whole) if complete else first)
-            line = f"{file}: dropped {dropped:,} bytes of a line that was cut short"
+            line = f"{file}: removed {dropped:,} bytes of an incomplete line"
             assert [n.split(";")[0] for n in run.notices] == ([line] if dropped else [])
             if not complete:
                 run.append(walk("e1", steps=1, said="Tür – 門"))
@@ -108,7 +108,7 @@ def test_a_tail_that_no_crash_leaves_is_named(tmp_path: Path, junk: bytes) -> No
         lambda: RunFolder.open(tmp_path / "run", CONFIG),
         RunFolder.read(file.parent).scores,
     ):
-        with pytest.raises(RecordingError, match="record 2: is damaged: its header is not one of"):
+        with pytest.raises(RecordingError, match="record 2: is damaged: it has no valid header"):
             use()
     assert merge([tmp_path / "run"], tmp_path / "new").episodes == 1
 
@@ -194,7 +194,7 @@ def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) 
     count, line = done.stdout.strip().split(" ", 1)
     assert line == (
         f"{tmp_path}/episodes.jsonl.gz: file too large; "
-        "finished episodes are safe; make room and run the same command again"
+        "finished episodes are safe; free some space and run the same command again"
     )
     content = (tmp_path / "episodes.jsonl.gz").read_bytes()
     assert 0 < len(content) < 5000
@@ -235,18 +235,14 @@ def test_a_full_disk_is_one_clear_line() -> None:
 def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path, inside: str) -> None:
     """Under a plain file nobody can make a folder, the superuser included."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        RecordingError, match=r"(not a directory|file exists); give a folder that c"
-    ):
+    with pytest.raises(RecordingError, match=r"(not a directory|file exists); give a w"):
         RunFolder.open(tmp_path / "file" / inside, CONFIG)
 
 
 def test_a_file_system_that_cannot_be_written_is_one_clear_line() -> None:
-    with pytest.raises(
-        RecordingError, match=r"^/proc/1/run: .*; give a folder that can be written$"
-    ):
+    with pytest.raises(RecordingError, match=r"^/proc/1/run: .*; give a writable folder$"):
         RunFolder.open("/proc/1/run", CONFIG)
-    with pytest.raises(RecordingError, match="holds files"):
+    with pytest.raises(RecordingError, match="not a run folder: it contains"):
         RunFolder.open("/proc/self", CONFIG)
 
 
@@ -256,7 +252,7 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "episodes.jsonl.gz").mkdir()
     with pytest.raises(RecordingError, match=r"episodes\.jsonl\.gz: is a directory"):
         RunFolder.read(tmp_path).scores()
-    with pytest.raises(RecordingError, match="is a directory; give a folder that can be written"):
+    with pytest.raises(RecordingError, match="is a directory; give a writable folder"):
         RunFolder.open(tmp_path, CONFIG)
 
 

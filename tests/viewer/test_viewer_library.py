@@ -59,7 +59,7 @@ def test_a_damaged_record_is_refused_as_the_table_refuses_it(folder: Path, index
 def test_a_record_that_stands_twice_is_refused(folder: Path) -> None:
     path = folder / "episodes.jsonl.gz"
     path.write_bytes(path.read_bytes() + members(folder)[0])
-    with pytest.raises(RecordingError, match="a second time"):
+    with pytest.raises(RecordingError, match="duplicate of episode"):
         rows(folder)
 
 

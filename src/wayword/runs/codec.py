@@ -1,17 +1,17 @@
-"""A trajectory as JSON and back, and the files that hold one on each line.
+"""Trajectories as JSON, and the files with one per line.
 
     >>> from wayword.core.trajectory import Trajectory
     >>> walk = Trajectory("5593_0", start={"agent": {"viewpoint": "a", "heading": 0.0}})
     >>> from_json(to_json(walk)) == walk
     True
 
-Prompts and percepts are written in full: a compressed line makes repetition cheap. An episode of
-several trials is written as its last one, with the previous ones in ``earlier``. Observations
-are typed dataclasses of their worlds; they are written with the name of their type and come back as
-mappings, so that reading a run needs none of the worlds. Everything else comes back equal, where
-tuples within observations, poses, details and states come back as lists.
+Prompts and percepts are written in full: compression makes the repetition cheap. An episode of
+several trials is written as its last trial, with the previous ones in ``earlier``. Observations are
+dataclasses defined by their worlds; they are written with the name of their type and read as
+mappings, so that reading a run does not need the worlds. Everything else is restored unchanged,
+except that tuples inside observations, poses, details and states become lists.
 
-What JSON has is written as it is. The rest:
+Values that JSON supports are written as they are. All others:
 
 ===============================  ==========================================================
 tuple, array, set, sequence      a list (sets sorted)
@@ -19,8 +19,15 @@ dataclass                        ``{"type": "IndoorObservation", "heading": 90.0
 enum, numpy scalar, path         its plain value
 nan, infinity                    ``{"$float": "nan"}``, ``"inf"``, ``"-inf"``
 bytes                            ``{"$bytes": "<base64>"}``
-keys that are numbers            text, as ``json.dumps`` writes them
+
+A string key that begins with ``$`` is written with a second ``$``, so no text can pass for one of
+these marks. JSON itself has no nan (RFC 8259, section 6).
+====
+numeric keys                     text, as ``json.dumps`` writes them
 ===============================  ==========================================================
+
+String keys that begin with ``$`` get a second ``$``, so that no data can be mistaken for one of
+these marks. (JSON has no nan: RFC 8259, section 6.)====
 
 A string key that begins with ``$`` is written with a second ``$``, so no text can pass for one of
 these marks. JSON itself has no nan (RFC 8259, section 6).
@@ -40,17 +47,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.model import Choice, Completion, Image, Message, Sampling, TokenLogprob, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Image,
+    Message,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
@@ -62,22 +78,22 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any) -> Json:
-    """The value made of dict, list, str, int, finite float, bool and None.
+    """The value as dicts, lists, strings, integers, finite floats, bools and None.
 
-    Raises ``RecordingError`` for a type that has no such form.
+    Raises ``RecordingError`` for a type that has no JSON form.
     """
-    kind = type(value)
-    if kind in _PLAIN:
+    cls = type(value)
+    if cls in _PLAIN:
         return value
-    if kind is float:
+    if cls is float:
         return value if math.isfinite(value) else {"$float": repr(value)}
-    if kind is list or kind is tuple:
+    if cls is list or cls is tuple:
         return [item if type(item) in _PLAIN else plain(item) for item in value]
-    if kind is dict or isinstance(value, Mapping):
+    if cls is dict or isinstance(value, Mapping):
         return {_key(key): v if type(v) in _PLAIN else plain(v) for key, v in value.items()}
     if isinstance(value, bytes | bytearray):
         return {"$bytes": base64.b64encode(value).decode()}
-    return plain(_simpler(value))
+    return plain(_simplify(value))
 
 
 def _key(key: Any) -> str:
@@ -92,21 +108,23 @@ def _key(key: Any) -> str:
     raise RecordingError(f"a key of type {type(key).__name__!r} cannot be recorded; use text")
 
 
-def _simpler(value: Any) -> Any:
-    """A value that JSON lacks, one step closer to it. Raises ``RecordingError``."""
+def _simplify(value: Any) -> Any:
+    """Convert a value one step closer to JSON. Raises ``RecordingError``."""
     if write := _WRITERS.get(type(value)):
         return write(value)
-    names = _fields(type(value))  # type: ignore[arg-type]  # mypy doubts that classes are hashable
-    if names is not None:
-        return {"type": type(value).__name__} | {key: getattr(value, name) for key, name in names}
     if isinstance(value, Enum):
         return value.value
     for base in (bool, int, float, str):
         if isinstance(value, base):  # a subclass, such as numpy's
             return base.__str__(value) if base is str else base(value)
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        if "type" in fields:
+            fields["type_"] = fields.pop("type")
+        return {"type": type(value).__name__, **fields}
     if isinstance(value, np.generic | np.ndarray):
         listed = value.tolist()
-        if type(listed) is not type(value):  # numpy's long double has no plain twin
+        if type(listed) is not type(value):  # numpy's long double stays one
             return listed
     elif isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -114,34 +132,25 @@ def _simpler(value: Any) -> Any:
         return sorted((plain(item) for item in value), key=dump)
     elif isinstance(value, Sequence):
         return list(value)
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    remedy = "make it of JSON values, dataclasses, enums or numpy arrays"
-    raise RecordingError(f"a value of type {kind!r} cannot be recorded; {remedy}")
-
-
-@cache
-def _fields(kind: type) -> list[tuple[str, str]] | None:
-    """A dataclass's fields as (key, name), None for others; the field ``type`` gets ``type_``."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    names = [field.name for field in dataclasses.fields(kind)]
-    return [("type_" if name == "type" else name, name) for name in names]
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    remedy = "use JSON values, dataclasses, enums or numpy arrays"
+    raise RecordingError(f"a value of type {name!r} cannot be recorded; {remedy}")
 
 
 def restore(value: Json) -> Any:
-    """The value that ``plain`` wrote: lists stay lists and dataclasses stay mappings.
+    """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings.
 
-    Raises ``ValueError`` or ``TypeError`` where a ``$`` mark holds something it cannot.
+    Raises ``ValueError`` or ``TypeError`` for a malformed ``$`` mark.
     """
-    kind = type(value)
-    if kind is dict:
+    cls = type(value)
+    if cls is dict:
         if len(value) == 1:
             ((key, inner),) = value.items()
             mark = _MARKS.get(key)
             if mark is not None:
                 return mark(inner)
         return {(k[1:] if k[:1] == "$" else k): restore(v) for k, v in value.items()}
-    if kind is list:
+    if cls is list:
         return [restore(item) for item in value]
     return value
 
@@ -149,30 +158,13 @@ def restore(value: Json) -> Any:
 _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b64decode}
 
 
-def _default(value: Any) -> Any:
-    """As ``_simpler``, for the encoder in C, which must leave these to ``plain``."""
-    if isinstance(value, bytes | bytearray | Mapping):
-        raise TypeError
-    return _simpler(value)
-
-
-_QUICK, _EXACT = (
-    json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
-    for default in (_default, None)
-)
-
-
 def dump(value: Any) -> bytes:
-    """A line of JSON in UTF-8, without its newline and without any secret that is registered.
+    """A line of JSON in UTF-8, without newline, with registered secrets redacted.
 
-    Half a surrogate pair, which UTF-8 cannot hold, is written as a JSON escape. Raises
-    ``RecordingError`` for a type that has no JSON form.
+    Unpaired surrogates, which UTF-8 cannot encode, become JSON escapes. Raises ``RecordingError``
+    for a type that has no JSON form.
     """
-    text = '"$'
-    with suppress(ValueError, TypeError):
-        text = _QUICK.encode(value)  # a third less time for an episode, but it writes no marks
-    if '"$' in text:
-        text = _EXACT.encode(plain(value))
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return redacted(text).encode(errors="backslashreplace")
 
 
@@ -182,164 +174,85 @@ def dump(value: Any) -> bytes:
 def to_json(trajectory: Trajectory) -> dict[str, Json]:
     """The trajectory as JSON values. Empty fields are omitted.
 
-    Raises ``RecordingError`` where it holds a value that has no JSON form.
+    Raises ``RecordingError`` if it holds a value that has no JSON form.
     """
-    written: dict[str, Json] = plain(trajectory)
-    return written
+    record: dict[str, Json] = plain(trajectory)
+    return record
 
 
-def from_json(written: dict[str, Json]) -> Trajectory:
-    """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` where it is none."""
+def from_json(record: dict[str, Json]) -> Trajectory:
+    """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` for anything else."""
     try:
-        return _read_trajectory(written)
+        return _read_trajectory(record)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise RecordingError(f"is not a trajectory ({type(error).__name__}: {error})") from error
+        problem = f"{type(error).__name__}: {error}"
+        raise RecordingError(f"is not a trajectory ({problem})") from error
 
 
-class _Form:
-    """The written form of a dataclass of the core: its fields in order, by name.
+_KEPT = ("steps", "state", "sightings", "summary")
+"""Fields that are written even if they are empty: readers of a record expect them."""
 
-    A field marked ``?`` is omitted where it has its default. Numbers have no mark, so that a
-    default that changes one day changes no old record. ``readers`` read fields whose values are
-    not JSON. Sequences become tuples in frozen dataclasses, and stay lists in others.
+
+@cache
+def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
+    """Name of each field of a dataclass, True if it is omitted at its default, and the default.
+
+    Numbers are written even then, so that a default may change without changing old records; only
+    the count of reasoning tokens, 0 for most models, is not.
     """
-
-    def __init__(self, kind: Any, names: str, **readers: Callable[[Json], Any]) -> None:
-        self.kind, self._readers = kind, readers
-        self._frozen = kind.__dataclass_params__.frozen
-        defaults: dict[str, Any] = {}
-        for field in dataclasses.fields(kind):
-            if field.default is not dataclasses.MISSING:
-                defaults[field.name] = field.default
-            elif field.default_factory is not dataclasses.MISSING:
-                defaults[field.name] = field.default_factory()
-        self._fields = [
-            (name.rstrip("?"), "?" in name, defaults.get(name.rstrip("?")))
-            for name in names.split()
-        ]
-        self._omitted = {name for name, optional, _ in self._fields if optional}
-        self._absent = dict.fromkeys(self._omitted - set(defaults))
-
-    def write(self, value: Any) -> dict[str, Any]:
-        """The fields of a value, each as it is."""
-        written = {}
-        for name, optional, default in self._fields:
-            held = getattr(value, name)
-            if not (optional and held == default):
-                written[name] = held
-        return written
-
-    def read(self, written: dict[str, Json]) -> Any:
-        """The value that was written. Raises ``TypeError`` and others where it is none."""
-        values = {}
-        for name, held in written.items():
-            if held is None and name in self._omitted:
-                continue
-            reader = self._readers.get(name, restore)
-            value = reader(held)
-            values[name] = tuple(value) if self._frozen and isinstance(value, list) else value
-        return self.kind(**{**self._absent, **values})
+    fields: list[tuple[str, bool, Any]] = []
+    for field in dataclasses.fields(cls):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        empty = default is None or (not default and type(default) in (bool, str, tuple, list, dict))
+        omitted = empty and field.name not in _KEPT
+        fields.append((field.name, omitted or field.name == "reasoning", default))
+    return fields
 
 
-def _many(read: Callable[[Json], Any]) -> Callable[[Json], list[Any]]:
-    return lambda written: [read(each) for each in written]
+def _write(value: Any) -> dict[str, Any]:
+    cls: Any = type(value)  # mypy doubts that classes are hashable
+    fields = {}
+    for name, optional, default in _optional(cls):
+        held = getattr(value, name)
+        if held is not None and not (optional and held == default):
+            fields[name] = held
+    return fields
 
 
 def _write_decision(decision: Decision | Rejection) -> dict[str, Any]:
-    more: dict[str, Any] = {"thought": decision.thought}
+    fields: dict[str, Any]
     if isinstance(decision, Rejection):
-        written: dict[str, Any] = {"rejected": decision.kind}
-        more = {"reason": decision.reason, "said": decision.said, **more}
+        fields = {"rejected": decision.kind, "reason": decision.reason, "said": decision.said}
     else:
-        written = {"action": decision.action.name}
-        more = {"arguments": decision.action.arguments, **more}
-        more["fallback_for"] = decision.fallback_for
-    return written | {key: value for key, value in more.items() if value}
+        fields = {"action": decision.action.name, "arguments": decision.action.arguments}
+        fields["fallback_for"] = decision.fallback_for
+    fields["thought"] = decision.thought
+    return {key: value for key, value in fields.items() if value or key in ("action", "rejected")}
 
 
-def _read_decision(written: Json) -> Decision | Rejection:
-    values = dict(written)
-    if "rejected" in values:
-        return Rejection(values.pop("rejected"), **{"reason": "", **values})
-    action = Action(values.pop("action"), tuple(values.pop("arguments", ())))
-    if fallback := values.pop("fallback_for", None):
-        values["fallback_for"] = _read_decision(fallback)
-    return Decision(action, **values)
+def _read_decision(record: Json) -> Decision | Rejection:
+    fields = dict(record)
+    if "rejected" in fields:
+        return Rejection(fields.pop("rejected"), **{"reason": "", **fields})
+    action = Action(fields.pop("action"), tuple(fields.pop("arguments", ())))
+    if fallback := fields.pop("fallback_for", None):
+        fields["fallback_for"] = _read_decision(fallback)
+    return Decision(action, **fields)
 
 
-def _read_trajectory(written: Json) -> Trajectory:
+def _read_trajectory(record: Json) -> Trajectory:
     for required in ("steps", "state", "ended", "seconds"):
-        written[required]  # raises KeyError
-    trajectory: Trajectory = _TRAJECTORY.read(written)
+        record[required]  # raises KeyError
+    trajectory: Trajectory = _read(Trajectory, record)
     return trajectory
 
 
-# Each type that others hold stands before them.
-_SIGHTING = _Form(Sighting, "name heading distance? score?")
-_SECTOR = _Form(Sector, "heading width caption sightings", sightings=_many(_SIGHTING.read))
-_PERCEPT = _Form(Percept, "summary sectors", sectors=_many(_SECTOR.read))
-_MESSAGE = _Form(
-    Message,
-    "role content images?",
-    images=_many(lambda image: Image(base64.b64decode(image["data"]), image["media_type"])),
-)
-_SAMPLING = _Form(
-    Sampling, "temperature top_p max_tokens stop? n seed? json_schema? grammar? choices? logprobs"
-)
-# Most models write no reasoning.
-_USAGE = _Form(Usage, "prompt completion reused reasoning? estimated?")
-_COMPLETION = _Form(
-    Completion,
-    "texts finish? cost? seconds cached? reasoning? unsent? answered_by? usage logprobs?",
-    usage=_USAGE.read,
-    logprobs=_many(lambda token: TokenLogprob(*restore(token))),
-)
-_CHOICE = _Form(
-    Choice,
-    "options cost? seconds cached? picked? reasoning? other_text? answered_by? usage logprobs",
-    usage=_USAGE.read,
-)
-_CALL = _Form(
-    ModelCall,
-    "role prompt answer? sampling? error?",
-    prompt=lambda prompt: prompt if isinstance(prompt, str) else [*map(_MESSAGE.read, prompt)],
-    answer=lambda answer: (_CHOICE if "options" in answer else _COMPLETION).read(answer),
-    sampling=_SAMPLING.read,
-)
-_NOTE, _FEEDBACK = _Form(Note, "kind details"), _Form(Feedback, "status details?")
-_VERDICT = _Form(Verdict, "trial trials succeeded ended steps")
-_STEP = _Form(
-    Step,
-    "actor observation decision feedback pose seconds calls? notes? percept?",
-    decision=_read_decision,
-    feedback=_FEEDBACK.read,
-    calls=_many(_CALL.read),
-    notes=_many(_NOTE.read),
-    percept=_PERCEPT.read,
-)
-_TRAJECTORY = _Form(
-    Trajectory,
-    "episode_id ended error? seconds earlier? start opening_calls? opening_notes? steps state "
-    "closing_calls? closing_notes? verdict?",
-    earlier=_many(_read_trajectory),
-    opening_calls=_many(_CALL.read),
-    opening_notes=_many(_NOTE.read),
-    steps=_many(_STEP.read),
-    closing_calls=_many(_CALL.read),
-    closing_notes=_many(_NOTE.read),
-    verdict=lambda written: _VERDICT.read({"succeeded": None, **written}),
-)
-
 _WRITERS: dict[Any, Callable[[Any], Any]] = {
-    **{
-        form.kind: form.write
-        for form in (
-            *(_SIGHTING, _SECTOR, _PERCEPT, _MESSAGE, _SAMPLING, _USAGE, _COMPLETION, _CHOICE),
-            *(_CALL, _NOTE, _FEEDBACK, _VERDICT, _STEP, _TRAJECTORY),
-        )
-    },
-    Decision: _write_decision,
-    Rejection: _write_decision,
+    **dict.fromkeys((Trajectory, Step, Feedback, Note, Verdict, ModelCall, Sampling), _write),
+    **dict.fromkeys((Message, Completion, Choice, Usage, Percept, Sector, Sighting), _write),
+    **dict.fromkeys((Decision, Rejection), _write_decision),
     TokenLogprob: lambda token: [
         token.token,
         token.logprob,
@@ -350,37 +263,77 @@ _WRITERS: dict[Any, Callable[[Any], Any]] = {
         "data": base64.b64encode(image.data).decode(),
     },
 }
-"""Writers by type of the core; others are written as any dataclass, with their type."""
+"""Writers of core types. Other dataclasses are written with the name of their type."""
+
+_READERS: dict[Any, Callable[[Json], Any]] = {
+    Trajectory: _read_trajectory,
+    Decision | Rejection: _read_decision,
+    TokenLogprob: lambda token: TokenLogprob(*restore(token)),
+    Image: lambda image: Image(base64.b64decode(image["data"]), image["media_type"]),
+    Prompt: lambda prompt: (
+        prompt if isinstance(prompt, str) else tuple(_read(Message, each) for each in prompt)
+    ),
+    Completion | Choice | None: lambda answer: _read(
+        Choice if "options" in answer else Completion, answer
+    ),
+}
+"""Readers of types that are not constructed field by field."""
+
+_ABSENT: dict[Any, dict[str, None]] = {ModelCall: {"answer": None}, Verdict: {"succeeded": None}}
+"""Fields without a default that are omitted when None."""
 
 
-# Files: append-only, a JSON object on each line, compressed or plain, readable after any crash.
+def _read(cls: Any, record: dict[str, Json]) -> Any:
+    """Construct a core dataclass from its record."""
+    readers = _readers(cls)
+    fields = {name: readers[name](value) for name, value in record.items()}
+    return cls(**_ABSENT.get(cls, {}) | fields)
+
+
+@cache
+def _readers(cls: type) -> dict[str, Callable[[Json], Any]]:
+    """A reader for each field of a core dataclass."""
+    return {name: _reader(hint) for name, hint in get_type_hints(cls).items()}
+
+
+def _reader(hint: Any) -> Callable[[Json], Any]:
+    members = get_args(hint)
+    if hint in _READERS:
+        return _READERS[hint]
+    if (sequence := get_origin(hint)) in (list, tuple):
+        read = _reader(members[0])
+        return lambda values: sequence(map(read, values))
+    if type(None) in members:  # X | None
+        return _reader(members[0])
+    return partial(_read, hint) if dataclasses.is_dataclass(hint) else restore
+
+
+# Files: append-only, one JSON object per line, compressed or plain, readable after any crash.
 #
-# ``*.jsonl.gz`` holds a gzip member a line (RFC 1952), so any tool that reads gzip reads the file.
-# The member's checksum guards the line, and its header holds the member's size, in the extra field
-# ``Ww`` (the size, then its complement, as little-endian 32-bit numbers), as BGZF does: so a line
-# that was cut short is distinguished from a damaged one, and the next line is found either way.
+# In ``*.jsonl.gz`` each line is a separate gzip member (RFC 1952), so any gzip tool can read the
+# file. The member's checksum protects the line. As in BGZF, the header contains the member's size,
+# in the extra field ``Ww`` (the size, then its complement, as little-endian 32-bit integers), so a
+# reader can distinguish a truncated line from a damaged one, and can find the next line after both.
 #
-# A line reaches the file in one write to a file opened for appending. A process that is killed
-# leaves every earlier line whole and at worst part of the last one; a power cut may leave zeros.
-# Readers skip both, and the next writer cuts them off. A disk that fills up in the middle of a line
-# is rolled back at once.
+# Each line is appended with a single write. A killed process leaves all earlier lines intact and at
+# most part of the last one; a power cut may leave zeros. Readers skip both, and the next writer
+# removes them. If the disk fills up during a write, the partial line is removed at once.
 
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x0c\0Ww\x08\0"
-"""Deflate, with an extra field; no time and no name; one subfield of eight bytes."""
+"""Start of a gzip member: deflate, no time, no name, an extra field with one 8-byte subfield."""
 _HEAD, _FOOT = struct.Struct("<16sII"), struct.Struct("<II")
 FOOT_SIZE = _FOOT.size
-"""Bytes at a member's end: the checksum and length of the text."""
-_ALL = 0xFFFFFFFF
-_LEVEL = 6
-"""Of zlib. Level 1 takes half of the time (0.5 ms less for 100 kB) and 1.7 times the space."""
-_ZEROS = 16  # zeros at a file's end that no gzip member ends in, but a power cut leaves
-_SYNC_EVERY = 1.0  # seconds between two syncs of a file that grows
+"""Bytes at the end of a member: CRC-32 and length of its text."""
+_MASK = 0xFFFFFFFF
+_LEVEL = 6  # zlib level 1 would take half the time (0.5 ms less per 100 kB) but 1.7 times the space
+_ZEROS = 16  # more trailing zeros than any gzip member has; a power cut leaves them
+_SYNC_EVERY = 1.0  # seconds between two syncs of a growing file
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A line of a compressed file: its number from 1, its text, and its place: ``size`` bytes from
-    byte ``at`` on. ``foot`` is the last of these bytes."""
+    """A line of a compressed file. ``number`` counts from 1; the member starts at byte ``at`` and
+    has ``size`` bytes, the last of which are ``foot``."""
 
     number: int
     at: int
@@ -390,39 +343,39 @@ class Member:
 
 
 def member(line: bytes) -> bytes:
-    """The gzip member that holds the line and a newline."""
+    """The gzip member of a line; a newline is added."""
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflate.compress(line) + deflate.compress(b"\n") + deflate.flush()
     size = _HEAD.size + len(body) + _FOOT.size
-    head = _HEAD.pack(_MAGIC, size, size ^ _ALL)
-    return head + body + _FOOT.pack(zlib.crc32(b"\n", zlib.crc32(line)), len(line) + 1 & _ALL)
+    head = _HEAD.pack(_MAGIC, size, size ^ _MASK)
+    return head + body + _FOOT.pack(zlib.crc32(b"\n", zlib.crc32(line)), len(line) + 1 & _MASK)
 
 
 def line_in(raw: bytes) -> bytes:
-    """The line of a whole member, without its newline. Raises ``ValueError`` if it is damaged."""
+    """The line in a gzip member, without its newline. Raises ``ValueError`` if it is damaged."""
     if not raw or _size(raw) != len(raw):
-        raise ValueError("is damaged: its header is not one of a record")
+        raise ValueError("is damaged: it has no valid header")
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         line = inflate.decompress(raw[_HEAD.size : -FOOT_SIZE])
     except zlib.error:
         raise ValueError("is damaged: it cannot be decompressed") from None
-    if not inflate.eof or _FOOT.pack(zlib.crc32(line), len(line) & _ALL) != raw[-FOOT_SIZE:]:
+    if not inflate.eof or _FOOT.pack(zlib.crc32(line), len(line) & _MASK) != raw[-FOOT_SIZE:]:
         raise ValueError("is damaged: it does not match its checksum")
     return line.removesuffix(b"\n")
 
 
 def _size(head: bytes) -> int:
-    """Bytes of the member that begins with ``head``; 0 where that is no header."""
+    """Size in bytes of the member with this header; 0 if it is not a valid header."""
     if len(head) < _HEAD.size:
         return 0
     magic, size, complement = _HEAD.unpack_from(head)
-    genuine = magic == _MAGIC and size ^ complement == _ALL and size > _HEAD.size + _FOOT.size
-    return int(size) if genuine else 0
+    valid = magic == _MAGIC and size ^ complement == _MASK and size > _HEAD.size + _FOOT.size
+    return int(size) if valid else 0
 
 
 def _line_at(file: BinaryIO, at: int, end: int) -> tuple[bytes, bytes]:
-    """The gzip member at an offset, compressed, and its line. Raises ``ValueError``."""
+    """The gzip member at an offset, and its line. Raises ``ValueError`` if it is damaged."""
     file.seek(at)
     head = file.read(_HEAD.size)
     size = _size(head)
@@ -433,10 +386,10 @@ def _line_at(file: BinaryIO, at: int, end: int) -> tuple[bytes, bytes]:
 def read_members(
     path: Path, at: int = 0, number: int = 0, gaps: list[str] | None = None
 ) -> Iterator[Member]:
-    """The lines of a compressed file from byte ``at`` on, ``number`` of them before it.
+    """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it.
 
-    A file that does not exist has none. Raises ``RecordingError`` naming the first damaged record;
-    with ``gaps``, damaged ones are listed there and the lines behind them follow.
+    A missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
+    is given, appends a description of each damaged record to it and continues with the next one.
     """
     try:
         with path.open("rb") as file:
@@ -449,7 +402,7 @@ def read_members(
                     if _torn(file, at, end):
                         return
                     if gaps is None:
-                        raise corrupt(path, number, f"{error} (from byte {at:,} on)") from None
+                        raise corrupt(path, number, f"{error} (at byte {at:,})") from None
                     begin, at = at, _next(file, at + 1, end)
                     gaps.append(f"{path}: record {number} {error} (bytes {begin:,} to {at:,})")
                 else:
@@ -462,15 +415,14 @@ def read_members(
 
 
 def read_member(path: Path, number: int, at: int) -> dict[str, Json]:
-    """The object in the record that begins at a byte. Raises ``RecordingError`` where it is
-    damaged."""
+    """JSON object of the record at a byte offset. Raises ``RecordingError`` if it is damaged."""
     for record in read_members(path, at, number - 1):
         return parsed(path, number, record.line)
-    raise corrupt(path, number, f"is damaged: it was cut short (from byte {at:,} on)")
+    raise corrupt(path, number, f"is damaged: it is truncated (at byte {at:,})")
 
 
 def _torn(file: BinaryIO, at: int, end: int) -> bool:
-    """True if a killed writer or a power cut left what stands from ``at`` to the file's end."""
+    """True if the rest of the file is what a killed writer or a power cut leaves."""
     file.seek(at)
     head = file.read(_HEAD.size)
     if _size(head) > end - at:
@@ -482,7 +434,7 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
 
 
 def _next(file: BinaryIO, at: int, end: int) -> int:
-    """The first byte of the next whole member from ``at`` on; ``end`` where there is none."""
+    """Offset of the first intact member at or after ``at``; ``end`` if there is none."""
     while at < end:
         file.seek(at)
         chunk = file.read(1 << 20)
@@ -499,7 +451,7 @@ def _next(file: BinaryIO, at: int, end: int) -> int:
 
 
 def parsed(path: Path, number: int, line: bytes) -> dict[str, Json]:
-    """The line's object. Raises ``RecordingError`` naming file and record where it is none."""
+    """The JSON object of a line. Raises ``RecordingError``, which names the file and the record."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -510,8 +462,8 @@ def parsed(path: Path, number: int, line: bytes) -> dict[str, Json]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The objects of a plain file with the numbers of their lines, from 1; part of a line at the
-    end left out. Raises ``RecordingError`` naming file and line."""
+    """Line numbers (from 1) and JSON objects of a plain file, without a partial last line. Raises
+    ``RecordingError``, which names the file and the line."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -524,21 +476,21 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
 
 
 class Appender:
-    """Appends to a file, in one write each.
+    """A file that only grows, by single writes.
 
-    What is appended survives the end of the process at once. It survives a power cut once synced:
-    with the first write a second or more after the last sync, and at ``close``.
+    Appended data survives a crash of the process at once, and a power cut once it is synced: at the
+    first write a second or more after the last sync, and at ``close``.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("ab", buffering=0)
         self.length = os.fstat(self._file.fileno()).st_size
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         self._synced, self._dirty = time.monotonic(), False
 
     def cut(self, end: int) -> int:
-        """Truncate at byte ``end``; returns the number of bytes dropped."""
+        """Truncate at byte ``end``. Returns the number of bytes dropped."""
         dropped = self.length - end
         if dropped:
             self._file.truncate(end)
@@ -546,8 +498,8 @@ class Appender:
         return dropped
 
     def lock(self) -> bool:
-        """Take the system's advisory lock until the file is closed or the process ends; False where
-        another process holds it. True also on systems without such locks."""
+        """Acquire the system's advisory lock until the file is closed or the process ends. Returns
+        False if another process holds it, True also on systems without such locks."""
         for name in ("fcntl", "msvcrt"):
             with suppress(ImportError):
                 library: Any = import_module(name)
@@ -555,7 +507,7 @@ class Appender:
                     if name == "fcntl":
                         library.flock(self._file, library.LOCK_EX | library.LOCK_NB)
                     else:
-                        self._file.seek(1 << 40)  # Windows denies reading what is locked
+                        self._file.seek(1 << 40)  # Windows denies reading of locked bytes
                         library.locking(self._file.fileno(), library.LK_NBLCK, 1)
                 except OSError:
                     return False
@@ -563,15 +515,15 @@ class Appender:
         return True
 
     def append(self, raw: bytes) -> None:
-        """Write it whole, or raise ``RecordingError`` and leave the file as it was."""
+        """Write all bytes, or raise ``RecordingError`` and leave the file unchanged."""
         try:
-            written = 0
-            while written < len(raw):  # a short write means a full disk: the next one says so
-                written += self._file.write(raw[written:] if written else raw) or 0
+            count = 0
+            while count < len(raw):  # a short write means a full disk: the next one raises
+                count += self._file.write(raw[count:] if count else raw) or 0
         except OSError as error:
-            with suppress(OSError):  # part of a line that stays is dropped at the next start
+            with suppress(OSError):  # else the partial line is dropped at the next start
                 self._file.truncate(self.length)
-            remedy = "finished episodes are safe; make room and run the same command again"
+            remedy = "finished episodes are safe; free some space and run the same command again"
             raise unusable(self._path, error, remedy) from error
         self.length += len(raw)
         self._dirty = True
@@ -582,13 +534,13 @@ class Appender:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise unusable(self._path, error, "the last episodes may not be on disk") from error
+            raise unusable(self._path, error, "the latest episodes may not be on disk") from error
         if os.fstat(self._file.fileno()).st_nlink == 0:
             raise RecordingError(f"{self._path}: the file was deleted while the run was writing")
         self._synced, self._dirty = time.monotonic(), False
 
     def close(self) -> None:
-        """Sync and close. Raises ``RecordingError`` where the disk does not take it."""
+        """Sync and close the file. Raises ``RecordingError`` if that fails."""
         try:
             if self._dirty:
                 self._sync()
@@ -597,21 +549,21 @@ class Appender:
 
 
 def lines_end(path: Path) -> int:
-    """Bytes of the whole lines of a plain file, those of part of a line at its end left out."""
+    """Size in bytes of the complete lines of a plain file, without a partial last line."""
     with suppress(FileNotFoundError):
         return path.read_bytes().rfind(b"\n") + 1
     return 0
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: to one next to it that is synced and then renamed."""
+    """Write a file completely or not at all: to a temporary file that is synced, then renamed."""
     new = path.with_name(f".{path.name}.new")
     with new.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    with suppress(OSError):  # not every system opens folders
+    with suppress(OSError):  # not every system can open folders
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -620,15 +572,17 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def corrupt(path: Path, number: int, problem: str) -> RecordingError:
-    """The error for a record that is not what a run wrote."""
+    """The error for a damaged record."""
     if path.suffix != ".gz":
         return RecordingError(f"{path}: line {number}: {problem}; delete that line")
-    remedy = f"`wayword merge {path.parent} --out NEW` copies all the others"
-    again = "and the same run command with --out NEW plays that episode again"
-    return RecordingError(f"{path}: record {number}: {problem}; {remedy}, {again}")
+    remedy = (
+        f"`wayword merge {path.parent} --out NEW` copies the intact records, and then the same run "
+        "command with --out NEW plays the missing episodes"
+    )
+    return RecordingError(f"{path}: record {number}: {problem}; {remedy}")
 
 
 def unusable(path: Path, error: OSError, remedy: str = "") -> RecordingError:
-    """The error for what the system refused."""
+    """The error for a failed operation on a file."""
     line = f"{path}: {(error.strerror or str(error)).lower()}"
     return RecordingError(f"{line}; {remedy}" if remedy else line)

@@ -1,15 +1,15 @@
-"""An index of a run's records: ids, scores, and the place of each record in its file.
+"""An index of a run's records: ids, scores, and the position of each record in its file.
 
-Tables, lists and resumed runs read it instead of the trajectories. It is derived: made from the
-records when there is none or it does not fit them, extended when they grew, and deleted without
-loss. It lies in the user's cache folder, never next to the run, whose folder may be on a network.
+Tables, lists and resumed runs read it instead of the trajectories. It is derived data: built from
+the records if it is missing or does not match them, extended as they grow, and safe to delete. It
+is stored in the user's cache folder, because the run folder may be on a network drive.
 
-On disk it is one file that begins with a checksum, read whole and replaced whole, so that neither a
-damaged file nor two processes at once can change a figure. It fits the records where the last one
-that it lists stands in the file, with the same checksum, and where the file, if it did not grow,
-was not modified either.
+On disk it is a single file that begins with a checksum and is always replaced completely, so that
+neither damage nor concurrent writers can change a result. It matches the records if the last record
+it lists is in the file with the same checksum and, if the file has not grown, the file was not
+modified.
 
-The text index, for searches, is an SQLite database that is made at the first search.
+The text index for searches is an SQLite database, built at the first search.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from wayword.runs.codec import (
     restore,
 )
 
-_AT_ONCE = 500  # records whose texts are added in one transaction
+_BATCH = 500  # records added to the text index per transaction
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
-_FORM = 5  # raised whenever the file, or what is put into it, changes
+_VERSION = 5  # of the index file; increment it whenever the format or content changes
 
 
-_RecordForm = tuple[str, tuple[tuple[str, bool], ...]]
-"""What most records share: how the episode ended, and its metrics, each True if a whole number."""
+_Layout = tuple[str, tuple[tuple[str, bool], ...]]
+"""How an episode ended, and its metrics: name, True if an integer. Most records share one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A finished episode without its trajectory. Its record takes up ``size`` bytes of the file
-    from byte ``at`` on, and is the ``number``-th, from 1."""
+    """A finished episode without its trajectory. Its record starts at byte ``at`` of the file and
+    has ``size`` bytes; ``number`` counts records from 1."""
 
     episode_id: str
     scores: dict[str, float]
@@ -69,56 +69,59 @@ class Entry:
 
 
 class Index:
-    """Index of a run's records. Safe to query from several threads.
+    """Index of a run's records. Thread-safe.
 
-    Scores are stored by metric: of 100,000 episodes, a mapping each takes seconds to make."""
+    Scores are stored in one array per metric: building a mapping per episode takes seconds for
+    100,000 episodes."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {name: folder / name for name in (EPISODES, FAILURES)}
         digest = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()
-        self._cached = cache_folder() / "index" / f"{digest[:24]}-{_FORM}"
+        self._cached = cache_folder() / "index" / f"{digest[:24]}-{_VERSION}"
         self._lock = threading.RLock()
         self._clear()
         try:
             self._load(self._cached.read_bytes())
         except (OSError, ValueError, KeyError, TypeError):
-            self._clear()  # there is none, or it is damaged, or of another form
+            self._clear()  # missing, damaged, or of another version
 
     def _clear(self) -> None:
-        """Begin again with nothing."""
         self._ids: list[str] = []
         self._numbers: dict[str, int] = {}
         self._columns: dict[str, array[float]] = {}
-        """Scores of every episode by metric; NaN where it has none."""
-        self._forms: dict[_RecordForm, int] = {}
-        self._form, self._at, self._size = array("i"), array("q"), array("q")
-        """Number of the form of each record, its first byte, and its bytes."""
+        """Scores of all episodes by metric; NaN if missing."""
+        self._layouts: dict[_Layout, int] = {}
+        self._layout, self._at, self._size = array("i"), array("q"), array("q")
+        """Number of each record's layout, its first byte, and its size in bytes."""
         self._failures: list[tuple[str, str, int]] = []
         """Id, reason and first byte of each failure."""
-        self._ends = dict.fromkeys(self._files, 0)  # the byte behind the last record
+        self._ends = dict.fromkeys(self._files, 0)  # the byte after the last record
         self._feet = dict.fromkeys(self._files, b"")  # the last bytes of the last record
         self._modified = self._saved = 0
 
     def _load(self, content: bytes) -> None:
-        """Take over the file in the cache folder. Raises ``ValueError`` where it is damaged."""
+        """Load the cached file. Raises ``ValueError`` if it is damaged."""
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise ValueError("damaged")
         start = content.index(b"\n") + 1
         head = json.loads(content[4:start])
         self._ids, self._ends = head["ids"], head["ends"]
         self._numbers = {name: number for number, name in enumerate(self._ids, 1)}
-        self._forms = {(end, tuple(map(tuple, m))): n for n, (end, m) in enumerate(head["forms"])}
+        self._layouts = {
+            (ended, tuple(map(tuple, metrics))): number
+            for number, (ended, metrics) in enumerate(head["layouts"])
+        }
         self._columns = {key: array("d") for key in head["keys"]}
-        for held in self._arrays():
-            end = start + len(self._ids) * held.itemsize
-            held.frombytes(content[start:end])
+        for values in self._arrays():
+            end = start + len(self._ids) * values.itemsize
+            values.frombytes(content[start:end])
             start = end
-        self._failures = [(name, why, at) for name, why, at in head["failures"]]
+        self._failures = [(name, reason, at) for name, reason, at in head["failures"]]
         self._feet = {name: bytes.fromhex(foot) for name, foot in head["feet"].items()}
         self._modified, self._saved = head["modified"], self._count()
 
     def save(self) -> None:
-        """Write the file in the cache folder, if there is more to it than on disk."""
+        """Write the index to the cache folder if it has grown."""
         with self._lock:
             if self._count() == self._saved:
                 return
@@ -126,34 +129,34 @@ class Index:
             head = {
                 "ids": self._ids,
                 "keys": [*self._columns],
-                "forms": [*self._forms],
+                "layouts": [*self._layouts],
                 "failures": self._failures,
                 "ends": self._ends,
                 "feet": {name: foot.hex() for name, foot in self._feet.items()},
                 "modified": self._modified,
             }
-            arrays = (held.tobytes() for held in self._arrays())
+            arrays = (values.tobytes() for values in self._arrays())
             content = b"".join([json.dumps(head).encode(), b"\n", *arrays])
-            check = zlib.crc32(content).to_bytes(4, "little")
-            keep(self._cached, lambda file: file.write(check + content))
+            checksum = zlib.crc32(content).to_bytes(4, "little")
+            keep(self._cached, lambda file: file.write(checksum + content))
 
     def _arrays(self) -> list[array[Any]]:
-        return [self._form, self._at, self._size, *self._columns.values()]
+        return [self._layout, self._at, self._size, *self._columns.values()]
 
     def _count(self) -> int:
         return len(self._ids) + len(self._failures)
 
-    # Growing with the records.
+    # Updates.
 
     def refresh(self) -> Index:
-        """Bring it up to date with the files.
+        """Update the index from the files.
 
-        Raises ``RecordingError`` for a record that is damaged, or holds an episode a second time.
+        Raises ``RecordingError`` for a damaged record or a duplicate episode.
         """
         with self._lock:
             unchanged = not self._modified or self._mtime() in (0, self._modified)
-            listed = {name: self._foot(name, end) for name, end in self._ends.items()}
-            if not unchanged or listed != self._feet:  # the last records are not where they were
+            feet = {name: self._foot(name, end) for name, end in self._ends.items()}
+            if not unchanged or feet != self._feet:  # the last records have moved or changed
                 self._clear()
             before = self._count()
             for member in read_members(self._files[EPISODES], self._ends[EPISODES], len(self)):
@@ -162,7 +165,7 @@ class Index:
             for member in read_members(path, self._ends[FAILURES], len(self._failures)):
                 failure = parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
-                    raise corrupt(path, member.number, "has no field 'episode'")
+                    raise corrupt(path, member.number, "field 'episode' is missing or malformed")
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
                 self._ends[FAILURES] = member.at + member.size
@@ -174,15 +177,15 @@ class Index:
         return self
 
     def _mtime(self) -> int:
-        """When the file of episodes was modified (nanoseconds); 0 where it is longer than what is
-        listed, or does not exist."""
+        """Modification time of the episodes file in nanoseconds; 0 if it is missing or has records
+        that the index does not list."""
         with suppress(OSError):
             status = self._files[EPISODES].stat()
             return status.st_mtime_ns if status.st_size == self._ends[EPISODES] else 0
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
-        """The last bytes that the file has before a record's end; empty where it has none."""
+        """The file's last bytes before the end of a record; empty if there are none."""
         with suppress(OSError), self._files[name].open("rb") as file:
             if end:
                 file.seek(end - FOOT_SIZE)
@@ -190,39 +193,40 @@ class Index:
         return b""
 
     def end(self, name: str) -> int:
-        """The byte behind the last record listed of one of the files."""
+        """Offset of the byte after a file's last indexed record."""
         with self._lock:
             return self._ends[name]
 
     def add(self, entry: Entry, foot: bytes) -> None:
-        """List an episode whose record was appended just now."""
+        """Add an episode whose record was just appended."""
         with self._lock:
             self._insert(entry, foot)
             self._modified = 0
+            # saving rewrites the file: growth by a quarter keeps the total cost linear
             if entry.number > 1000 and (entry.number - self._saved) * 4 > self._saved:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:
         if entry.episode_id in self._numbers:
-            problem = f"holds episode {entry.episode_id!r} a second time"
+            problem = f"duplicate of episode {entry.episode_id!r}"
             raise corrupt(self._files[EPISODES], entry.number, problem)
         for key, score in entry.scores.items():
-            if abs(score) > sys.float_info.max:  # integers of a damaged file have any length
+            if abs(score) > sys.float_info.max:  # a damaged file may contain a huge integer
                 entry.scores[key] = math.inf if score > 0 else -math.inf
             if key not in self._columns:
                 self._columns[key] = array("d", [math.nan]) * len(self._ids)
         for key, column in self._columns.items():
             column.append(entry.scores.get(key, math.nan))
         metrics = tuple((key, isinstance(score, int)) for key, score in entry.scores.items())
-        form = self._forms.setdefault((entry.ended, metrics), len(self._forms))
-        for held, value in zip((self._form, self._at, self._size),
-                               (form, entry.at, entry.size), strict=True):  # fmt: skip
-            held.append(value)
+        layout = self._layouts.setdefault((entry.ended, metrics), len(self._layouts))
+        self._layout.append(layout)
+        self._at.append(entry.at)
+        self._size.append(entry.size)
         self._ids.append(entry.episode_id)
         self._numbers[entry.episode_id] = len(self._ids)
         self._ends[EPISODES], self._feet[EPISODES] = entry.at + entry.size, foot
 
-    # Questions.
+    # Queries.
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -232,73 +236,71 @@ class Index:
 
     @property
     def keys(self) -> list[str]:
-        """Every metric that some episode has."""
+        """Names of all metrics."""
         with self._lock:
             return list(self._columns)
 
     def ids(self) -> list[str]:
-        """Every finished episode, in the order they ended."""
+        """Ids of the finished episodes, in the order they ended."""
         with self._lock:
             return list(self._ids)
 
     def endings(self) -> list[str]:
-        """Distinct endings of episodes."""
+        """Distinct values of ``ended``."""
         with self._lock:
-            return list(dict.fromkeys(ended for ended, _ in self._forms))
+            return list(dict.fromkeys(ended for ended, _ in self._layouts))
 
     def failed(self) -> dict[str, str]:
-        """Id and reason of the latest failure of each episode that was not finished since."""
+        """Latest failure reason of each unfinished episode, by id, in the order of failure."""
         with self._lock:
             latest: dict[str, str] = {}
             for name, reason, _ in self._failures:
-                latest.pop(name, None)  # in the order of the latest failures
+                latest.pop(name, None)  # moves it to the end
                 latest[name] = reason
-            return {name: why for name, why in latest.items() if name not in self._numbers}
+            return {name: reason for name, reason in latest.items() if name not in self._numbers}
 
     def failure(self, episode: str) -> tuple[int, int] | None:
         """Number and first byte of the latest failure of an episode."""
         with self._lock:
-            places = (
-                (n, at) for n, (name, _, at) in enumerate(self._failures, 1) if name == episode
-            )
-            return max(places, default=None)
+            failures = enumerate(self._failures, 1)
+            return max(((n, at) for n, (name, _, at) in failures if name == episode), default=None)
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
-        """Finished episodes, in the order they ended; or those of these numbers, in their order."""
+        """Finished episodes with these numbers, in the given order; by default all of them, in the
+        order they ended."""
         with self._lock:
-            forms = list(self._forms)
+            layouts = list(self._layouts)
             chosen = range(1, len(self) + 1) if numbers is None else numbers
-            return iter([self._entry(number, forms) for number in chosen])
+            return iter([self._entry(number, layouts) for number in chosen])
 
-    def _entry(self, number: int, forms: Sequence[_RecordForm]) -> Entry:
+    def _entry(self, number: int, layouts: Sequence[_Layout]) -> Entry:
         at = number - 1
-        ended, metrics = forms[self._form[at]]
+        ended, metrics = layouts[self._layout[at]]
         scores = {key: self._columns[key][at] for key, _ in metrics}
-        scores |= {key: int(scores[key]) for key, whole in metrics if whole}
+        scores |= {key: int(scores[key]) for key, is_integer in metrics if is_integer}
         return Entry(self._ids[at], scores, ended, self._at[at], self._size[at], number)
 
     def entry(self, episode: str) -> Entry | None:
-        """A finished episode; None where there is none."""
+        """A finished episode; None if it is not finished."""
         with self._lock:
             number = self._numbers.get(episode)
-            return None if number is None else self._entry(number, list(self._forms))
+            return None if number is None else self._entry(number, list(self._layouts))
 
     def column(self, key: str) -> Floats:
-        """A metric over the episodes in the order they ended, (N,); NaN where one lacks it."""
+        """A metric of all episodes in the order they ended, shape (N,); NaN if missing."""
         with self._lock:
-            return (
-                np.array(self._columns[key]) if key in self._columns else np.full(len(self), np.nan)
-            )
+            return np.array(self._columns.get(key) or [math.nan] * len(self))
 
     def not_a_number(self, key: str) -> NDArray[np.bool_]:
-        """True for the episodes whose score is NaN, rather than missing, (N,)."""
+        """True for episodes whose score is NaN rather than missing, shape (N,)."""
         with self._lock:
-            present = np.array([key in dict(metrics) for _, metrics in self._forms], bool)
-            missing: NDArray[np.bool_] = np.isnan(self.column(key)) & present[np.array(self._form)]
-            return missing
+            present = np.array([key in dict(metrics) for _, metrics in self._layouts], bool)
+            nan: NDArray[np.bool_] = np.isnan(self.column(key)) & present[np.array(self._layout)]
+            return nan
 
     def scores(self) -> Scores:
-        """All metrics in the order of the ids, so that no figure depends on who ended first."""
+        """All metrics, ordered by id, so that results do not depend on which episode ended
+        first."""
         with self._lock:
             order = sorted(range(len(self)), key=self._ids.__getitem__)
             columns = {key: self.column(key)[order] for key in self._columns}
@@ -312,16 +314,19 @@ class Index:
         sort: str = "",
         down: bool = False,
     ) -> list[int]:
-        """The numbers of the episodes that ended so, and whose metrics are in these ranges (key,
-        least, most, whether the most is in it), sorted by ``id`` or a metric. ``among``: of these
-        episodes alone."""
+        """Numbers of the episodes that match all filters, sorted by ``id`` or a metric.
+
+        ``ranges`` are (key, low, high, inclusive), where ``inclusive`` tells if the range contains
+        ``high``; ``among`` restricts the search to these ids.
+        """
         with self._lock:
             matches = np.ones(len(self), bool)
             if ended:
-                matches &= np.array([end == ended for end, _ in self._forms])[np.array(self._form)]
-            for key, low, high, last in ranges:
+                endings = np.array([each == ended for each, _ in self._layouts])
+                matches &= endings[np.array(self._layout)]
+            for key, low, high, inclusive in ranges:
                 column = self.column(key)
-                matches &= (column >= low) & ((column < high) | (last & (column == high)))
+                matches &= (column >= low) & ((column < high) | (inclusive & (column == high)))
             if among is not None:
                 allowed = set(among)
                 matches &= np.array([name in allowed for name in self._ids], bool)
@@ -334,26 +339,29 @@ class Index:
                 numbers = [numbers[at] for at in order]
             return numbers
 
-    # Texts.
+    # Full-text search.
 
     def search(self, words: str, instruction: Callable[[str], str] | None = None) -> list[str]:
-        """The episodes in which all the words stand, or their continuations: in thoughts, prompts,
-        answers or the instruction, as far as ``instruction`` knows it. The first search of a run
-        reads all of its records; one for no words does no more. Raises ``RecordingError``."""
+        """Ids of the episodes that contain all the words, or words that start with them.
+
+        Searches thoughts, prompts, answers and what ``instruction`` returns for an id. The first
+        search reads all records; an empty search only does that. Raises ``RecordingError``.
+        """
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
         if not query.replace('"', "").replace("*", ""):
             query = ""
         path = self._cached.with_name(f"{self._cached.stem}-text.sqlite")
         try:
             return self._search(path, query, instruction)
-        except sqlite3.Error:  # damaged, or of another form: made again
+        except sqlite3.Error:  # damaged, or built from other records: rebuild it
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         try:
             return self._search(path, query, instruction)
         except (sqlite3.Error, OSError) as error:
-            problem = f"{path}: {error}; set $WAYWORD_CACHE to a folder to write"
-            raise RecordingError(problem) from None
+            raise RecordingError(
+                f"{path}: {error}; set $WAYWORD_CACHE to a writable folder"
+            ) from None
 
     def _search(
         self, path: Path, query: str, instruction: Callable[[str], str] | None
@@ -372,20 +380,20 @@ class Index:
         return [self._ids[number - 1] for (number,) in sorted(rows)]
 
     def _read_texts(self, db: sqlite3.Connection, instruction: Callable[[str], str] | None) -> bool:
-        """Add the texts of the next records, some at once, so that a reader who is stopped has not
-        read in vain; False where all are there."""
+        """Add the texts of the next records, a batch per transaction, so that an interrupted search
+        keeps its progress. Returns False once all are added."""
         with db:
             db.execute("BEGIN IMMEDIATE")
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
             last = list(self.entries([number])) if number and number <= len(self) else []
             if number and [self._foot_of(entry) for entry in last] != [foot]:
-                raise sqlite3.DatabaseError("of other records")
+                raise sqlite3.DatabaseError("built from other records")
             first = (number or 0) + 1
-            entries = list(self.entries(range(first, min(len(self), first + _AT_ONCE - 1) + 1)))
+            entries = list(self.entries(range(first, min(len(self) + 1, first + _BATCH))))
             for entry in entries:
                 record = read_member(self._files[EPISODES], entry.number, entry.at)
                 text = instruction(entry.episode_id) if instruction else ""
-                columns = (text, *map(_lines_once, texts_of(record["trajectory"])))
+                columns = (text, *map(_unique_lines, texts_of(record["trajectory"])))
                 db.execute(
                     "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
                     "VALUES (?, ?, ?, ?, ?)",
@@ -399,10 +407,10 @@ class Index:
         return self._foot(EPISODES, entry.at + entry.size)
 
 
-def texts_of(written: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
-    """Thoughts, prompts and answers of a trajectory as its record holds it."""
+def texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
+    """Thoughts, prompts and answers of a trajectory in JSON form."""
     thoughts, prompts, answers = list[str](), list[str](), list[str]()
-    for trial in (*written.get("earlier", ()), written):
+    for trial in (*trajectory.get("earlier", ()), trajectory):
         calls = [*trial.get("opening_calls", ()), *trial.get("closing_calls", ())]
         for step in trial["steps"]:
             thoughts.append(step["decision"].get("thought", ""))
@@ -414,8 +422,8 @@ def texts_of(written: Mapping[str, Json]) -> tuple[list[str], list[str], list[st
     return thoughts, prompts, answers
 
 
-def _lines_once(texts: Iterable[str]) -> str:
-    """Every line once: prompts repeat most of the one before."""
+def _unique_lines(texts: Iterable[str]) -> str:
+    """The texts without repeated lines: each prompt repeats most of the previous one."""
     return "\n".join(dict.fromkeys(line for text in texts for line in text.splitlines()))
 
 
@@ -423,23 +431,22 @@ def _lines_once(texts: Iterable[str]) -> str:
 
 
 def entry_of(path: Path, member: Member) -> Entry:
-    """A record without its trajectory."""
+    """The index entry of a record. Raises ``RecordingError`` if it is damaged."""
     record = checked(path, member.number, parsed(path, member.number, member.line))
     ended = str(record["trajectory"].get("ended", ""))
     return Entry(record["episode"], record["scores"], ended, member.at, member.size, member.number)
 
 
 def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]:
-    """The record of an episode with its scores restored. Raises ``RecordingError`` where it is
-    none."""
-    for field, kind in {"episode": str, "scores": dict, "trajectory": dict}.items():
-        if not isinstance(record.get(field), kind):
-            raise corrupt(path, number, f"has no field {field!r} of the right kind")
+    """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
+    for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
+        if not isinstance(record.get(field), cls):
+            raise corrupt(path, number, f"field {field!r} is missing or malformed")
     try:
         scores = restore(record["scores"])
         problems = [f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)]
     except (TypeError, ValueError, AttributeError) as error:
         problems = [str(error)]
     if problems:
-        raise corrupt(path, number, f"has scores that are no numbers ({problems[0]})")
+        raise corrupt(path, number, f"field 'scores' has invalid values ({problems[0]})")
     return {**record, "scores": scores}

@@ -1,11 +1,11 @@
 """The run folder: written during a run, resumed after any crash, readable by other tools.
 
     run.json            identity, versions, checksums, caveats: see :mod:`wayword.runs.config`
-    episodes.jsonl.gz   a line an episode: {"episode": id, "scores": {...}, "trajectory": {...}}
-    failures.jsonl.gz   a line a failure: {"episode": id, "reason": "...", "trajectory": {...}}
+    episodes.jsonl.gz   per episode: {"episode": id, "scores": {...}, "trajectory": {...}}
+    failures.jsonl.gz   per failure: {"episode": id, "reason": "...", "trajectory": {...}}
 
-:mod:`wayword.runs.codec` writes the files and the trajectories, and :mod:`wayword.runs.index`
-answers what does not need these.
+:mod:`wayword.runs.codec` reads and writes these files; :mod:`wayword.runs.index` answers queries
+that do not need trajectories.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from wayword.runs.codec import (
 from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
 
 LOCK = ".lock"
-"""Names the process that writes; the lock itself is on the file of episodes."""
+"""File that names the writing process. The lock itself is on ``episodes.jsonl.gz``."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """A finished episode: its metrics (rates as fractions of one) and its trajectory.
+    """A finished episode: its metrics (rates between 0 and 1) and its trajectory.
 
-    A :class:`~wayword.runs.results.RunResult` adds what the dataset knows: the instruction, the
-    scene, and ``gold_length``, the actions of the reference solution, its stop included.
+    A :class:`~wayword.runs.results.RunResult` adds data from the dataset: the instruction, the
+    scene, and ``gold_length``, the number of actions in the reference solution, including its stop.
     """
 
     episode_id: str
@@ -65,9 +65,9 @@ class EpisodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """An episode that was not finished: the reason, and the trajectory until then, if any.
+    """An episode that failed: the reason, and the trajectory up to the failure, if any.
 
-    A resumed run plays it again; the record of the failure stays.
+    A resumed run plays it again and keeps this record.
     """
 
     episode_id: str
@@ -77,10 +77,13 @@ class FailedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An episode as it is written, made by the process that played it, which may be another than
-    the folder's writer. ``scores`` is None for one that failed, and ``reason`` is the cause;
-    ``notes`` are the kinds of its notes, ``steps`` the number of its steps, ``billed`` the tokens
-    of its calls that no cache answered."""
+    """An encoded episode, ready to be written.
+
+    The process that played the episode encodes it, which need not be the one that writes the
+    folder. ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the
+    kinds of its notes, ``steps`` counts its steps, and ``billed`` the tokens of calls that were not
+    answered from a cache.
+    """
 
     episode_id: str
     scores: Mapping[str, float] | None
@@ -93,13 +96,10 @@ class Line:
 
     @classmethod
     def of(cls, record: EpisodeRecord | FailedEpisode) -> Line:
-        """Raises ``RecordingError`` where the record holds what cannot be written."""
+        """Encode an episode. Raises ``RecordingError`` for a value that has no JSON form."""
         name, trajectory = record.episode_id, record.trajectory
-        scores, reason = None, ""
-        if isinstance(record, EpisodeRecord):
-            scores = dict(record.scores)
-        else:
-            reason = record.reason
+        scores = None if isinstance(record, FailedEpisode) else dict(record.scores)
+        reason = record.reason if isinstance(record, FailedEpisode) else ""
         outcome = {"reason": reason} if scores is None else {"scores": scores}
         try:
             line = member(dump({"episode": name, **outcome, "trajectory": trajectory}))
@@ -119,7 +119,7 @@ def is_run(path: Path) -> bool:
 
 
 class RecordedRun:
-    """A run folder to read, without a lock: also while the run is in progress.
+    """A run folder opened for reading. No lock is needed, even while the run is in progress.
 
     >>> from wayword.runs import RecordedRun
     >>> RecordedRun("runs/none")
@@ -130,43 +130,43 @@ class RecordedRun:
 
     def __init__(self, path: Path | str) -> None:
         self.path = remote.local(Path(path))
-        self._written = configs.read_config(self.path)
+        self._config = configs.read_config(self.path)
         self._episodes, self._failures = self.path / EPISODES, self.path / FAILURES
         self._index: Index | None = None
 
     @property
     def config(self) -> dict[str, Any]:
-        """The run's settings, as its first start recorded them."""
-        return configs.readable(self._written)
+        """The run's settings, as recorded when it was first started."""
+        return configs.readable(self._config)
 
     @property
     def index(self) -> Index:
-        """Ids, scores and places of all records, up to date. Raises ``RecordingError`` for a record
-        that is damaged, or holds an episode a second time."""
+        """Ids, scores and file positions of all records, up to date. Raises ``RecordingError`` for
+        a damaged record or a duplicate episode."""
         if self._index is None:
             self._index = Index(self.path)
         return self._index.refresh()
 
     def records(self) -> Iterator[EpisodeRecord]:
-        """Every finished episode, in the order they ended, one in memory at a time.
+        """Iterate over the finished episodes in the order they ended; only one is in memory.
 
-        Raises ``RecordingError`` naming file and record for a damaged one.
+        Raises ``RecordingError`` for a damaged record.
         """
         for line in read_members(self._episodes):
             yield self._record(line.number, parsed(self._episodes, line.number, line.line))
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
-        """Every finished episode's id and metrics, in the order they ended."""
+        """Id and metrics of each finished episode, in the order they ended."""
         return [(entry.episode_id, entry.scores) for entry in self.index.entries()]
 
     def failures(self) -> Iterator[FailedEpisode]:
-        """Every failure, in the order they happened, of episodes finished since then too."""
+        """Iterate over all failures in order, including those of episodes that finished later."""
         for line in read_members(self._failures):
             yield self._failure(line.number, parsed(self._failures, line.number, line.line))
 
-    def written(self, episode: str) -> dict[str, Json]:
-        """The record of an episode as the file holds it; of one that only failed, the latest
-        failure. Raises ``UsageError`` where there is none."""
+    def raw_record(self, episode: str) -> dict[str, Json]:
+        """JSON object of an episode; if it never finished, of its latest failure. Raises
+        ``UsageError`` for an unknown episode."""
         index = self.index
         if entry := index.entry(episode):
             record = read_member(self._episodes, entry.number, entry.at)
@@ -177,46 +177,44 @@ class RecordedRun:
         raise UsageError(f"{self.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
-        """An episode; of a failed one, what is recorded of it, without scores. Raises as
-        ``written`` does."""
-        index, written = self.index, self.written(episode)
+        """The record of an episode; without scores if it only failed. Raises ``UsageError`` for an
+        unknown episode."""
+        index, raw = self.index, self.raw_record(episode)
         if entry := index.entry(episode):
-            return self._record(entry.number, written)
+            return self._record(entry.number, raw)
         number, _ = index.failure(episode) or (0, 0)
-        failed = self._failure(number, written)
-        bare = Trajectory(episode, {}, ended="failed", error=failed.reason)
-        return EpisodeRecord(episode, {}, failed.trajectory or bare)
+        failed = self._failure(number, raw)
+        empty = Trajectory(episode, {}, ended="failed", error=failed.reason)
+        return EpisodeRecord(episode, {}, failed.trajectory or empty)
 
-    def _record(self, number: int, written: dict[str, Json]) -> EpisodeRecord:
-        record = checked(self._episodes, number, written)
+    def _record(self, number: int, raw: dict[str, Json]) -> EpisodeRecord:
+        record = checked(self._episodes, number, raw)
         trajectory = _trajectory(self._episodes, number, record["trajectory"])
         return EpisodeRecord(record["episode"], record["scores"], trajectory)
 
-    def _failure(self, number: int, written: Mapping[str, Json]) -> FailedEpisode:
-        recorded = written.get("trajectory")
+    def _failure(self, number: int, raw: Mapping[str, Json]) -> FailedEpisode:
+        recorded = raw.get("trajectory")
         trajectory = None if recorded is None else _trajectory(self._failures, number, recorded)
-        return FailedEpisode(
-            str(written.get("episode")), str(written.get("reason", "")), trajectory
-        )
+        return FailedEpisode(str(raw.get("episode")), str(raw.get("reason", "")), trajectory)
 
 
-def _trajectory(path: Path, number: int, written: Json) -> Trajectory:
+def _trajectory(path: Path, number: int, raw: Json) -> Trajectory:
     try:
-        return from_json(written)
+        return from_json(raw)
     except RecordingError as error:
         raise corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
 class RunFolder(RecordedRun):
-    """A run folder to write, by one process at a time.
+    """A run folder opened for writing, by one process at a time.
 
         with RunFolder.open("runs/first", {"identity": {"agent": "oracle"}}) as folder:
             todo = [task for task in tasks if task.episode.id not in folder]
             ...
             folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
 
-    Each finished episode is whole on disk when ``append`` returns. ``notices`` say how
-    much of a line that was cut short a resumed run has dropped.
+    A finished episode is safely stored when ``append`` returns. ``notices`` report partial lines
+    that were removed when the run was resumed.
     """
 
     def __init__(self, path: Path, lines: Appender) -> None:
@@ -227,21 +225,19 @@ class RunFolder(RecordedRun):
         self._failed = Appender(self._failures)
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.end(file)):
-                problem = f"dropped {dropped:,} bytes of a line that was cut short"
+                problem = f"removed {dropped:,} bytes of an incomplete line"
                 self.notices.append(f"{path / file}: {problem}; its episode is played again")
 
     @staticmethod
     def open(path: Path | str, config: Mapping[str, Any]) -> RunFolder:
         """Create the folder, or resume the run in it.
 
-        ``config["identity"]`` is a mapping whose values make it this run: one that differs anywhere
-        is another run. The rest of ``config`` informs readers; that of the first start stays.
+        ``config["identity"]`` is a mapping that identifies the run: if any value differs, it is
+        another run. The rest of ``config`` is information for readers; it is written only once.
+        Another run without finished episodes or costs is replaced.
 
-        Another run that has finished and spent nothing is replaced.
-
-        Raises ``RecordingError``, one clear line, when the folder holds another run or other
-        files, is being written by another process, is corrupt, or cannot be written; and when
-        the config holds a secret.
+        Raises ``RecordingError`` if the folder contains another run or other files, is in use by
+        another process, is corrupt or not writable, or if the config contains a secret.
         """
         folder, prepared = Path(path), configs.prepared(config)
         with ExitStack() as opened:
@@ -255,31 +251,31 @@ class RunFolder(RecordedRun):
                 replaced = _replaces(folder, prepared)
                 run = RunFolder(folder, lines)
             except OSError as error:
-                raise unusable(folder, error, "give a folder that can be written") from error
+                raise unusable(folder, error, "give a writable folder") from error
             opened.pop_all()
         if replaced:
-            problem = "an earlier run here left no results; this one replaces it"
-            run.notices.append(f"{folder}: {problem}")
+            run.notices.append(f"{folder}: replaced an earlier run, which had no results")
         return run
 
     @staticmethod
     def read(path: Path | str) -> RecordedRun:
-        """The run folder to read only. Raises ``RecordingError`` where it is none."""
+        """Open a run folder for reading. Raises ``RecordingError`` if it is not a run folder."""
         return RecordedRun(path)
 
     @property
     def finished(self) -> frozenset[str]:
-        """A copy of the ids of the episodes that need not be played again. For one, use ``in``."""
+        """Ids of all finished episodes. To test a single id, use ``in``."""
         return frozenset(self._listed.ids())
 
     def __contains__(self, episode_id: object) -> bool:
         return episode_id in self._listed
 
     def append(self, record: EpisodeRecord | FailedEpisode) -> None:
-        """Put a finished episode on disk, whole, at once; or a failure.
+        """Store a finished or failed episode.
 
-        Raises ``RecordingError`` when it is finished already, has failed (that is for ``fail``),
-        holds what cannot be written, or the disk is full; then the folder is as it was before.
+        Raises ``RecordingError``, and leaves the folder unchanged, if the episode is already
+        finished, if its trajectory ended as failed (use ``fail``), if a value cannot be recorded,
+        or if the disk is full.
         """
         try:
             line = Line.of(record)
@@ -288,28 +284,28 @@ class RunFolder(RecordedRun):
         self.write(line)
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
-        """Record an episode that was not finished. A resumed run plays it again."""
+        """Store a failure. A resumed run plays the episode again."""
         self.append(FailedEpisode(episode_id, reason, trajectory))
 
     def write(self, line: Line) -> None:
-        """As ``append``, of a line that was made elsewhere."""
+        """Store an encoded episode. Raises ``RecordingError`` as ``append`` does."""
         name = line.episode_id
         if not self._open:
             raise RecordingError(f"{self.path}: the run folder is closed")
         if name in self:
-            raise RecordingError(f"{self._episodes}: episode {name!r} is finished already")
+            raise RecordingError(f"{self._episodes}: episode {name!r} is already finished")
         if line.scores is None:
             self._failed.append(line.member)
             return
         if line.ended == "failed":
-            raise RecordingError(f"episode {name!r} failed, so it is not finished")
+            raise RecordingError(f"episode {name!r} ended as failed; record it with fail()")
         at, size, number = self._lines.length, len(line.member), len(self._listed) + 1
         self._lines.append(line.member)
         entry = Entry(name, dict(line.scores), line.ended, at, size, number)
         self._listed.add(entry, line.member[-FOOT_SIZE:])
 
     def close(self) -> None:
-        """Sync everything and let others write. More than once does no harm."""
+        """Sync all files and release the lock. May be called repeatedly."""
         if not self._open:
             return
         self._open = False
@@ -327,21 +323,19 @@ class RunFolder(RecordedRun):
 
 
 def _take(folder: Path, lines: Appender) -> None:
-    """Lock the folder. Raises ``RecordingError`` naming the process that holds it."""
+    """Lock the folder. Raises ``RecordingError``, which names the process that has the lock."""
     if lines.lock():
         (folder / LOCK).write_text(f"{os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
         return
-    who = "(unknown)"
+    owner = "(unknown)"
     with suppress(OSError, ValueError):
-        who = (folder / LOCK).read_text(encoding="utf-8").strip()[:80] or who
-    raise RecordingError(
-        f"{folder}: process {who} is writing to this run folder; wait for it to end, or give "
-        "another folder"
-    )
+        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[:80] or owner
+    remedy = "wait until it ends, or give another folder"
+    raise RecordingError(f"{folder}: process {owner} is writing to this run folder; {remedy}")
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise ``RecordingError`` for a folder with other files; an empty one is ours."""
+    """Raise ``RecordingError`` for a folder that is neither empty nor a run folder."""
     names = sorted(os.listdir(folder))
     if configs.NAME in names:
         return
@@ -351,21 +345,24 @@ def _refuse_foreign(folder: Path) -> None:
         expected.add(EPISODES)
     if foreign := [name for name in names if name not in expected]:
         raise RecordingError(
-            f"{folder}: holds files ({foreign[0]!r}) but no {configs.NAME}, so it is no run "
-            "folder; give an empty or new folder"
+            f"{folder}: not a run folder: it contains {foreign[0]!r} but no {configs.NAME}; give "
+            "an empty or new folder"
         )
 
 
 def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
-    """Write ``run.json`` where there is none; True where it replaces that of another run, which
-    had finished and paid nothing. A mistyped model is noticed only once it is asked, when the
-    folder has its config and failures. Raises ``RecordingError`` for a run that differs and did."""
+    """Write ``run.json`` if it is missing or belongs to another run without results.
+
+    A mistyped model name, for example, is noticed only at the first call, when the folder already
+    contains a config and failures. Returns True if another run was replaced. Raises
+    ``RecordingError`` if another run has finished episodes or costs.
+    """
     replaces = False
     if is_run(folder):
         recorded = configs.read_config(folder)
-        # What was sent to a store is never changed: failures there count as work, too.
-        kept = (EPISODES, FAILURES) if remote.is_working_copy(folder) else (EPISODES,)
-        sizes = [(folder / name).stat().st_size for name in kept if (folder / name).exists()]
+        # objects in a store are never changed, so failures there count as results too
+        results = (EPISODES, FAILURES) if remote.is_working_copy(folder) else (EPISODES,)
+        sizes = [(folder / name).stat().st_size for name in results if (folder / name).exists()]
         if any(sizes) or any(configs.billed(folder)[:2]):
             configs.same_run(folder, recorded, prepared)
         if configs.difference(recorded, prepared) is None:
@@ -377,18 +374,18 @@ def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
     return replaces
 
 
-# Shards of one run as one run folder: ``wayword merge``.
+# ``wayword merge``: combine the shards of a run.
 #
-# Each machine plays ``--shard i/n`` into a folder of its own. Their records are copied as they are,
-# and the folder can be read, shown and resumed like one that was played in one piece. Of a single
-# folder the merge copies what can be read: the way out of a damaged record.
+# Each machine plays ``--shard i/n`` into a separate folder. Their records are copied unchanged to a
+# folder that can be read, shown and resumed as if one machine had played all of it. Given a single
+# folder, it copies the intact records: the remedy for a damaged one.
 
-_SHARD = "shard"  # the one field of the identity in which shards differ
+_SHARD = "shard"  # the only field of the identity in which shards differ
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The new folder, the number of its episodes, and notices for the user."""
+    """A merged run folder, its number of episodes, and notices for the user."""
 
     path: Path
     episodes: int
@@ -396,14 +393,14 @@ class Merged:
 
 
 def merge(shards: Sequence[Path], out: Path) -> Merged:
-    """Write the shards' episodes to a new run folder, whole or not at all.
+    """Write the shards' episodes to a new run folder, all or nothing.
 
-    Raises ``UsageError`` for shards of different runs, an episode in two of them, and an ``out``
-    that holds anything; ``RecordingError`` where one of several folders is damaged. In a single
-    folder, damaged records and second copies are left out, each with a notice.
+    Raises ``UsageError`` for shards of different runs, an episode in two shards, or an ``out`` that
+    is not empty, and ``RecordingError`` if one of several folders is damaged. From a single folder,
+    damaged and duplicate records are left out, each with a notice.
     """
     if remote.url_of(out):
-        raise UsageError(f"--out {remote.url_of(out)}: merge into a folder on this machine")
+        raise UsageError(f"--out {remote.url_of(out)}: must be a folder on this machine")
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise UsageError(f"{out}: is not empty; give a new folder with --out")
     runs = [RecordedRun(path) for path in shards]
@@ -429,38 +426,38 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         out.parent.mkdir(parents=True, exist_ok=True)
         new.replace(out)
     except OSError as error:
-        raise unusable(out, error, "give a folder that can be written") from error
+        raise unusable(out, error, "give a writable folder") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
     notices = [f"left out: {gap}" for gap in gaps or ()]
-    given = [str(run.config["identity"].get(_SHARD) or "") for run in runs]
-    parts = {name.partition("/")[2] for name in given if "/" in name}
-    if len(parts) == 1 and len(runs) > 1:
-        count = int(parts.pop())
-        missing = {f"{at}/{count}": 0 for at in range(1, count + 1) if f"{at}/{count}" not in given}
-        notices += [f"missing: shard {', '.join(missing)}"] if missing else []
+    merged = [str(run.config["identity"].get(_SHARD) or "") for run in runs]
+    totals = {name.partition("/")[2] for name in merged if "/" in name}
+    if len(totals) == 1 and len(runs) > 1:
+        (total,) = totals
+        names = [f"{number}/{total}" for number in range(1, int(total) + 1)]
+        if missing := [name for name in names if name not in merged]:
+            notices.append(f"missing: shard {', '.join(missing)}")
     return Merged(out, len(owners), tuple(notices))
 
 
 def _common_config(configs_: Sequence[dict[str, Any]], shards: Sequence[Path]) -> dict[str, Any]:
-    """The whole run's config. Raises ``UsageError`` naming what the shards do not share."""
+    """The config of the merged run. Raises ``UsageError`` if the shards are of different runs."""
     first = configs_[0]["identity"]
     if len(shards) == 1:
         return configs_[0]
     for other, path in zip(configs_[1:], shards[1:], strict=True):
         for field in dict.fromkeys((*first, *other["identity"])):
-            was, now = first.get(field), other["identity"].get(field)
-            if field != _SHARD and was != now:
-                raise UsageError(
-                    f"{path}: belongs to another run: {field!r} is {now!r}, not {was!r}"
-                )
+            expected, actual = first.get(field), other["identity"].get(field)
+            if field != _SHARD and actual != expected:
+                difference = f"{field!r} is {actual!r}, and in {shards[0]} {expected!r}"
+                raise UsageError(f"{path}: not a shard of the same run: {difference}")
     return {**configs_[0], "identity": {**first, _SHARD: ""}}
 
 
 def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iterator[bytes]:
-    """The records of a file as they are; finished episodes once each, listed in ``owners``.
+    """Yield the compressed records of a file, and add each finished episode to ``owners``.
 
-    With ``gaps``, damaged records and second copies are listed there; else they raise.
+    Damaged and duplicate records are described in ``gaps``; if that is None, they raise.
     """
     if not path.is_file():
         return
@@ -470,7 +467,7 @@ def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iter
                 try:
                     episode = entry_of(path, line).episode_id
                     if episode in owners and gaps is not None:
-                        raise corrupt(path, line.number, f"holds {episode!r} a second time")
+                        raise corrupt(path, line.number, f"duplicate of episode {episode!r}")
                 except RecordingError as error:
                     if gaps is None:
                         raise

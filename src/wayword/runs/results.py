@@ -129,7 +129,7 @@ class RunResult:
     def _causes(self, record: EpisodeRecord) -> Mapping[str, int]:
         if self._is_success(record):
             return {}
-        written = self.recorded.written(record.episode_id).get("trajectory", {})
+        written = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         written = {"ended": record.trajectory.ended, **written}
         return find_causes(written, record.scores, record.instruction)
 

@@ -130,7 +130,7 @@ def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
     for rows in runs:
         scores = rows.scored(episode)
         if scores.get(rows.success, 0.0) <= 0.5:
-            causes = find_causes(rows.run.written(episode)["trajectory"], scores, instruction)
+            causes = find_causes(rows.run.raw_record(episode)["trajectory"], scores, instruction)
     return Flip(instruction, maps.sketch(walks, sources, apart), apart, [*causes][:_CAUSES])
 
 

@@ -335,7 +335,7 @@ class Content:
     def raw(self, name: str, episode: str, step: str) -> str:
         """A step's record as JSON."""
         number = int(step) if step.isdecimal() and len(step) < 8 else 0
-        trajectory = self.library.rows(name).run.written(episode).get("trajectory") or {}
+        trajectory = self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
         steps = trajectory.get("steps", [])
         if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
@@ -398,7 +398,7 @@ def causes_by_episode(
         if name in rows.failed:
             causes[name] = ("failed",)
             continue
-        written = rows.run.written(name)["trajectory"]
+        written = rows.run.raw_record(name)["trajectory"]
         causes[name] = tuple(find_causes(written, rows.scored(name), sources.instruction(name)))
         if time.monotonic() > end:
             break

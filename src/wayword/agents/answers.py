@@ -319,8 +319,9 @@ class Field:
     """A field of an answer, by default a text.
 
     ``about`` tells the model what to write. Other kinds: one of ``choices``, a text that matches a
-    ``pattern``, true or false (``flag``), a list (``many``, of ``least`` items or more), or an
-    object of texts (``parts``: name and what to write). ``length``: characters, 0: the form's.
+    ``pattern``, true or false (``flag``), a list of any of these (``many``, of ``least`` items or
+    more), or an object of texts (``parts``: name and what to write). ``length``: characters, 0: the
+    form's.
     """
 
     label: str
@@ -343,16 +344,17 @@ class Field:
         text: dict[str, Json] = {"type": "string", "maxLength": length}
         if self.flag:
             return {"type": "boolean"}
-        if self.choices is not None:
-            return {"type": "string", "enum": [*self.choices]}
-        if self.pattern:
-            return {"type": "string", "pattern": self.pattern}
         if self.parts:
             return _object_schema({name: text for name, _ in self.parts})
         if self.many:
-            item = {"type": "string", "maxLength": max(LONGEST_ITEM, length // 4)}
+            text["maxLength"] = max(LONGEST_ITEM, length // 4)
+        if self.choices is not None:
+            text = {"type": "string", "enum": [*self.choices]}
+        elif self.pattern:
+            text = {"type": "string", "pattern": self.pattern}
+        if self.many:
             max_items = max(12, length // LONGEST_ITEM)
-            return {"type": "array", "items": item, "minItems": self.least, "maxItems": max_items}
+            return {"type": "array", "items": text, "minItems": self.least, "maxItems": max_items}
         return text
 
     def value(self, values: Sequence[Json]) -> str | list[str]:

@@ -51,12 +51,13 @@ def system_text(
     actor: str,
     space: ActionSpace,
     limit_text: str,
+    intro: str = "agent",
 ) -> str:
     """The part of the prompt that stays the same for an episode: who the agent is, the world's
     rules, the task's own, the actions, the form of an answer, the step limit. Rules and actions are
-    files named for the world's family."""
+    files named for the world's family, ``intro`` is the file that says who the agent is."""
     slots = voice.briefing(space)
-    blocks = [prompts["agent"], prompts.fill(f"rules_{voice.name}", **slots)]
+    blocks = [prompts[intro], prompts.fill(f"rules_{voice.name}", **slots)]
     others = [name for name in episode.actors if name != actor]
     if others:
         blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))

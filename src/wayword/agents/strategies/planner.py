@@ -1,0 +1,384 @@
+"""planner: a plan for the whole task from one answer, carried out step by step, and a new one where
+a step fails.
+
+    wayword run planner --on household --model openai:gpt-5-mini
+
+Each prompt holds the task, what is known of the house as a scene graph in words (rooms, then what
+was seen in them), the steps so far with their results, and the reason why a plan is needed. The
+steps of a plan are the world's actions, and ``find[object, place, ...]``, which explores rooms and
+opens containers until the object is seen.
+
+Source: LLM-Planner (Song et al. 2023), sections 3.2 and 3.4 (plans, and plans anew after failures);
+SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses, plans checked by it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, cast
+
+from wayword.agents.answers import AnswerForm, Field, pattern
+from wayword.agents.legal import Legal, Refusal
+from wayword.agents.prompting import (
+    History,
+    NotNegative,
+    PromptBudget,
+    Prompts,
+    PromptSettings,
+    StepCount,
+    joined,
+)
+from wayword.agents.strategies.strategy import instruction, system_text
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import UsageError
+from wayword.core.model import Message, system, user
+from wayword.core.world import SLIPPED, Feedback
+from wayword.verbalize import generic
+from wayword.verbalize.household import verbalizer
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.verbs import VERBS
+from wayword.worlds.household.world import HouseholdActions
+
+FIND = "find"
+MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
+MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
+NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
+
+
+class SceneGraph:
+    """A house as one actor has seen it: rooms, objects in them, and what is in or on what.
+
+    The latest ``rooms`` seen are written in full, the others as the number of their objects.
+    """
+
+    def __init__(self) -> None:
+        self.explored: set[str] = set()
+        self.names: set[str] = set()
+        self._visited: dict[str, None] = {}  # rooms, the latest last
+        self._room: dict[str, str] = {}
+        self._holder: dict[str, str] = {}
+        self._states: dict[str, tuple[str, ...]] = {}
+        self._doors: dict[str, str] = {}
+
+    @property
+    def closed(self) -> list[str]:
+        """The containers that were closed when last seen."""
+        return [name for name, states in self._states.items() if "closed" in states]
+
+    def see(self, view: HouseholdObservation) -> None:
+        """Add what is in view; what is held is in no room."""
+        self._visit(view.room)
+        for held in view.holding:
+            self._room.pop(held.name, None)
+            self._holder.pop(held.name, None)
+        for item in view.objects:
+            self._states[item.name] = item.attributes
+            self._room.setdefault(item.name, view.room)
+            if item.container:
+                self._holder[item.name] = item.container
+        for door in view.doors:
+            state = "open" if door.open else "closed"
+            self._doors[door.name] = f"{door.name} ({state}, {' to '.join(door.rooms)})"
+        others = (*(held.name for held in view.holding), *(other.name for other in view.others))
+        self.names |= {*self._room, *self._doors, *others}
+
+    def learn(self, feedback: Feedback) -> None:
+        """Add what the result of an action says of a room."""
+        details = feedback.details
+        if feedback.ok and details.get("action") == "go_explore":
+            room = str(details["room"])
+            self.explored.add(room)
+            self._visit(room)
+            self.names.update(details["seen"])
+            for name in details["seen"]:
+                state = "closed" if name in details["closed"] else "open"
+                if name.startswith("door_"):
+                    self._doors.setdefault(name, f"{name} ({state}, {room})")
+                    continue
+                self._states.setdefault(name, (state,) if name in details["closed"] else ())
+                self._room[name] = room
+            self._holder |= {name: place[1] for name, place in details["places"].items()}
+
+    def text(self, rooms: Collection[str], here: str, full: int) -> str:
+        """A paragraph for each room, then the doors. ``full`` rooms are written in full."""
+        latest = [*self._visited][-full:] if full else []
+        lines = []
+        for room in rooms:
+            inside = [name for name, where in self._room.items() if where == room]
+            state = "explored" if room in self.explored else "not explored"
+            title = f"{room} ({state}{', you are here' if room == here else ''})"
+            if inside and room not in latest:
+                lines.append(f"{title}: {len(inside)} objects")
+                continue
+            lines.append(f"{title}:" if inside else title)
+            lines += (f"  {line}" for line in self._lines(inside))
+        doors = ", ".join(self._doors.values())
+        return "\n".join([*lines, f"doors: {doors}"] if doors else lines)
+
+    def _visit(self, room: str) -> None:
+        self._visited.pop(room, None)
+        self._visited[room] = None
+
+    def _lines(self, names: Collection[str]) -> Iterator[str]:
+        """Objects that hold nothing on one line, then a line for each that holds some."""
+        held_by: dict[str, list[str]] = {}
+        for name in names:
+            held_by.setdefault(self._holder.get(name, ""), []).append(self._described(name))
+        alone = [self._described(n) for n in names if n not in held_by and n not in self._holder]
+        if alone:
+            yield ", ".join(alone)
+        for holder, inside in held_by.items():
+            if holder:
+                yield f"in or on {self._described(holder)}: {', '.join(inside)}"
+
+    def _described(self, name: str) -> str:
+        states = self._states.get(name)
+        return f"{name} ({', '.join(states)})" if states else name
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings(PromptSettings):
+    """Settings of the planner, besides those of all prompts. Each one turned off is an ablation.
+
+    ``decoding``: ``constrained`` (a JSON answer whose steps have the form of actions) or ``free``
+    (labelled lines). ``menu``: the steps of a constrained answer name ``any`` objects, or, by
+    default with a small local model, only ``seen`` ones, ``find`` excepted. ``graph``: the scene
+    graph is shown, its latest ``rooms`` in full (0: as many as fit), the others as a number of
+    objects. ``search``: plans may hold ``find``, and closed doors on the way are opened without a
+    new plan. ``check``: a plan, and each step before it is taken, is compared with what is known,
+    and revised without taking a step. ``replan``: a failed step leads to a new plan; otherwise it
+    is skipped, and the end of the one plan is the end of the episode. An answer may take 600 tokens
+    by default.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    menu: Literal["any", "seen"] = "any"
+    graph: bool = True
+    rooms: NotNegative = 0
+    search: bool = True
+    check: bool = True
+    replan: bool = True
+
+
+class PlannerAgent(Agent):
+    """Plans the whole task in one answer, and again where a step fails (LLM-Planner, SayPlan)."""
+
+    Settings: ClassVar[type[PlannerSettings]] = PlannerSettings
+    families: ClassVar[frozenset[str]] = frozenset({"household"})
+    needs_model: ClassVar[bool] = True
+    small_model: ClassVar[Mapping[str, Json]] = {"menu": "seen", "thought_length": 200}
+
+    def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens, 600)
+        self._prompts = Prompts(__file__, settings.prompts)
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._graph, self._history = SceneGraph(), History()
+        self._plan: list[Action] = []
+        self._tried: set[str] = set()  # places searched and doors opened for the current plan
+        self._unreached: set[str] = set()  # those of them that a search could not get to
+        self._has_planned = False
+        self._episode: Episode | None = None
+        self._thought = self._reason = ""
+
+    async def begin(self, episode: Episode) -> None:
+        self._episode = episode
+
+    async def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
+        actions = cast("HouseholdActions", space)
+        self._graph.see(observation)
+        if observation.messages and self._settings.replan:
+            self._plan, self._reason = [], ""
+        rejection = Rejection("illegal", "no step of the last plans is possible")
+        for _ in range(1 + MOST_REVISIONS):
+            if not self._plan:
+                if self._has_planned and not self._settings.replan:
+                    return Decision(STOP)
+                refused = await self._make_plan(observation, actions)
+                if refused == rejection:
+                    break  # asked again with the same words it answers the same
+                if refused is not None:
+                    rejection = refused
+                    self._reason = self._prompts.fill("plan_rejected", reason=refused.reason)
+            while self._plan:
+                step = self._next(actions)
+                if isinstance(step, Action):
+                    thought, self._thought = self._thought, ""
+                    return Decision(step, thought)
+                if step and self._settings.replan:
+                    self._plan, self._reason = [], self._prompts.fill("plan_failed", reason=step)
+        return rejection
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._steps.taken += 1
+        self._graph.learn(feedback)
+        words = generic.feedback(feedback, verbalizer)
+        done = decision.action if isinstance(decision, Decision) else "no action"
+        is_in_graph = (
+            feedback.ok and self._settings.graph and feedback.details.get("action") == "go_explore"
+        )
+        self._history.add(f"{self._steps.taken}. {done}: {'done' if is_in_graph else words}")
+        if isinstance(decision, Rejection):
+            return
+        is_search = bool(self._plan) and self._plan[0].name == FIND
+        if feedback.ok:
+            if is_search:  # what was out of reach may no longer be
+                self._tried -= self._unreached
+                self._unreached.clear()
+            return
+        doors = feedback.details.get("doors", ()) if self._settings.search else ()
+        door = next((d for d in doors if d in self._graph.names and d not in self._tried), "")
+        if feedback.status == SLIPPED:
+            self._plan.insert(0, decision.action)
+        elif door:
+            self._tried.add(door)
+            way = [Action("goto", (door,)), Action("open", (door,)), decision.action]
+            self._plan = way + self._plan
+        elif is_search:
+            self._unreached.update(decision.action.arguments)
+        elif self._settings.replan:
+            self._reason = self._prompts.fill("plan_failed", reason=f"{done}: {words}")
+            self._plan = []
+
+    def _next(self, space: HouseholdActions) -> Action | str:
+        """The next step of the plan, taken from it; else why there is none, empty where a search
+        has ended."""
+        step = self._plan[0]
+        if step.name != FIND:
+            self._plan.pop(0)
+            return self._problem(step, space) or step
+        name, *places = step.arguments
+        if name in self._graph.names:
+            self._plan.pop(0)
+            return ""
+        for place in (*places, *space.rooms, *self._graph.closed):
+            if place not in self._tried | self._graph.explored:
+                self._tried.add(place)
+                if place in space.rooms:
+                    return Action("go_explore", (place,))
+                if place in self._graph.names:
+                    return Action("go_check", (place,))
+        self._plan.pop(0)
+        return f"{step}: it is in no room and no container that you can get to"
+
+    def _problem(self, step: Action, space: HouseholdActions) -> str:
+        """Why a step is not possible as far as is known; empty if it is, or is not checked."""
+        is_free = (
+            step.name in space.open_verbs or not step.arguments or step.arguments[0] in space.rooms
+        )
+        is_possible = is_free or Action(step.name, _objects(step)) in space.listed
+        if is_possible or not self._settings.check:
+            return ""
+        others = [str(other) for other in space.listed if other.name == step.name]
+        instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
+        return f"{step} is not possible now, as far as you know{instead}"
+
+    async def _make_plan(
+        self, view: HouseholdObservation, space: HouseholdActions
+    ) -> Rejection | None:
+        """Ask for a plan; the rejection of an answer that holds none that can be followed."""
+        constrained = self._settings.decoding == "constrained"
+        can_search = self._settings.search and "go_explore" in space.body.actions
+        steps = self._prompts["plan_steps"], _pattern(space, can_search, self._settings.menu)
+        form = AnswerForm(
+            Field("Thought", self._prompts["plan_thought"]),
+            Field("Plan", steps[0], pattern=steps[1], many=True, least=1),
+        )
+        schema = None
+        if constrained:
+            schema = form.schema(self._settings.thought_length or self._budget.answer)
+        find = self._prompts["plan_find"] if can_search else ""
+        messages = self._messages(view, space, joined(find, form.request(constrained)))
+        (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
+        if (unreadable := reply.unreadable()) is not None:
+            return unreadable
+        answer = form.read(reply.text) or {"thought": "", "plan": []}
+        thought, plan = str(answer["thought"]), list[Action]()
+        known = {*self._graph.names, *space.rooms}
+
+        def accepts(action: Action) -> bool:
+            return action in space or (can_search and action.name == FIND and any(action.arguments))
+
+        legal = Legal(ActionSpace(space.listed, space.open_verbs, accepts))
+        for number, text in enumerate(answer["plan"], 1):
+            step = legal.read(text)
+            if isinstance(step, Refusal):
+                return reply.reject(step.kind, f"step {number}: {step.reason}", thought)
+            if step.name not in space.open_verbs:
+                step = _spelled(step, known)
+                unseen = [word for word in _objects(step) if word not in known]
+                if step.name == FIND:
+                    known.update(step.arguments[:1])
+                elif unseen and self._settings.check:
+                    reason = self._prompts.fill("plan_unseen", step=str(step), object=unseen[0])
+                    return reply.reject("illegal", reason, thought)
+            plan.append(step)
+        if not plan:
+            return reply.reject("no_action", "the answer held no plan", thought)
+        self._plan, self._reason = plan, self._prompts["plan_ended"]
+        self._tried.clear()
+        self._has_planned = True
+        self._thought = joined(thought, f"Plan: {'; '.join(map(str, plan))}", gap=" ")
+        return None
+
+    def _messages(
+        self, view: HouseholdObservation, space: HouseholdActions, form: str
+    ) -> list[Message]:
+        if self._episode is None:
+            raise UsageError("an agent must begin an episode before it acts")
+        fill, limit = self._prompts.fill, self._steps.limit_text("step_limit")
+        about = self._prompts, verbalizer, form, self._episode, view.actor, space, limit
+        fixed = system_text(*about, intro="planner")
+        task = fill("task", instruction=instruction(self._episode, view.actor))
+        state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
+        now = joined(fill("plan_now", state=state, around=around), self._reason)
+        now = joined(now, self._steps.left_text("steps_left"), self._prompts["plan_request"])
+        budget = self._budget
+        room = (budget.context - budget.answer) * budget.characters_per_token
+        graph, full = "", self._settings.rooms or len(space.rooms)
+        while self._settings.graph:
+            seen = self._graph.text(space.rooms, view.room, full)
+            graph, full = fill("plan_graph", graph=seen), full - 1
+            if full < 0 or len(fixed + task + graph + now) < room:
+                break
+        budget.fit(self._history, len(fixed + task + graph + now), budget.answer)
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
+        steps = joined(*past, gap="\n")
+        steps = fill("plan_steps_taken", steps=steps) if steps else ""
+        return [system(fixed), user(joined(task, graph, steps, now))]
+
+
+def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
+    """A regular expression for the steps of a plan: every verb of the body, with any names."""
+    forms = [rf"{FIND}\[{NAME}(, {NAME})?(, {NAME})?\]"] if can_search else []
+    forms += [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
+    if menu == "seen":
+        return pattern(ActionSpace(space.listed, forms=tuple(forms)))
+    for verb in VERBS.values():
+        count = len(verb.slots)
+        if "text" not in verb.slots and Action(verb.name, ("x",) * count) in space:
+            forms.append(rf"{verb.name}\[{', '.join([NAME] * count)}\]" if count else verb.name)
+    return pattern(ActionSpace((), forms=tuple(forms)))
+
+
+def _objects(step: Action) -> tuple[str, ...]:
+    """The arguments of a step without the spot on a piece of furniture, which is no name."""
+    return step.arguments if step.name == FIND else step.arguments[: len(VERBS[step.name].slots)]
+
+
+def _spelled(step: Action, known: Collection[str]) -> Action:
+    """A step with unknown names as the world spells them; ``find[Egg]`` is ``find[egg_1]``."""
+    objects = _objects(step)
+    words = [w if w in known else re.sub(r"[\s\-]+", "_", w.lower()) for w in objects]
+    if step.name == FIND and not words[0][-1:].isdigit():
+        words[0] += "_1"
+    return Action(step.name, (*words, *step.arguments[len(objects) :]))
+
+
+agent = PlannerAgent

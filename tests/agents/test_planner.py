@@ -1,0 +1,246 @@
+"""The planner: plans are checked, carried out and revised; players read nothing but its prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from helpers import honest_player as honest
+from helpers.golden import check_golden
+from helpers.playing import flat as flat_text
+from helpers.small_flat import SmallFlat, flat
+from wayword.agents.strategies.planner import PlannerAgent, PlannerSettings, SceneGraph
+from wayword.core import registry
+from wayword.core.action import Decision, Rejection
+from wayword.core.episode import Episode
+from wayword.core.model import Completion, Prompt, Sampling, Usage
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.household import Household
+from wayword.metrics.household import judged
+from wayword.worlds.household.world import HouseholdWorld
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+EPISODES = 50 if os.environ.get("WAYWORD_CHAOS") == "long" else 14
+"""Episodes of the comparison: two of each of the seven types of request."""
+DONE = (
+    *(r"and picked it up", r"and put .* it", r"You (?:heated|cooled|cleaned|switched on)"),
+    *(r"You sliced", r"You dropped"),
+)
+
+
+class PlanReader(honest.Honest):
+    """A player who plans a household request from the words of the prompt alone."""
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        fixed, now = (str(message.content) for message in prompt)  # type: ignore[union-attr]
+        steps = plan(fixed, now)
+        self.said.append("; ".join(steps))
+        listed = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
+        return Completion((f"Thought: on\nPlan:\n{listed}",), ("stop",), Usage(1, 1))
+
+
+def plan(fixed: str, now: str) -> list[str]:
+    """The steps that are left of the request, by the steps that have been taken."""
+    task = now.partition("\n")[0].removeprefix("Task: ")
+    taken = now.partition("Your steps so far:\n")[2].partition("\n\n")[0].splitlines()
+    done = [line for line in taken if re.search("|".join(DONE), line)]
+    seen = dict.fromkeys(re.findall(r"\b[a-z]\w*_\d+\b", now.partition("Your steps so far")[0]))
+    notes = honest.Notes.of(fixed)
+
+    def name(phrase: str, number: int = 1) -> str:
+        like = [one for one in notes.like(phrase, [*seen]) if one.endswith(f"_{number}")]
+        kind = notes.words.get(phrase, phrase).replace(" ", "_")
+        return like[0] if like else f"{kind}_{number}"
+
+    def put(place: str) -> list[str]:
+        return [f"go_put[{place}]"]
+
+    lower, words = task.lower(), honest.phrases(task)
+    how = next((v for v, said in honest._TREATED.items() if re.search(said, lower)), "")
+    if "lamp" in lower:
+        lamp = name(next(word for word in words if "lamp" in word))
+        thing = name(next(word for word in words if "lamp" not in word))
+        jobs = [[f"go_grab[{thing}]"], [f"goto[{lamp}]", f"toggle_on[{lamp}]"]]
+    elif re.search(r"\b(two|pair)\b", lower):
+        thing, place = honest.singular(words[0].removeprefix("pair of ")), name(words[-1])
+        jobs = [[f"go_grab[{name(thing)}]"], put(place), [f"go_grab[{name(thing, 2)}]"], put(place)]
+    elif not how and len(words) == 3:
+        thing, movable, place = words
+        if re.search(r"i need", lower):
+            movable, place, thing = words
+        elif re.search(r"holding", lower):
+            thing, movable = movable, thing
+        jobs = [[f"go_grab[{name(thing)}]"], put(name(movable)), [f"go_grab[{name(movable)}]"]]
+        jobs += [put(name(place))]
+    else:
+        thing = name(words[0])
+        tool = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}.get(how, "")
+        walk = [f"goto[{tool}_1]"] if how == "clean" else []
+        jobs = [[f"go_grab[{thing}]"]]
+        jobs += [[*walk, f"{how}[{thing}, {tool}_1]"]] if how else []
+        jobs += [put(name(words[-1]))]
+    steps = [step for job in jobs[len(done) :] for step in job]
+    unseen = dict.fromkeys(one for step in steps for one in re.findall(r"\w+_\d+", step))
+    return [*(f"find[{one}]" for one in unseen if one not in seen), *steps, "stop"]
+
+
+def play(
+    agent: str, model: honest.Honest, number: int, **settings: Any
+) -> tuple[Trajectory, float]:
+    """An episode of the generated homes, and its success."""
+    dataset, made = Household(settings=Household.Settings()), registry.load("agent", agent)
+    task, given = dataset.tasks[number], {"decoding": "free", "context": 100_000, **settings}
+    setup = Setup(
+        dataset,
+        lambda toolkit, _: made(made.Settings(**given), toolkit),
+        {"main": model},
+        max_steps=150,
+    )
+    played = asyncio.run(rollout(task, setup))
+    assert played.ended != "failed", played.error
+    return played, judged(task.reference, played.state)["sr"]  # type: ignore[arg-type]
+
+
+def test_a_third_of_the_calls_at_equal_success() -> None:
+    """The same requests by players who read nothing but the prompt: step by step, and by plans."""
+    calls, solved = {"react": 0, "planner": 0}, {"react": 0.0, "planner": 0.0}
+    for number in range(EPISODES):
+        for agent, model in (
+            ("react", honest.Honest(honest.household)),
+            ("planner", PlanReader(honest.household)),
+        ):
+            _, success = play(agent, model, number)
+            calls[agent] += len(model.said)
+            solved[agent] += success
+    assert solved["planner"] >= solved["react"] > EPISODES * 0.8, solved
+    assert calls["planner"] * 3 <= calls["react"], calls
+
+
+class Said(honest.Honest):
+    """Gives the plans in order, the last one again and again, as labelled lines."""
+
+    def __init__(self, *plans: str) -> None:
+        super().__init__(honest.household)
+        self.plans = list(plans)
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self.prompts.append(prompt)
+        steps = self.plans.pop(0) if self.plans[1:] else self.plans[0]
+        self.said.append(steps)
+        return Completion((f"Thought: on\nPlan:\n{steps}",), ("stop",), Usage(1, 1))
+
+    @property
+    def shown(self) -> list[str]:
+        return [str(prompt[-1].content) for prompt in self.prompts]  # type: ignore[union-attr]
+
+
+class ClosedFlat(SmallFlat):
+    """The flat with its door closed."""
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        scene = flat()
+        doors = tuple(replace(door, open=False) for door in scene.doors)
+        return HouseholdWorld(replace(scene, doors=doors), self.body)
+
+
+def in_the_flat(
+    model: Said, steps: int = 8, dataset: SmallFlat | None = None, **settings: Any
+) -> tuple[list[str], Trajectory]:
+    """The actions of a run in the flat of two rooms, with ``rejected`` for refused answers."""
+    dataset = dataset or SmallFlat()
+    given = PlannerSettings(**{"decoding": "free", **settings})
+    setup = Setup(
+        dataset, lambda toolkit, _: PlannerAgent(given, toolkit), {"main": model}, max_steps=steps
+    )
+    played = asyncio.run(rollout(dataset.tasks[0], setup))
+    assert played.ended != "failed", played.error
+    taken = [
+        str(step.decision.action) if isinstance(step.decision, Decision) else "rejected"
+        for step in played.steps
+    ]
+    return taken, played
+
+
+PLAN = "1. find[box_1]\n2. go_grab[mug_1]\n3. go_put[box_1]\n4. stop"
+WALK = ["go_explore[kitchen]", "go_explore[hall]"]
+
+
+def test_one_plan_searches_opens_doors_and_carries_out_the_rest() -> None:
+    taken, played = in_the_flat(model := Said(PLAN))
+    doors = ["goto[door_1]", "open[door_1]", "go_explore[hall]"]
+    rest = ["go_grab[mug_1]", "go_put[box_1]", "stop"]
+    assert taken == [*WALK, *rest]
+    again, _ = in_the_flat(Said(PLAN), dataset=ClosedFlat())
+    assert again == [*WALK, *doors, *rest]
+    assert len(model.said) == 1
+    thought = played.steps[0].decision.thought
+    assert thought == "on Plan: find[box_1]; go_grab[mug_1]; go_put[box_1]; stop"
+    assert not any(step.decision.thought for step in played.steps[1:])
+
+
+def test_a_plan_of_what_was_not_seen_is_revised_before_a_step_is_taken() -> None:
+    taken, _ = in_the_flat(model := Said("1. go_grab[cup_1]", "1. go_grab[Mug 1]\n2. stop"))
+    assert taken == ["go_grab[mug_1]", "stop"]
+    assert "was not carried out. go_grab[cup_1]: you have not seen cup_1" in model.shown[1]
+
+
+def test_a_step_that_is_not_possible_leads_to_a_new_plan_without_being_taken() -> None:
+    plans = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. stop", "1. stop"
+    taken, _ = in_the_flat(model := Said(*plans))
+    assert taken == ["go_grab[mug_1]", "stop"]
+    assert "given up at this step. go_grab[mug_1] is not possible now" in model.shown[1]
+    taken, _ = in_the_flat(model := Said(*plans), check=False)
+    assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "stop"]
+    assert "given up at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
+
+
+def test_without_new_plans_what_fails_is_skipped_and_the_end_of_the_plan_is_the_end() -> None:
+    plan = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. drop[mug_1]"
+    taken, _ = in_the_flat(model := Said(plan), replan=False, check=False)
+    assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "drop[mug_1]", "stop"]
+    assert len(model.said) == 1
+
+
+def test_an_answer_without_a_plan_costs_a_step_after_two_revisions() -> None:
+    taken, played = in_the_flat(model := Said("1. dance[mug_1]"), steps=2)
+    assert taken == ["rejected", "rejected"]
+    assert len(model.said) == 4, "the same answer is not asked for again"
+    refused = played.steps[0].decision
+    assert isinstance(refused, Rejection)
+    assert refused.reason.startswith("step 1: there is no action 'dance[mug_1]'")
+
+
+def test_search_and_graph_can_be_left_out() -> None:
+    taken, _ = in_the_flat(model := Said("1. go_grab[mug_1]\n2. stop"), search=False, graph=False)
+    fixed, shown = str(model.prompts[0][0].content), model.shown[0]  # type: ignore[union-attr]
+    assert taken == ["go_grab[mug_1]", "stop"]
+    assert "find[" not in fixed
+    assert "What you know of the house" not in shown
+
+
+def test_the_prompt_after_a_failure() -> None:
+    """Constrained, as is usual, in the flat with its door closed."""
+    plans = "1. go_put[table_1]", "1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop", "1. stop"
+    settings = {"decoding": "constrained", "search": False, "check": False}
+    _, played = in_the_flat(Said(*plans), dataset=ClosedFlat(), step_limit="counted", **settings)
+    calls = [call for step in played.steps for call in step.calls]
+    check_golden(GOLDEN / "planner_failed.txt", flat_text(calls[-1].prompt) + "\n")
+
+
+def test_rooms_collapse_to_a_number_of_objects() -> None:
+    _, played = in_the_flat(Said("1. go_explore[kitchen]\n2. go_explore[hall]\n3. stop"))
+    graph = SceneGraph()
+    for step in played.steps:
+        graph.see(step.observation)  # type: ignore[arg-type]
+        graph.learn(step.feedback)
+    kitchen = "kitchen (explored):\n  in or on table_1: mug_1 (dirty)"
+    hall = "hall (explored, you are here):\n  box_1 (closed)"
+    doors = "doors: door_1 (open, kitchen)"
+    assert graph.text(["kitchen", "hall"], "hall", 2) == f"{kitchen}\n{hall}\n{doors}"
+    collapsed = graph.text(["kitchen", "hall"], "hall", 1)
+    assert collapsed == f"kitchen (explored): 2 objects\n{hall}\n{doors}"

@@ -122,6 +122,29 @@ def compare(
     _print_written(reports.compare(runs, form, _keys(metrics)))
 
 
+def tours(
+    run: Annotated[Path, Argument(help="A run folder.")],
+    other: Annotated[Path | None, Argument(help="The same run without --remember.")] = None,
+    form: FormatOption = "rich",
+    metrics: Metrics = "",
+    data: Data = None,
+) -> None:
+    """Compare the halves of a run's tours: a scene's episodes in the order of the run.
+
+    Given a run that forgets, also compare both runs in each half. Indoor runs have t-nDTW, the
+    nDTW of whole tours (Krantz et al. 2023).
+
+    \b
+    Examples:
+      wayword run mapgpt --on houses --model openai:NAME --remember scene --out runs/kept
+      wayword run mapgpt --on houses --model openai:NAME --out runs/forgot
+      wayword tours runs/kept runs/forgot
+    """
+    from wayword.runs.tours import report
+
+    _print_written(report(run, other, _keys(metrics), form, data))
+
+
 def score(
     file: Annotated[Path, Argument(help="R2R submission JSON, or JSON Lines.")],
     on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],

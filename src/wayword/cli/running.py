@@ -140,6 +140,10 @@ def run(
         str, Option(help="ray: play on a Ray cluster; default: in this process.")
     ] = "",
     workers: Annotated[int, Option(help="Ray processes; each plays --concurrency episodes.")] = 4,
+    remember: Annotated[
+        str,
+        Option(help="scene: agents keep what they learned for a scene's next episode."),
+    ] = "",
     track: Track = "",
     watch: Annotated[
         bool, Option("--watch", help="Open the run's live page in the browser.")

@@ -189,6 +189,14 @@ class Agent(ABC):
             )
         await self.act(observation, space)
 
+    def remember(self, earlier: Any) -> None:
+        """Take over what the agent of the scene's previous episode learned; ``begin`` follows.
+
+        Called in runs with ``--remember scene``, for agents that define it. ``earlier`` is an
+        instance of the same class. Copy what changes: it serves again if this episode fails.
+        """
+        raise NotImplementedError
+
     async def reflect(self, verdict: Verdict) -> bool:
         """Learn from a trial that is over, and return True to try again.
 

@@ -71,7 +71,7 @@ class Comparison:
 
     ``clusters`` is the number of clusters that were resampled and swapped as a unit, ``unit`` their
     name (``"path"``); 0 and empty without clustering. ``tests`` is the number of comparisons that
-    the p-values are corrected for.
+    the p-values are corrected for. ``items`` names what is paired.
     """
 
     first: str
@@ -83,6 +83,7 @@ class Comparison:
     clusters: int = 0
     unit: str = ""
     tests: int = 1
+    items: str = "episodes"
 
 
 def compare(
@@ -96,8 +97,9 @@ def compare(
     clusters: Mapping[str, Hashable] | None = None,
     unit: str = "",
     seed: int = 0,
+    items: str = "episodes",
 ) -> Comparison:
-    """Compare two runs on the episodes they share.
+    """Compare two runs on the episodes (or other ``items``) they share.
 
     ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene (``unit``)
     it shares with others. Raises ``UsageError`` if the runs share no episode.
@@ -128,7 +130,9 @@ def compare(
     ]
     unshared = len(first) - len(shared), len(second) - len(shared)
     drawn = (len(set(groups)), unit) if groups and unit else (0, "")
-    return Comparison(first_name, second_name, len(shared), *unshared, tuple(lines), *drawn)
+    return Comparison(
+        first_name, second_name, len(shared), *unshared, tuple(lines), *drawn, items=items
+    )
 
 
 def _line(
@@ -179,7 +183,7 @@ def render(
 
 def heading(result: Comparison) -> str:
     """Return a sentence with the number of compared episodes and of those left out."""
-    text = f"{result.shared} shared episodes"
+    text = f"{result.shared} shared {result.items}"
     if result.unit and result.clusters < result.shared:
         text += f" of {result.clusters} {result.unit}s, each resampled and swapped whole"
     if result.only_first or result.only_second:

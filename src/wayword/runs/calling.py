@@ -56,6 +56,7 @@ class RunOptions(TypedDict, total=False):
     continues: str
     engine: Literal["", "ray"]
     workers: int
+    remember: Literal["", "scene"]
 
 
 def run(

@@ -74,7 +74,8 @@ class Plan:
     :mod:`wayword.runs.play`. ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
     ``rpm`` limits requests per minute. ``cache`` is a file for answers. ``engine`` is ``ray`` for
     ``workers`` processes of a Ray cluster, each with ``concurrency`` episodes at once; by default
-    this process plays.
+    this process plays. ``remember`` is ``scene`` if agents keep what they learned for the scene's
+    next episode: see :mod:`wayword.runs.tours`.
     """
 
     agent: str
@@ -102,9 +103,15 @@ class Plan:
     continues: str = ""
     engine: Literal["", "ray"] = ""
     workers: AtOnce = 4
+    remember: Literal["", "scene"] = ""
 
     def __post_init__(self) -> None:
         check(self)
+        if self.remember and (self.engine or self.shard or self.continues):
+            raise UsageError(
+                "--remember plays the tours of scenes in this process, from their start; remove "
+                "--engine, --shard, --continue"
+            )
         if self.engine and self.continues:
             raise UsageError("--continue plays one episode in this process; remove --engine")
         self.shard_of()
@@ -362,6 +369,11 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
         played = [actor for actor, other in others.items() if other is parts] or unnamed
         if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
             raise UsageError(f"{parts.name} needs a language model; add --model local:smollm2")
+        if plan.remember and parts.cls.remember is Agent.remember:
+            raise UsageError(
+                f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "
+                "agent that does: mapgpt, frontier_llm"
+            )
     return cast
 
 
@@ -571,8 +583,9 @@ def identity(
     cls: Any = type(dataset)
     data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
     optional: dict[str, Any] = {}
-    if plan.ask:
-        optional["ask"] = plan.ask
+    for option in ("ask", "remember"):
+        if value := getattr(plan, option):
+            optional[option] = value
     if checksum_of_file := source_checksum("dataset", plan.dataset_name):
         optional["dataset_checksum"] = checksum_of_file
     if named := _named_files(data_settings, but="pictures"):

@@ -434,7 +434,7 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
     settings = {
         prefix + key: value for prefix, tree in groups.items() for key, value in tree.items()
     }
-    settings |= {key: identity[key] for key in ("seed", "max_steps", "shuffle", "shard")
+    settings |= {key: identity[key] for key in ("seed", "max_steps", "shuffle", "shard", "remember")
                  if identity.get(key) not in (None, "")}  # fmt: skip
     return {k: str(v) for k, v in settings.items() if not (pooled and k in SEEDS)}
 

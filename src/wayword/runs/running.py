@@ -33,7 +33,7 @@ from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
-from wayword.runs import remote
+from wayword.runs import remote, tours
 from wayword.runs.active import (
     ActiveRun,
     OnProgress,
@@ -266,6 +266,8 @@ async def _play(
             gate=account,
             continued=active.continued,
         )
+        if plan.remember:
+            return await tours.play(active, todo, setup)
         tasks = (active.dataset.tasks[number] for number in todo)
         return await run_episodes(tasks, setup, active.ended, 1 if person else plan.concurrency)
     finally:

@@ -10,10 +10,14 @@ which place leads to which, nothing else.
 Departures from the paper, on purpose: actions are named by their places (``goto[place 3]``) and
 not by letters, and the model always reads the perceiver's words, next to pictures where the dataset
 has some.
+
+With ``--remember scene`` the map of a scene is kept from one episode to the next, with a note of
+the objects near each visited place.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +47,8 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 PICTURE_WIDTH = 60.0  # degrees across the picture of a neighbor
 DESCRIPTION_LENGTH = 80  # characters by which an unvisited place is described
 MOST_DESCRIBED = 30  # unvisited places that are described, the latest ones
+NOTED_WITHIN = 3.0  # metres from a place within which objects are noted: the radius of success
+MOST_NOTED = 60  # visited places with a note in the prompt, the latest ones
 _GOTO = re.compile(r"goto\[([^\]]*)\]")
 
 
@@ -65,15 +71,19 @@ class PlaceMap:
         self._numbers: dict[str, int] = {}
         self._neighbors: dict[str, tuple[str, ...]] = {}
         self._seen: dict[str, str] = {}
+        self._notes: dict[str, str] = {}
         self._here = ""
 
     def name(self, viewpoint: str) -> str:
         """``place N``, with a new number at first sight."""
         return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
 
-    def arrive(self, viewpoint: str, neighbors: Mapping[str, str]) -> None:
-        """Add a place with its neighbors, each with what is seen towards it."""
+    def arrive(self, viewpoint: str, neighbors: Mapping[str, str], note: str = "") -> None:
+        """Add a place with its neighbors, each with what is seen towards it, and a note about
+        it."""
         here = self.name(viewpoint)
+        if note:
+            self._notes[viewpoint] = f"{here}: {note}"
         self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
         for neighbor, words in neighbors.items():
             self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
@@ -86,6 +96,10 @@ class PlaceMap:
             listed = ", ".join(str(self._numbers[neighbor]) for neighbor in neighbors)
             lines.append(f"{self.name(viewpoint)} ({state}) leads to: {listed or 'nowhere'}")
         return "\n".join(lines)
+
+    def notes(self) -> list[str]:
+        """A line for each visited place with a note, in the order of the first visits."""
+        return list(self._notes.values())
 
     def unvisited(self) -> list[str]:
         """A line for each place that was seen and not visited, the last seen last."""
@@ -130,6 +144,10 @@ class MapGPT(Agent):
         self._map, self._history = PlaceMap(), History()
         self._earlier: set[Action] = set()
         self._instruction = self._plan = ""
+        self._remembers = False
+
+    def remember(self, earlier: MapGPT) -> None:
+        self._map, self._remembers = copy.deepcopy(earlier._map), True
 
     async def begin(self, episode: Episode) -> None:
         self._instruction = episode.instruction
@@ -180,22 +198,36 @@ class MapGPT(Agent):
             objects = ", ".join(dict.fromkeys(sighting.name for sighting in part.sightings))
             words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
             seen[neighbor.viewpoint] = shorten(words, DESCRIPTION_LENGTH, placeholder=" …")
-        self._map.arrive(view.viewpoint, seen)
+        near = sorted(
+            (sighting.distance, sighting.name)
+            for part in sectors
+            for sighting in part.sightings
+            if sighting.distance is not None and sighting.distance <= NOTED_WITHIN
+        )
+        names = ", ".join(dict.fromkeys(name for _, name in near))
+        note = shorten(names, DESCRIPTION_LENGTH, placeholder=" …")
+        self._map.arrive(view.viewpoint, seen, note)
         return {self._named(action): action for action in space.listed}
 
     def _messages(self, view: IndoorObservation, actions: Mapping[Action, Action]) -> list[Message]:
         fill, settings = self._prompts.fill, self._settings
         goal_kind = "object" if isinstance(view, ObjectsObservation) else "route"
         fixed = joined(
-            fill("principle", goal=self._prompts[f"goal_{goal_kind}"]),
+            fill(
+                "principle",
+                goal=self._prompts[f"goal_{goal_kind}"],
+                start=self._prompts["start_remembered" if self._remembers else "start"],
+            ),
             self._recipe.request(settings.decoding == "constrained"),
             self._steps.limit_text("step_limit"),
         )
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
         around = _GOTO.sub(lambda match: f"goto[{self._map.name(match.group(1))}]", around)
+        notes = self._map.notes()[-MOST_NOTED:] if self._remembers and settings.map else []
         now = joined(
             fill("map", map=self._map.text(), unvisited=unvisited) if settings.map else "",
+            fill("notes", notes="\n".join(notes)) if notes else "",
             fill("plan", plan=self._plan or "none yet") if settings.plan else "",
             fill(
                 "now",

@@ -5,12 +5,17 @@ objects that were detected near them, earlier turns included; the model says whi
 target. What it went for in vain is listed, too. All else is that of ``frontier``: the target is
 looked for in every view, and confirmed from close by.
 
+With ``--remember scene`` the costmap and the detected objects are kept from one episode to the
+next: the agent first goes where it has seen an object of the target's name, and starts a new map
+once the remembered one has no frontier left.
+
 Source: ESC (Zhou et al. 2023) and L3MVN (Yu et al. 2023), whose scores by rules and by a masked
 language model are replaced by a question, or by the log-probabilities of the frontiers.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +26,7 @@ from annotated_types import Ge
 
 from wayword.agents.answers import ask, read_pick
 from wayword.agents.prompting import Prompts, Temperature
+from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.agents.search.lgx import ListingSettings
 from wayword.agents.search.searcher import NextPoint, point_ahead
@@ -77,11 +83,28 @@ class FrontierLLM(FrontierAgent):
         self._prompts = Prompts(__file__, settings.prompts)
         self._objects: list[tuple[str, Point]] = []
         self._visits: dict[str, None] = {}
+        self._recalled: list[tuple[str, Point]] = []
+
+    def remember(self, earlier: FrontierLLM) -> None:
+        self.earlier_map = copy.deepcopy(earlier.costmap)
+        self._objects = list(earlier._objects)
+        self._recalled = list(earlier._objects)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         for view in views:
-            self._remember(view)
-        return await super().choose(views)
+            self._add_objects(view)
+        while self._recalled:
+            name, point = self._recalled.pop(0)
+            if f" {self.target}".endswith(f" {name}"):
+                return NextPoint(point, f"I have seen a {name} there.")
+        chosen = await super().choose(views)
+        if chosen is None and self.earlier_map is not None:
+            self.earlier_map = None
+            self.costmap = Costmap(self.view.x, self.view.y, self.settings.radius)
+            for view in views:
+                self.costmap.add(view)
+            chosen = await super().choose(views)
+        return chosen
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
         """The frontier that the model names; the nearest where it names none."""
@@ -120,7 +143,7 @@ class FrontierLLM(FrontierAgent):
         reply = await ask(model, [user(text)], numbers, settings.decoding, *limits)
         return read_pick(reply, numbers)
 
-    def _remember(self, view: View) -> None:
+    def _add_objects(self, view: View) -> None:
         """Keep where the objects of a view are, each once."""
         for seen in self._scene_detector.detect(view):
             if seen.distance is not None:

@@ -309,6 +309,8 @@ class Searcher(Agent):
         """The detectors it looks with."""
         self.target, self.turns = "", 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
+        self.earlier_map: Costmap | None = None
+        """The map of the scene's earlier episodes, if it is remembered."""
         self._view: View | None = None
         self._views: list[View] = []
         self._plan: list[Action] = []
@@ -395,7 +397,7 @@ class Searcher(Agent):
         if self._view is None:
             for eye in self.detectors:
                 eye.check_view(view)
-            self.costmap = Costmap(view.x, view.y, self.settings.radius)
+            self.costmap = self.earlier_map or Costmap(view.x, view.y, self.settings.radius)
         self._view = view
         self.costmap.add(view)
         if self._blocked_at is not None:

@@ -1,0 +1,199 @@
+"""Iterative navigation: agents that keep what they learned from one episode to the next.
+
+    wayword run mapgpt --on houses --model openai:gpt-5-mini --remember scene --out runs/kept
+    wayword run mapgpt --on houses --model openai:gpt-5-mini --out runs/forgot
+    wayword tours runs/kept runs/forgot
+
+A tour is the episodes of a scene in the order in which they are finished. Tours run concurrently,
+the episodes of one in sequence; each new agent receives the agent of the last finished episode. A
+failed episode leaves no memory. A resumed run rebuilds memory from the record: new agents replay
+the finished episodes with the recorded answers, without a model call.
+
+Source: Krantz et al. 2023, "Iterative Vision-and-Language Navigation". Unlike there, agents start
+each episode at its start and do not watch an oracle walk between two episodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset, of_ids
+from wayword.core.errors import UsageError
+from wayword.core.recording import Continued
+from wayword.core.rollout import MakeAgent, Outcome, Setup, first_error, rollout
+from wayword.core.rollout import run as run_episodes
+from wayword.metrics import accounting
+from wayword.metrics import compare as comparing
+from wayword.metrics.intervals import bootstrap
+from wayword.metrics.table import label, number
+from wayword.metrics.tours import TOUR_NDTW, Tour, tour_ndtw, tours_of
+from wayword.runs.active import ActiveRun
+from wayword.runs.config import metrics_of, success_of
+from wayword.runs.plan import dataset_of
+from wayword.runs.record import RecordedRun, RunFolder
+from wayword.runs.reports import Written
+
+
+class _Memory:
+    """Makes the agents of a tour; each receives the one that finished the last episode."""
+
+    def __init__(self, make: MakeAgent) -> None:
+        self._make = make
+        self._current, self._finished = dict[str, Agent](), dict[str, Agent]()
+
+    def make(self, toolkit: Toolkit, actor: str) -> Agent:
+        agent = self._current[actor] = self._make(toolkit, actor)
+        if actor in self._finished:
+            agent.remember(self._finished[actor])
+        return agent
+
+    def keep(self) -> None:
+        """Keep the agents of the episode that has just been finished."""
+        self._finished |= self._current
+
+
+async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
+    """Play episodes by tours, as many at a time as the plan's ``concurrency``."""
+    tasks = active.dataset.tasks
+    tour_of = tours_of(tasks)
+    left = defaultdict[Tour, list[int]](list)
+    for task_number in todo:
+        left[tour_of[tasks[task_number].episode.id]].append(task_number)
+    finished = _in_tours(active.folder, tour_of)
+    slots, total = asyncio.Semaphore(active.plan.concurrency), Outcome()
+
+    async def play_tour(tour: Tour) -> None:
+        async with slots:
+            memory = _Memory(setup.make_agent)
+            own = replace(setup, make_agent=memory.make)
+            for name in finished.get(tour, ()):
+                await _replay(active, name, own)
+                memory.keep()
+            for task_number in left[tour]:
+                if total.exhausted or total.unusable:
+                    return
+                outcome = await run_episodes([tasks[task_number]], own, active.ended, 1)
+                if outcome.finished:
+                    memory.keep()
+                total.finished += outcome.finished
+                total.failed += outcome.failed
+                total.exhausted = total.exhausted or outcome.exhausted
+                total.unusable = total.unusable or outcome.unusable
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for tour in left:
+                group.create_task(play_tour(tour))
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from None
+    return total
+
+
+async def _replay(active: ActiveRun, name: str, setup: Setup) -> None:
+    """Take a new agent through a finished episode, with the recorded answers."""
+    task = of_ids(active.dataset.tasks, {name})[name]
+    steps = active.folder.record(name).trajectory.steps
+    continued = {name: Continued(steps, task.episode.actors)}
+    replayed = await rollout(task, replace(setup, continued=continued, on_step=None))
+    if replayed.ended == "failed":
+        raise UsageError(f"--remember: episode {name} cannot be replayed: {replayed.error}")
+
+
+def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[str]]:
+    """The ids of the finished episodes of each tour, in the order in which they were finished."""
+    tours = defaultdict[Tour, list[str]](list)
+    for name in run.index.ids():
+        tours[tour_of[name]].append(name)
+    return tours
+
+
+# The report: ``wayword tours RUN [OTHER]``.
+
+Half = Callable[[Sequence[str]], Sequence[str]]
+HALVES: Mapping[str, Half] = {
+    "first half": lambda ids: ids[: len(ids) // 2],
+    "second half": lambda ids: ids[(len(ids) + 1) // 2 :],
+}
+"""Episodes of a tour; the middle one of an odd number is in neither half."""
+
+
+def report(
+    path: Path, other: Path | None = None, keys: Sequence[str] = (), form: str = "rich",
+    data: Path | None = None,
+) -> Written:  # fmt: skip
+    """Compare the second half of a run's tours with the first and, given a run that forgets, both
+    runs in each half. Raises ``UsageError`` if no scene has two finished episodes."""
+    runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
+    run, dataset = runs[str(path)], dataset_of(runs[str(path)], data)
+    tour_of = tours_of(dataset.tasks)
+    scenes = {name: scene for name, (scene, _) in tour_of.items()}
+    scenes |= {str(tour): tour[0] for tour in tour_of.values()}
+    tours = {tour: ids for tour, ids in _in_tours(run, tour_of).items() if len(ids) > 1}
+    if not tours:
+        raise UsageError(f"{path}: no scene has two finished episodes; play more (--limit)")
+    compare = partial(
+        comparing.compare,
+        family=run.config["family"],
+        metrics=(*metrics_of(run.config), *accounting.METRICS),
+        clusters=scenes,
+        unit="scene",
+    )
+    scored = {name: _scores(each, keys) for name, each in runs.items()}
+    tables = []
+    for name, scores in scored.items():
+        first, second = (
+            {str(tour): _means(scores, half(ids)) for tour, ids in tours.items()}
+            for half in HALVES.values()
+        )
+        names = [f"{name}, {half}" for half in HALVES]
+        tables.append(compare(names[0], first, names[1], second, items="tours"))
+    if other:
+        for half_name, half in HALVES.items():
+            ids = [name for tour in tours.values() for name in half(tour)]
+            kept, forgot = (
+                {name: scores[name] for name in ids if name in scores} for scores in scored.values()
+            )
+            names = [f"{name}, {half_name}" for name in (other, path)]
+            tables.append(compare(names[0], forgot, names[1], kept))
+    notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
+    if hasattr(dataset, "graph"):
+        notices += [f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()]
+    return Written(comparing.render(tables, form), tuple(notices))
+
+
+def _scores(run: RecordedRun, keys: Sequence[str]) -> dict[str, dict[str, float]]:
+    """The chosen metrics of each episode; by default success, SPL and nDTW."""
+    chosen = keys or (success_of(run.config), "spl", "ndtw")
+    return {
+        name: {key: scores[key] for key in chosen if key in scores}
+        for name, scores in run.index.scores().pairs()
+    }
+
+
+def _means(scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]) -> dict[str, float]:
+    """The mean of each metric over these episodes, as far as they have it."""
+    rows = [scores[name] for name in ids if name in scores]
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    return {key: float(np.mean([row[key] for row in rows if key in row])) for key in keys}
+
+
+def _tour_ndtw(dataset: Dataset, run: RecordedRun, tours: Mapping[Tour, Sequence[str]]) -> str:
+    """t-nDTW with its interval over scenes; a tour counts by its number of episodes."""
+    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    values, scenes = list[float](), list[str]()
+    for (scene, _), ids in tours.items():
+        pairs = [(tasks[name], run.record(name).trajectory) for name in ids if name in tasks]
+        values += [tour_ndtw(dataset, pairs)] * len(pairs)
+        scenes += [scene] * len(pairs)
+    (interval,) = bootstrap(np.array(values)[:, None], scenes)
+    ends = f"{number(TOUR_NDTW, interval.low)} to {number(TOUR_NDTW, interval.high)}"
+    return f"{label(TOUR_NDTW)} {number(TOUR_NDTW, interval.mean)} ({ends})"

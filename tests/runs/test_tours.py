@@ -1,0 +1,282 @@
+"""Iterative navigation: an honest player gains from what it remembers, also after a kill."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from wayword.core.action import Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.core.errors import UsageError
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.datasets.houses import Houses
+from wayword.metrics.scoring import score
+from wayword.metrics.tours import tour_ndtw, tours_of
+from wayword.runs import Plan, run
+from wayword.runs.record import RunFolder
+from wayword.runs.tours import report
+
+PLAYER = '''
+"""Reads MapGPT's prompts and nothing else: goes to the place whose note names the goal, else to the
+nearest place not visited."""
+import os, re, time
+from collections import deque
+from wayword.models.scripted import ScriptedModel
+
+
+def answer(prompt, sampling):
+    time.sleep(float(os.environ.get("PLAYER_PAUSE", "0")))
+    text = str(prompt[-1].content)
+    goal = text.partition("\\n")[0].rpartition(" the ")[2].rstrip(".")
+    around = text.rpartition("You are at place ")[2]
+    near = re.findall(rf"\\b{goal} \\([^()]*?(\\d+\\.\\d) m\\)", around)
+    if any(float(metres) < 2.0 for metres in near):
+        return "Thought: there\\nAction: stop"
+    here = int(re.match(r"\\d+", around).group())
+    links = {
+        int(place): [*map(int, listed.split(", "))]
+        for place, listed in re.findall(r"(?m)^place (\\d+) \\(.*\\) leads to: ([\\d, ]+)$", text)
+    }
+    noted = re.findall(rf"(?m)^place (\\d+): (?:\\w+ )?{goal}\\b", text)
+    noted = noted or re.findall(rf"(?m)^place (\\d+): .*\\b{goal}\\b", text)
+    goals = set(map(int, noted)) or {n for near in links.values() for n in near} - set(links)
+    queue, first = deque([here]), {here: here}
+    while queue:
+        place = queue.popleft()
+        if place in goals and place == here:
+            return "Thought: there\\nAction: stop"
+        if place in goals:
+            return f"Thought: on\\nAction: goto[place {first[place]}]"
+        for after in links.get(place, ()):
+            if after not in first:
+                first[after] = after if place == here else first[place]
+                queue.append(after)
+    return "Thought: lost\\nAction: stop"
+
+
+class Player(ScriptedModel):
+    def __init__(self, name, settings=None):
+        super().__init__("player", answers=answer)
+
+model = Player
+'''
+
+HOUSES = {"houses": 16, "episodes": 192, "length": 6}
+"""One tour of twelve episodes in each house."""
+
+
+@pytest.fixture
+def player(tmp_path: Path) -> str:
+    path = tmp_path / "player.py"
+    path.write_text(PLAYER, encoding="utf-8")
+    return f"{path}:x"
+
+
+def plan(player: str, out: Path, remember: Any = "scene", **dataset: int) -> Plan:
+    settings = {"decoding": "free", "context": 100_000, "dataset": dataset or HOUSES}
+    return Plan("mapgpt", "houses", player, settings, remember=remember, out=out)
+
+
+def differences(text: str) -> list[dict[str, dict[str, float]]]:
+    """Of each comparison in a report, the metrics by key."""
+    return [
+        {line["metric"]: line for line in each["metrics"]}
+        for each in json.loads(text)["comparisons"]
+    ]
+
+
+@pytest.mark.timeout(300)
+def test_who_remembers_gains_over_a_tour_and_who_forgets_does_not(
+    player: str, tmp_path: Path
+) -> None:
+    kept, forgot = tmp_path / "kept", tmp_path / "forgot"
+    run(plan(player, kept))
+    run(plan(player, forgot, ""))
+    written = report(kept, forgot, form="json")
+    kept_halves, forgot_halves, first_half, second_half = differences(written.text)
+    for key in ("sr", "spl", "ndtw"):
+        assert kept_halves[key]["n"] == 16
+        assert kept_halves[key]["low"] > 0.0, (key, kept_halves[key])
+        assert forgot_halves[key]["low"] < 0.0 < forgot_halves[key]["high"], forgot_halves[key]
+        assert second_half[key]["n"] == 96
+        assert second_half[key]["low"] > 0.0
+        assert second_half[key]["difference"] > first_half[key]["difference"]
+    assert written.notices[0] == "16 tours with 192 episodes"
+    means = [float(line.split("t-nDTW % ")[1].split()[0]) for line in written.notices[1:]]
+    assert means[0] > 2 * means[1]
+
+
+@pytest.mark.timeout(300)
+def test_frontier_llm_goes_to_what_it_has_seen_before(tmp_path: Path) -> None:
+    settings = {
+        "grounding": "perfect",
+        "scene": "perfect",
+        "dataset": {"homes": 1, "episodes": 8, "rooms": 3},
+    }
+    for out, remember in (("kept", "scene"), ("forgot", "")):
+        run(Plan("frontier_llm", "apartments", "scripted:first", settings, remember=remember,  # type: ignore[arg-type]
+                 out=tmp_path / out))  # fmt: skip
+    written = report(
+        tmp_path / "kept", tmp_path / "forgot", ["success_challenge", "steps"], form="json"
+    )
+    _, _, first_half, second_half = differences(written.text)
+    assert first_half["steps"]["difference"] == 0.0
+    assert second_half["steps"]["difference"] < 0.0
+    assert second_half["success_challenge"]["second"] == 1.0
+
+
+def actions(path: Path) -> dict[str, list[str]]:
+    return {
+        record.episode_id: [str(action) for action in record.trajectory.actions("agent")]
+        for record in RunFolder.read(path).records()
+    }
+
+
+def test_a_killed_run_resumes_with_its_memory(player: str, tmp_path: Path) -> None:
+    """Each episode takes the actions of an uninterrupted run, and none is asked for twice."""
+    small = {"houses": 2, "episodes": 16, "length": 6}
+    run(plan(player, whole := tmp_path / "whole", **small))
+    broken = tmp_path / "broken"
+    command = [
+        *(sys.executable, "-m", "wayword", "run", "mapgpt", "--on", "houses", "--model", player),
+        *("--remember", "scene", "--out", str(broken), "--set", "decoding=free"),
+        *("--set", "context=100000"),
+        *(part for key, value in small.items() for part in ("--set", f"dataset.{key}={value}")),
+    ]
+    for enough in (3, 9):
+        running = subprocess.Popen(
+            command, env={**os.environ, "PLAYER_PAUSE": "0.05"}, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not (broken / "run.json").exists() or len(RunFolder.read(broken).index) < enough:
+            assert running.poll() is None, "the run ended before it was killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    before = len(RunFolder.read(broken).index)
+    result = run(plan(player, broken, **small))
+    assert (result.resumed, result.outcome.finished) == (before, 16 - before)
+    assert 9 <= before < 16
+    assert actions(broken) == actions(whole)
+
+
+CHAIN = '''
+"""Stops at once, and notes the episodes that it remembers; fails in the one named in ``fail``."""
+from pathlib import Path
+from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
+
+class Chain(Agent):
+    earlier = ()
+
+    def remember(self, earlier):
+        self.earlier = (*earlier.earlier, earlier.id)
+
+    async def begin(self, episode):
+        self.id = episode.id
+        self.toolkit.note("chain", earlier=list(self.earlier))
+
+    async def act(self, observation, space):
+        if self.id in (Path(__file__).parent / "fail").read_text():
+            raise RuntimeError("planned")
+        return Decision(STOP)
+
+agent = Chain
+'''
+
+
+def test_a_failed_episode_leaves_no_memory_and_is_played_again_at_the_end(tmp_path: Path) -> None:
+    agent, fail = tmp_path / "chain.py", tmp_path / "fail"
+    agent.write_text(CHAIN, encoding="utf-8")
+    dataset = {"houses": 1, "episodes": 4, "length": 6}
+    ids = [task.episode.id for task in Houses(settings=Houses.Settings(**dataset)).tasks]
+    fail.write_text(ids[1], encoding="utf-8")
+    chain = Plan(str(agent), "houses", settings={"dataset": dataset}, remember="scene",
+                 out=tmp_path / "run")  # fmt: skip
+    assert run(chain).outcome.failed == 1
+    fail.write_text("", encoding="utf-8")
+    assert run(chain).outcome.finished == 1
+    remembered = {
+        record.episode_id: record.trajectory.opening_notes[0].details["earlier"]
+        for record in RunFolder.read(chain.out).records()  # type: ignore[arg-type]
+    }
+    order = [ids[0], ids[2], ids[3], ids[1]]
+    assert remembered == {name: order[:at] for at, name in enumerate(order)}
+
+
+def test_a_tour_has_each_path_once() -> None:
+    houses = Houses(settings=Houses.Settings(houses=2, episodes=18))
+    tours = tours_of(houses.tasks)
+    assert len(set(tours.values())) == 6
+    assert {name.rpartition("_")[2] for name, (_, number) in tours.items() if number == 1} == {"1"}
+
+
+class Line:
+    """Five places in a row, 2 m apart."""
+
+    index: ClassVar = {name: number for number, name in enumerate("abcde")}
+    distances = 2.0 * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+
+    def graph(self, scene: str) -> Line:
+        return self
+
+
+def walked(reference: str, walk: str) -> tuple[Task, Trajectory]:
+    task = Task(Episode("1", "", "line", {}), PathReference("1", tuple(reference)))
+    trajectory = Trajectory("1", start={"agent": {"viewpoint": walk[0]}})
+    for place in walk[1:]:
+        trajectory.steps.append(
+            Step(
+                "agent", None, Decision(Action("goto", (place,))), Feedback(), {"viewpoint": place}
+            )  # type: ignore[arg-type]
+        )
+    return task, trajectory
+
+
+@pytest.mark.parametrize(
+    ("walks", "expected"),
+    [
+        ([("abc", "abc"), ("cde", "cde")], 1.0),
+        ([("abc", "aab"), ("cde", "cde")], math.exp(-2 / 18)),
+        # b would match a, but the second reference's start matches only the walk's
+        ([("abc", "abc"), ("abc", "abbc")], 1.0),
+        ([("abc", "abc"), ("bcd", "babcd")], math.exp(-(4 + 2) / 18)),
+        # two places cannot take four with both ends fixed
+        ([("abc", "abc"), ("cb", "cdcb"), ("bcd", "bcd")], math.exp(-2 / 24)),
+    ],
+)
+def test_tour_ndtw(walks: list[tuple[str, str]], expected: float) -> None:
+    assert tour_ndtw(Line(), [walked(*walk) for walk in walks]) == pytest.approx(expected)
+
+
+def test_the_tour_of_one_episode_has_its_ndtw(player: str, tmp_path: Path) -> None:
+    run(plan(player, tmp_path / "run", houses=1, episodes=3))
+    houses = Houses(settings=Houses.Settings(houses=1, episodes=3))
+    for task, record in zip(houses.tasks, RunFolder.read(tmp_path / "run").records(), strict=True):
+        (scores,) = score(houses, [(task, record.trajectory)])
+        assert tour_ndtw(houses, [(task, record.trajectory)]) == pytest.approx(scores["ndtw"])
+
+
+def test_refusals(player: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="random keeps nothing between episodes; remove --rem"):
+        run(Plan("random", "houses", remember="scene", limit=2, out=tmp_path / "a"))
+    with pytest.raises(UsageError, match="remove --engine, --shard, --continue"):
+        replace(plan(player, tmp_path), shard="1/2")
+    run(Plan("random", "houses", limit=2, out=tmp_path / "b"))
+    with pytest.raises(UsageError, match="no scene has two finished episodes"):
+        report(tmp_path / "b")

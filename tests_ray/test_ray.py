@@ -147,7 +147,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Pat
     lines = (tmp_path / "run" / "calls.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     spent = [row["tokens"] for row in rows if not row.get("open")]
-    late = next(line for line in result.notices if "under way when" in line)
+    late = next(line for line in result.notices if "in progress when" in line)
     number = int(late.split("; ")[1].split(" ")[0])
     # the call that reached the limit was under way, too
     assert number < WORKERS * at_once

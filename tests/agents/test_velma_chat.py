@@ -72,7 +72,9 @@ def test_velma_walks_on_a_chat_only_server(tmp_path: Path, decoding: str) -> Non
         result = run(plan)
     assert result.outcome.complete
     assert server.refused <= 2
-    assert any("refused by the server and left out" in line for line in result.notices)
+    assert any(
+        "the server refused a field, which is no longer sent" in line for line in result.notices
+    )
     records = list(RunFolder.read(tmp_path / "r").records())
     calls = [call for record in records for call in record.trajectory.calls()]
     answers = [call.answer for call in calls if call.answer is not None]

@@ -15,7 +15,7 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
 from wayword.runs.record import RunFolder
-from wayword.runs.running import Place, run
+from wayword.runs.running import Continuation, run
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def go_on(walked: Path, out: Path, agent: str, model: str = "", step: int = 3, *
 
 
 def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(walked: Path) -> None:
-    place = Place.read(f"{walked}:x:y:3")
-    assert (place.run, place.episode, place.step) == (walked, "x:y", 3)
+    with pytest.raises(UsageError, match="has no finished episode 'x:y'"):
+        Continuation.open(f"{walked}:x:y:3")
     for wrong in ("runs", f"{walked}:3", f"{walked}:x:0", f"{walked}:x:three", "none:x:3"):
         with pytest.raises(UsageError, match="RUN:EPISODE:STEP"):
-            Place.read(wrong)
+            Continuation.open(wrong)
 
 
 def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
@@ -123,7 +123,7 @@ def test_everybody_goes_on_where_it_was_their_turn(
 def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no finished episode 'none'"):
         run(Plan("random", "", continues=f"{walked}:none:1"))
-    with pytest.raises(UsageError, match="there is no step 99"):
+    with pytest.raises(UsageError, match="from step 99: it has"):
         go_on(walked, tmp_path / "far", "random", step=99)
     with pytest.raises(UsageError, match="cannot continue from steps taken by another agent"):
         go_on(walked, tmp_path / "other", "discussnav", "scripted:first")

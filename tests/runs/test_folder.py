@@ -113,7 +113,7 @@ def test_another_run_is_refused_by_its_first_difference(
     with pytest.raises(RecordingError) as refused:
         RunFolder.open(tmp_path, config)
     assert line in str(refused.value)
-    assert "give another folder, or the same settings" in str(refused.value)
+    assert "give another folder or, to resume that run" in str(refused.value)
     assert lines(tmp_path) == before
     RunFolder.open(tmp_path, CONFIG).close()  # and the lock was let go
 
@@ -152,7 +152,7 @@ def test_a_run_that_spent_is_not_replaced(tmp_path: Path, failed: bool) -> None:
     (tmp_path / "calls.jsonl").write_text('{"tokens":1}\n')
     if failed:
         rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], "failures.jsonl.gz")
-    with pytest.raises(RecordingError, match="holds another run"):
+    with pytest.raises(RecordingError, match="contains another run"):
         RunFolder.open(tmp_path, OTHER)
 
 
@@ -199,7 +199,7 @@ def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | Non
     config = json.loads((written(tmp_path) / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**config, "format": number}))
     for use in (RunFolder.read, lambda path: RunFolder.open(path, CONFIG)):
-        with pytest.raises(RecordingError, match=f"'format' is {number}, and this version of wayw"):
+        with pytest.raises(RecordingError, match=f"format {number} is not supported"):
             use(tmp_path)
 
 
@@ -314,7 +314,7 @@ def test_a_folder_of_the_earlier_form_is_one_line(tmp_path: Path) -> None:
         lambda path: Library([path]),
     ):
         with pytest.raises(
-            RecordingError, match=r"run: is a run folder in an older format [^\n]*$"
+            RecordingError, match=r"run: this run folder has an older format [^\n]*$"
         ):
             use(tmp_path / "run")
     assert len(list((tmp_path / "run").iterdir())) == 2
@@ -407,7 +407,7 @@ def test_a_secret_is_refused_and_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: dict[str, Any]
 ) -> None:
     monkeypatch.setenv(name, "hunter2-hunter2")
-    with pytest.raises(RecordingError, match=rf"holds the value of \${name}") as refused:
+    with pytest.raises(RecordingError, match=rf"contains the secret \${name}") as refused:
         RunFolder.open(tmp_path / "run", config)
     assert "hunter2-hunter2" not in str(refused.value)
     assert not (tmp_path / "run").exists()
@@ -422,7 +422,7 @@ def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "run.json").write_text("{}")
     cases = {
-        tmp_path: "not a run folder: it has no run.json; name a run in it: inside",
+        tmp_path: "not a run folder: it has no run.json; name one of the runs in it: inside",
         tmp_path / "none": "none: no such folder",
         tmp_path / "inside" / "run.json": "a file, not a run folder",
     }

@@ -25,7 +25,7 @@ def test_an_edited_agent_file_is_another_run(tmp_path: Path) -> None:
     run(plan)
     run(plan)
     mine.write_text(f"{MINE}# edited\n")
-    with pytest.raises(RecordingError, match=r"mine\.py was edited since"):
+    with pytest.raises(RecordingError, match=r"mine\.py has been edited"):
         run(plan)
 
 
@@ -36,7 +36,7 @@ def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
     run(plan)
     run(plan)
     mine.write_text(mine.read_text() + "# edited\n")
-    with pytest.raises(RecordingError, match=r"mine\.py was edited since"):
+    with pytest.raises(RecordingError, match=r"mine\.py has been edited"):
         run(plan)
 
 
@@ -67,7 +67,7 @@ def test_an_edited_model_file_or_another_setting_of_it_is_another_run(tmp_path: 
     with pytest.raises(RecordingError, match=r"model_identity.*loud=False.*loud=True"):
         run(replace(plan, settings={"model": {"loud": True}}))
     mine.write_text(f"{MODEL}# edited\n")
-    with pytest.raises(RecordingError, match=r"model_identity.*same settings and files"):
+    with pytest.raises(RecordingError, match=r"model_identity.*its settings and files"):
         run(plan)
 
 

@@ -31,7 +31,7 @@ def changed(plan: Plan, settings: Mapping[str, Any]) -> Plan:
 
 
 def refused(plan: Plan, field: str) -> None:
-    """The plan's folder holds another run, which differs in the field."""
+    """The plan's folder contains another run, which differs in the field."""
     assert plan.out is not None
     before = episodes(plan.out)
     with pytest.raises(RecordingError, match=rf"another run: '[\w.]*{field}[\w.]*'"):

@@ -58,7 +58,7 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
     assert result.outcome.exhausted in (over, f"the budget of {budget:,} tokens is spent")
     assert 0.6 * budget <= spent <= budget
     assert _in_episodes(tmp_path / "run") >= 0.9 * spent
-    assert any("0 calls were under way" in line for line in result.notices)
+    assert any("0 calls were in progress" in line for line in result.notices)
 
 
 def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Path) -> None:

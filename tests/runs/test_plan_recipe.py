@@ -58,11 +58,11 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("on: houses", "has no agent"),
-        ("agent: [", "is not valid YAML"),
+        ("agent: [", "invalid YAML"),
         ("agent: navgpt\nmodell: x", "unknown option 'modell'; did you mean 'model'"),
         ("agent: navgpt\nlimit: ten", "limit must be a whole number, got 'ten'"),
         ("agent: navgpt\nlimit: 0", "limit must be at least 1, got 0"),
-        ("agent: navgpt\nsettings: free", "settings must hold keys and values"),
+        ("agent: navgpt\nsettings: free", "settings must be a mapping"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_one_line_with_its_file(

@@ -212,7 +212,7 @@ def statuses(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("role", "others", "told"),
     [
-        ("", "", "bob must be played too"),
+        ("", "", "no agent plays bob"),
         ("eve", "random", "flat has no actor 'eve'; there are: ann, bob"),
         ("eve", "human", "flat has no actor 'eve'"),
     ],

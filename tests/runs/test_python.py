@@ -226,7 +226,7 @@ WRONG: list[tuple[str, str]] = [
     ("wayword.RunResult.read(3)", "read takes the path of a run folder, got 3"),
     (
         "wayword.RunResult.read(result.path.parent)",
-        "not a run folder: it has no run.json; name a run",
+        "not a run folder: it has no run.json; name one of",
     ),
     ("wayword.run('random', out=3)", "out must be a path, got 3"),
     ("wayword.run('random', shard=2)", "shard must be a string, got 2"),

@@ -83,7 +83,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     rows = [json.loads(line) for line in _lines(tmp_path / "run" / "calls.jsonl")]
     spent = [row["tokens"] for row in rows if not row.get("open")]
     assert billed(tmp_path / "run")[0] == sum(spent), "what dead players had reserved is settled"
-    late = next(line for line in result.notices if "under way when" in line)
+    late = next(line for line in result.notices if "in progress when" in line)
     over = sum(spent) - 60_000
     number = int(late.split("; ")[1].split(" ")[0])
     assert over <= sum(sorted(spent)[-(number + 1) :])
@@ -126,7 +126,7 @@ def test_a_machine_with_other_data_is_refused(
 def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None:
     reporter = Reporter(tmp_path, 9, 5)
     reporter.show(1, [{"id": "e1", "step": 2}], ["here:7"])
-    reporter._written = 0.0
+    reporter._last_write = 0.0
     reporter.write(2)
     told = json.loads((tmp_path / ".progress.json").read_text())
     assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")

@@ -361,7 +361,7 @@ LAUGHS = "l0: &l0 [x]\n" + "".join(
 def test_yaml_that_contains_itself_is_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    with pytest.raises(UsageError, match=r"--config .*config\.yaml: is not valid YAML: [^\n]*$"):
+    with pytest.raises(UsageError, match=r"--config .*config\.yaml: invalid YAML: [^\n]*$"):
         read_config(path)
     prices = tmp_path / "prices.yaml"
     prices.write_text(text)

@@ -204,7 +204,7 @@ def test_failures_in_a_store_are_work_that_no_other_run_replaces(tmp_path: Path)
         with RunFolder.open(folder, {"identity": {"agent": "one"}}) as held:
             held.fail("e1", "no such model")
     RunFolder.open(tmp_path / "here", {"identity": {"agent": "two"}}).close()
-    with pytest.raises(RecordingError, match="holds another run"):
+    with pytest.raises(RecordingError, match="contains another run"):
         RunFolder.open(copy, {"identity": {"agent": "two"}})
 
 

@@ -240,7 +240,7 @@ def deaf(address: str, path: str) -> socket.socket:
 def test_a_run_is_watched_while_it_goes_on(
     browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wayword.runs.active._EVERY", 0.0)
+    monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
     agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
     agent.write_text(SLOW)
     allowed.write_text("2")

@@ -175,7 +175,7 @@ def run(
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
     slow = show.saying(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
     context.call_on_close(slow.cancel)
-    from wayword.runs.plan import RunRecipe, is_recipe, pairs, read_config, read_recipe
+    from wayword.runs.plan import RunRecipe, agents_of, is_recipe, read_config, read_recipe
     from wayword.runs.remote import url_of
     from wayword.settings import merge, parse
 
@@ -185,7 +185,7 @@ def run(
             read_config(config),
             parse([*(settings or []), *(f"perturb.{p}" for p in perturb or [])]),
         ),
-        "actors": pairs(actors or [], "--actor"),
+        "actors": agents_of(actors or []),
         "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
         "sweep": (*(f"{k}={','.join(v)}" for k, v in names.items() if len(v) > 1), *(sweep or ())),
         **{key: several[0] for key, several in names.items()},

@@ -1,7 +1,7 @@
-"""An active run: which episodes, played with what, and the counts that progress and notices report.
+"""State of an active run: its episodes, models and agents, and the counts for progress and notices.
 
-Both engines stand on it: the one that plays in this process (:mod:`~wayword.runs.running`) and the
-one that plays on a cluster (:mod:`~wayword.runs.ray_engine`).
+Shared by both engines: the one in this process (:mod:`~wayword.runs.running`) and the one on a
+cluster (:mod:`~wayword.runs.ray_engine`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -63,30 +62,30 @@ from wayword.runs.plan import (
 )
 from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
 
-# Which episodes: chosen by their numbers, made only when they are played.
+# Selection of episodes by number. An episode is generated only when it is played.
 
 
 def choose(
     plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> Sequence[int]:
-    """Numbers of the plan's episodes: shuffled by its seed if asked, its shard, the first
-    ``limit``; or those it names, in its order.
+    """Numbers of the plan's episodes, in the order to play them.
 
-    Raises ``UsageError`` where none has the name.
+    Shuffles if requested, takes the plan's shard, then the first ``limit``; a plan that names its
+    episodes gets those. Raises ``UsageError`` for an unknown name.
     """
     if plan.episodes:
-        return _all_named(plan, tasks)
+        return _listed(plan, tasks)
     order: Sequence[int] = range(len(tasks))
     if plan.shuffle is not None:
         order = list(order)
         random.Random(plan.shuffle).shuffle(order)
-    part, parts = plan.shard_of()
-    chosen = order[part::parts][: plan.limit]
-    return [_named(plan, tasks, chosen, finished)] if plan.episode else chosen
+    shard, shards = plan.shard_of()
+    chosen = order[shard::shards][: plan.limit]
+    return [_single(plan, tasks, chosen, finished)] if plan.episode else chosen
 
 
-def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
-    """The numbers of the episodes that the plan lists."""
+def _listed(plan: Plan, tasks: Sequence[Task]) -> list[int]:
+    """Numbers of ``plan.episodes``."""
     requested, numbers = set(plan.episodes), dict[str, int]()
     for number in range(len(tasks)):
         if len(numbers) == len(requested):
@@ -96,24 +95,21 @@ def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
     for name in plan.episodes:
         if name not in numbers:
             ids = [task_id(tasks, number) for number in range(len(tasks))[:2000]]
-            more = f" … {len(tasks):,} in all" if len(tasks) > len(ids[:6]) else ""
-            hint = f"there are: {', '.join(ids[:6])}{more}"
-            if near := get_close_matches(name, ids, 1, 0.8):
-                hint = f"did you mean {near[0]!r}?"
-            raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
+            raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
     return [numbers[name] for name in dict.fromkeys(plan.episodes)]
 
 
-def _named(
+def _single(
     plan: Plan, tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
 ) -> int:
-    """The one episode: by its id, else by its number from 1, else the next that is not finished."""
+    """Number of ``plan.episode``: an id, a number from 1, or the next unfinished episode."""
     name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
     if name == "next":
         for number, episode in zip(chosen, ids, strict=True):
             if episode not in finished:
                 return number
-        raise UsageError(f"all {len(ids)} episodes are finished; give another folder (--out)")
+        problem = f"all {len(ids)} episodes are finished"
+        raise UsageError(f"{problem}; give another folder with --out to play them again")
     if name in ids:
         return chosen[ids.index(name)]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
@@ -123,19 +119,19 @@ def _named(
 
 
 def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]) -> list[int]:
-    """The chosen episodes that are not finished, in the order to play them: where not all scenes
-    stay in memory, the episodes of one follow each other."""
+    """The chosen episodes that are not finished, in the order to play them.
+
+    If not all scenes stay in memory, the episodes of a scene are played consecutively.
+    """
     left = [number for number in chosen if task_id(tasks, number) not in finished]
     if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
-        place: dict[str, int] = {}
         scenes = {number: tasks.scenes(number) for number in left}
-        for scene in scenes.values():
-            place.setdefault(scene, len(place))
-        left.sort(key=lambda number: place[scenes[number]])  # stable: the first scenes first
+        order = {scene: place for place, scene in enumerate(dict.fromkeys(scenes.values()))}
+        left.sort(key=lambda number: order[scenes[number]])  # stable within a scene
     return left
 
 
-# The same in whichever process an episode is played.
+# Setup of the parts, in whichever process plays the episodes.
 
 
 def open_models(
@@ -144,11 +140,10 @@ def open_models(
     account: Account | None = None,
     limiter: Callable[[str], Turns] | None = None,
 ) -> dict[str, Model]:
-    """Role -> model, with the run's wrappers; roles with the same model share one.
+    """Open the models by role, with the run's wrappers. Roles with the same model share it.
 
-    ``account`` adds up what is spent and enforces the budget; ``limiter`` makes the rate limit of a
-    model that several processes share. Raises ``UsageError`` for a name or setting that does not
-    exist.
+    ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate limiter that
+    several processes share. Raises ``UsageError`` for an unknown model or setting.
     """
 
     def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
@@ -158,7 +153,7 @@ def open_models(
     options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
     keys = {role: f"{name} {sorted(given.items())!r}" for role, (name, given) in choices.items()}
     unique = {key: choices[role] for role, key in keys.items()}
-    # All are opened before any is wrapped: a wrong name must not leave another's cache open.
+    # Wrapping opens a cache file, so open all models first: a wrong name must not leave one open.
     bare = {key: open_model(name, given, recorded) for key, (name, given) in unique.items()}
     opened = {
         key: wrap(model, options, account, limiter(key) if limiter else None)
@@ -174,10 +169,10 @@ def setup_of(
     models: Mapping[str, Model],
     on_step: Callable[[str, Step], None],
 ) -> Setup:
-    """The setup that all episodes of a plan share.
+    """The setup shared by all episodes of a plan.
 
-    Of several agents the one with the most trials decides how many there are; there is a judge
-    where one of them learns the verdict. Agents that do not learn try once.
+    The number of trials is the maximum over its learning agents; other agents try once. There is a
+    judge if any agent is shown its verdict.
     """
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
@@ -196,7 +191,7 @@ def setup_of(
 
 
 def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
-    """An episode that has ended, scored. Raises ``RecordingError`` for what cannot be written."""
+    """Score and encode a played episode. Raises ``RecordingError`` if it cannot be recorded."""
     name = task.episode.id
     if trajectory.ended == "failed":
         return Line.of(FailedEpisode(name, trajectory.error, trajectory))
@@ -207,7 +202,7 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
 def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
-    """The content of ``run.json``: the run's identity, and what readers should know."""
+    """Content of ``run.json``: the run's identity, and information for readers."""
     checksums = Checksums()
     perceiver = dataset.perceiver()
     return {
@@ -227,7 +222,7 @@ def config_of(
     }
 
 
-# The progress of an active run: ``.progress.json`` in its folder, which viewers read.
+# Progress of an active run: ``.progress.json`` in its folder, for the viewer's live page.
 #
 #     {"process": 4711, "done": 3, "total": 20, "over": false, "began": 1767225600.0,
 #      "before": 0, "calls": 4, "tokens": 81920, "dollars": 0.12, "max_dollars": 2.0,
@@ -236,51 +231,50 @@ def config_of(
 #                    "moves": [{"actor": …, "action": …, "ok": …, "pose": …}]}]}
 
 PROGRESS = ".progress.json"
-_EVERY = 0.5  # seconds between two writes, at least
-_MOST = 64  # episodes in the file
-_LONG = 200  # characters of an action
-_TRAIL = 400  # moves in the file: about 60 kB at each write
+_WRITE_EVERY = 0.5  # minimum seconds between two writes
+_MAX_EPISODES = 64  # in the file
+_MAX_MOVES = 400  # in the file, which then has about 60 kB
+_MAX_ACTION = 200  # characters
 
 
 class Moves:
-    """The latest moves of the episodes under way, ``trail`` of them in all."""
+    """The latest moves of the episodes in progress, ``limit`` of them in total."""
 
-    def __init__(self, max_steps: int, trail: int = _TRAIL) -> None:
-        self._most, self._trail = max_steps, trail
+    def __init__(self, max_steps: int, limit: int = _MAX_MOVES) -> None:
+        self._max_steps, self._limit = max_steps, limit
         self._counts: Counter[str] = Counter()
         self._trails: dict[str, deque[Step]] = {}
 
     def stepped(self, episode: str, step: Step) -> None:
-        """Add a step. Most are never shown, so little is done here."""
+        """Add a step. Formatting is left to ``current``, as most steps are never shown."""
         self._counts[episode] += 1
-        self._trails.setdefault(episode, deque(maxlen=self._trail)).append(step)
+        self._trails.setdefault(episode, deque(maxlen=self._limit)).append(step)
 
     def ended(self, episode: str) -> None:
-        """Drop an episode that is over."""
+        """Remove an episode."""
         self._counts.pop(episode, None)
         self._trails.pop(episode, None)
 
-    def now(self) -> list[dict[str, Any]]:
-        """The first episodes, each with its latest moves."""
-        shown = list(islice(self._trails.items(), _MOST))
-        most = max(1, self._trail // max(1, len(shown)))
+    def current(self) -> list[dict[str, Any]]:
+        """The first episodes in progress, each with its latest moves."""
+        shown = list(islice(self._trails.items(), _MAX_EPISODES))
+        share = max(1, self._limit // max(1, len(shown)))
         episodes = []
         for episode, trail in shown:
-            moves = [_move(step) for step in list(trail)[-most:]]
-            place = {"id": episode, "step": self._counts[episode], "of": self._most}
-            episodes.append({**place, **moves[-1], "moves": moves})
+            moves = [_move(step) for step in list(trail)[-share:]]
+            entry = {"id": episode, "step": self._counts[episode], "of": self._max_steps}
+            episodes.append({**entry, **moves[-1], "moves": moves})
         return episodes
 
 
 def _move(step: Step) -> dict[str, Any]:
     decision, ok, pose = step.decision, step.feedback.ok, plain(step.pose)
     action = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
-    return {"actor": step.actor, "action": str(action)[:_LONG], "ok": ok, "pose": pose}
+    return {"actor": step.actor, "action": str(action)[:_MAX_ACTION], "ok": ok, "pose": pose}
 
 
 class Reporter:
-    """Keeps the file up to date, written whole. A folder that cannot be written costs the viewer
-    its live view only."""
+    """Writer of the progress file. If the folder is not writable, only the live page is lost."""
 
     def __init__(
         self, run: Path, total: int, max_steps: int, account: Account | None = None, before: int = 0
@@ -289,55 +283,50 @@ class Reporter:
         self._start = {"began": time.time(), "before": before}
         self._tokens = account.tokens if account else 0  # spent by earlier sessions
         self.moves = Moves(max_steps)
-        self._elsewhere: dict[str, Any] = {}
-        self._written = 0.0
+        self._remote: dict[str, Any] = {}
+        self._last_write = 0.0
 
     def show(self, done: int, moves: list[dict[str, Any]], workers: list[str]) -> None:
-        """Show what other processes (``machine:number``) play, until called again."""
-        self._elsewhere = {"episodes": moves[:_MOST], "workers": workers}
+        """Show the episodes of other processes (``machine:number``) instead of this one's."""
+        self._remote = {"episodes": moves[:_MAX_EPISODES], "workers": workers}
         self.write(done)
 
     def write(self, done: int, over: bool = False) -> None:
-        """Write the file unless it was written just now; ``over``: for the last time."""
+        """Write the file unless the last write was just now or, with ``over``, a last time."""
         now = time.monotonic()
-        if now - self._written < _EVERY and not over:
+        if now - self._last_write < _WRITE_EVERY and not over:
             return
-        self._written = now
-        state: dict[str, Any] = {
-            "process": os.getpid(),
-            "done": done,
-            "total": self._total,
-            "over": over,
-        }
+        self._last_write = now
+        state: dict[str, Any] = {"process": os.getpid(), "done": done, "total": self._total}
+        state["over"] = over
         if (account := self._account) is not None:
             state |= {"calls": account.flying, "tokens": account.tokens - self._tokens}
             state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
-        episodes = {"episodes": []} if over else self._elsewhere or {"episodes": self.moves.now()}
+        episodes = {"episodes": []} if over else self._remote or {"episodes": self.moves.current()}
         new = self._path.with_name(f"{PROGRESS}.new")
         with suppress(OSError, TypeError, ValueError):
             new.write_text(json.dumps({**state, **self._start, **episodes}), encoding="utf-8")
             os.replace(new, self._path)
 
 
-# A run under way, in this process or on a cluster.
+# An active run, in this process or on a cluster.
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
-"""Called after every step and episode: how many episodes are finished, of how many, and the last
-one's scores, or ``{"steps_so_far": n}`` after a step, with ``retries_so_far`` when a request has
-failed and is made again.
+"""Called after each step and episode with the number of finished episodes, their total, and the
+scores of the episode just finished. After a step these are ``{"steps_so_far": n}``, with
+``retries_so_far`` if a failed request is about to be repeated.
 """
 
 QUIET = {
     *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),
     *("blocked", "went_back", "lesson", "recorded_before"),
 }
-"""Notes of an agent's usual course; the others, that something went wrong or was left out, are
-counted at the end of a run."""
+"""Notes of normal operation. All others report a problem, and are counted at the end of a run."""
 
 
 @dataclass(slots=True)
 class ActiveRun:
-    """A run under way: its parts, its folder, and the counts that progress and notices report."""
+    """A run in progress: its parts, its folder, and the counts for progress and notices."""
 
     plan: Plan
     dataset: Dataset
@@ -358,7 +347,7 @@ class ActiveRun:
     store: remote.Store | None = None
 
     def stepped(self, episode: str, step: Step) -> None:
-        """A sign of life: with a slow model the first episode takes a while to end."""
+        """Report a step: with a slow model, the first episode takes a while to end."""
         self.steps += 1
         if self.reporter:
             self.reporter.moves.stepped(episode, step)
@@ -368,12 +357,12 @@ class ActiveRun:
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 
     def retried(self, count: int) -> None:
-        """A request failed and is made again, the ``count``-th of the run."""
+        """Report a repeated request, the ``count``-th of the run."""
         so_far = {"steps_so_far": self.steps, "retries_so_far": count}
         self.on_progress(self.done, self.total, so_far)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
-        """Score an episode and put it on disk."""
+        """Score an episode and store it."""
         try:
             line = line_of(self.dataset, task, trajectory)
         except RecordingError as error:
@@ -381,7 +370,7 @@ class ActiveRun:
         self.record(line)
 
     def record(self, line: Line) -> None:
-        """Put an episode on disk that this or another process has played."""
+        """Store an episode that was played by this or another process."""
         if self.reporter:
             self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)
@@ -398,11 +387,8 @@ class ActiveRun:
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
-        """Lines for the user: renamed data, repairs, caveats, failures, counts of notes."""
-        notices, typed, name = list[str](), self.plan.on.partition(":")[0], self.plan.dataset_name
-        if typed != name:
-            notices.append(f"the dataset {typed} is now called {name}")
-        notices += self.folder.notices
+        """Notices for the user: repairs, omissions, caveats, failures, counts of notes."""
+        notices = list(self.folder.notices)
         if left := ", ".join(f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()):
             notices.append(f"left out of the split: {left}")
         notices += [f"note: {caveat}" for caveat in caveats(self.dataset, self.agent)]
@@ -414,29 +400,24 @@ class ActiveRun:
             if kind not in QUIET
         ]
         if noted:
-            noted[-1] += "; `wayword view` shows at which steps, and why"
+            noted[-1] += "; `wayword view` shows the steps and reasons"
         return [*notices, *failed[:5], *noted, *self.notices]
 
 
-def tokens_of(scores: Mapping[str, float]) -> int:
-    """All tokens of an episode, read and written."""
-    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))
-
-
-# Examples for tasks with several actors: training episodes that the scripted team plays.
+# Demonstrations for tasks with several actors: training episodes played by the scripted team.
 #
-# No actor's part makes sense without the others', so the whole episode is played, and an example
-# shows one actor's turns of it. Bodies that walk by single steps are shown the single steps that
-# the team's skills are made of.
+# One actor's actions make no sense without the others', so the team plays the full episode, and a
+# demonstration shows one actor's turns. Bodies without skills are shown the single motions that
+# make up the team's skills.
 
 _ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)
 _IDLE = (Action("turn_left"), Action("wait"))
-"""A commander's actions while it waits; no one else on the team takes either."""
+"""Actions of a waiting commander. No other member of the team takes them."""
 
 
 def demonstrations(dataset: Dataset) -> Demonstrations:
-    """Draws solved training episodes of a dataset, for one actor or several. The team plays an
-    episode once, whichever actor asks for it."""
+    """A function that draws solved training episodes, for one actor or several. The team plays each
+    episode only once, for all actors."""
     if not dataset.solutions:
         return dataset.demonstrations
     played: dict[str, Demonstration | None] = {}
@@ -452,12 +433,12 @@ def demonstrations(dataset: Dataset) -> Demonstrations:
 
 
 def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
-    """A task as the team solves it, by the actions that its own bodies have; None where it fails.
-    Of a commander's idle turns in a row the first alone is shown.
+    """The team's solution of a task, in actions that its bodies support; None if it fails.
 
-    Raises ``UsageError`` for a task without goals in a house.
+    Only the first of several consecutive idle turns of a commander is shown. Raises ``UsageError``
+    for a task without household goals.
     """
-    # not above: this package is loaded for every run, the house and its expert for few
+    # imported here because few runs need the household world and its expert
     from wayword.worlds.household.expert import with_able_bodies
     from wayword.worlds.household.goals import HouseholdReference
 
@@ -472,22 +453,22 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
         return None
     if reference.met(played.state) < reference.parts():
         return None
-    turns, idle = list[tuple[str, Action]](), dict[str, bool]()
+    turns, was_idle = list[tuple[str, Action]](), dict[str, bool]()
     for step in played.steps:
         if isinstance(step.decision, Decision):
             action = step.decision.action
-            waits = action in _IDLE
-            if not (waits and idle.get(step.actor)):
+            idle = action in _IDLE
+            if not (idle and was_idle.get(step.actor)):
                 actions = _single_steps(action, step.feedback) if single_steps else [action]
                 turns += [(step.actor, each) for each in actions]
-            idle[step.actor] = waits
+            was_idle[step.actor] = idle
     first = tuple(action for actor, action in turns if actor == task.episode.actors[0])
     return Demonstration(task.episode, first, lambda: dataset.world(task.episode), tuple(turns))
 
 
 def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
-    """An episode of the scripted team. It asks no model, so it never waits, and an event loop may
-    be running around it."""
+    """An episode played by the scripted team. The team never awaits a model, so the coroutine can
+    be driven here even if an event loop is running."""
     team: Any = registry.load("agent", "team")
     setup = Setup(
         dataset, lambda toolkit, _: team(team.Settings(), toolkit), max_steps=dataset.max_steps
@@ -497,11 +478,11 @@ def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
     except StopIteration as end:
         played: Trajectory = end.value
         return played
-    raise RuntimeError("the team waited for something")
+    raise RuntimeError("the scripted team must not wait")
 
 
 def _single_steps(action: Action, feedback: Feedback) -> list[Action]:
-    """The single steps of a skill; one that failed has none, as it changed nothing."""
+    """The single motions of a skill; empty if the skill failed, as it changed nothing."""
     texts = feedback.details.get("low_level")
     if action.name in ("chat", "stop") or (texts is None and feedback.ok):
         return [action]

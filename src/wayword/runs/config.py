@@ -1,5 +1,4 @@
-"""``run.json``: the settings of a run, written atomically once, compared when it is resumed; and
-the logs of sessions and billed calls next to it."""
+"""``run.json``, the settings of a run, and the logs of its sessions and billed calls."""
 
 from __future__ import annotations
 
@@ -33,33 +32,32 @@ from wayword.runs.codec import (
 
 NAME = "run.json"
 
-_MINIMUM = 8
-"""Length from which a secret is also searched for inside longer values, such as an address."""
+_MINIMUM = 8  # characters from which a secret is also found inside longer values, such as a URL
 
 
 def refuse_secrets(config: Json) -> None:
-    """Raise ``RecordingError`` if a text in ``config`` is, or holds, a secret of the environment.
+    """Raise ``RecordingError`` if ``config`` contains a secret from an environment variable.
 
-    Secret variables are those that ``wayword.core.secrets`` knows by their names. The message names
-    the field and the variable, never the value.
+    :mod:`wayword.core.secrets` recognizes secret variables by name. The message names the field
+    and the variable, never the value.
     """
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(config, ""):
         for name, secret in secrets.items():
             if text == secret or (len(secret) >= _MINIMUM and secret in text):
                 raise RecordingError(
-                    f"config field {field!r} holds the value of ${name}, and a run folder must "
-                    "not hold secrets; remove the field: keys are read from the environment"
+                    f"field {field!r} of the config contains the secret ${name}; remove it: keys "
+                    "are read from the environment and must not be recorded"
                 )
 
 
 def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
-    """Every text within, keys included, with the path to it."""
+    """Path and text of every string inside a value, including keys."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield f"{path} (a name)".strip(), key
+            yield f"{path} (key)".strip(), key
             yield from _texts(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
         for at, inner in enumerate(value):
@@ -68,13 +66,14 @@ def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
 
 _SHORT = 12  # hex digits of a checksum over several files, and of a cache file's name
 FileState = tuple[Path, int, int]
-"""A file's absolute path, its size (bytes) and when it was modified (nanoseconds)."""
+"""A file's absolute path, size in bytes, and modification time in nanoseconds."""
 
 
 class Checksums:
-    """SHA-256 of files, each read once as long as its size and modification time stay the same.
+    """SHA-256 checksums of files. A file is read again only if its size or modification time
+    changes.
 
-    ``cached`` holds those of files that were read before.
+    ``cached`` are the checksums of files that were read earlier.
 
     >>> Checksums().combined({})
     ''
@@ -84,7 +83,7 @@ class Checksums:
         self.cached: dict[FileState, str] = dict(cached or {})
 
     def of(self, path: Path) -> str:
-        """The file's SHA-256 in hex, 64 digits. Raises ``DataError`` where it cannot be read."""
+        """SHA-256 of a file as 64 hex digits. Raises ``DataError`` if it cannot be read."""
         try:
             status = path.stat()
             key = (path.absolute(), status.st_size, status.st_mtime_ns)
@@ -96,14 +95,13 @@ class Checksums:
         return self.cached[key]
 
     def each(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """The SHA-256 of every file by its name, sorted, for ``run.json``."""
+        """SHA-256 of each file, sorted by name."""
         return {name: self.of(files[name]) for name in sorted(files)}
 
     def combined(self, files: Mapping[str, Path]) -> str:
-        """Twelve hex digits for all the files and their names: the split checksum of tables.
+        """Checksum of all files and their names as 12 hex digits; empty for no files.
 
-        Names count and folders do not, so that the same data elsewhere has the same checksum.
-        Empty for no files (generated data).
+        Folders are not included, so that the same data in another place has the same checksum.
         """
         if not files:
             return ""
@@ -114,15 +112,14 @@ class Checksums:
 
 
 _SETTLED = 2.0
-"""Seconds after which a changed file surely has another modification time: file systems store it
-in ticks, so that two writes in quick succession may have the same."""
+"""Seconds after which another write is certain to change a file's modification time. File systems
+store it in ticks of up to two seconds, so that two writes in quick succession may share it."""
 
 
 def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
-    """Twelve hex digits for the names and content of a folder's pictures; empty for none.
+    """Checksum of a folder's pictures and their names as 12 hex digits; empty for no pictures.
 
-    Scans have gigabytes of them: checksums are cached in the cache folder, as long as a picture's
-    size and modification time stay the same.
+    Scans have gigabytes of pictures, so the checksums of unchanged files are cached.
     """
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
     memory, cached = cache_folder() / "checksums" / f"{name}.json", dict[FileState, str]()
@@ -138,17 +135,16 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     return digest
 
 
-# The sessions of a run: their wall time, and the tokens and dollars of episodes cut short by the
-# budget, which no finished episode accounts for.
+# Sessions of a run: their wall time, and the cost of episodes that they did not finish.
 
 SESSIONS = "sessions.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A start of a run: when, how long (seconds), and how many episodes it finished.
+    """A session of a run: its start time, duration in seconds, and number of finished episodes.
 
-    ``dropped_tokens`` and ``dropped_dollars`` went into episodes that it did not finish.
+    ``dropped_tokens`` and ``dropped_dollars`` are the cost of episodes that it did not finish.
     """
 
     started: str
@@ -165,17 +161,17 @@ def add_session(run: Path, session: Session) -> None:
 
 
 def _appending(path: Path) -> Appender:
-    """A plain file to append to, its last line complete."""
+    """Open a plain file for appending, and remove a partial last line."""
     try:
         lines = Appender(path)
     except OSError as error:
-        raise unusable(path, error, "give a folder that can be written") from error
+        raise unusable(path, error, "give a writable folder") from error
     lines.cut(lines_end(path))
     return lines
 
 
 def sessions(run: Path) -> Iterator[Session]:
-    """The sessions that ended cleanly; killed ones leave no line. Raises ``RecordingError``."""
+    """Sessions that ended normally; a killed session is not logged. Raises ``RecordingError``."""
     path = run / SESSIONS
     for number, line in read_lines(path):
         fields = ("seconds", "finished", "dropped_tokens", "dropped_dollars")
@@ -184,30 +180,30 @@ def sessions(run: Path) -> Iterator[Session]:
 
 
 CALLS = "calls.jsonl"
-_FOLDED = 20_000  # lines from which the next start compacts the file into one
+_COMPACT = 20_000  # lines from which the next session replaces them by their total
 
 
 class Spending:
-    """The run folder's log of billed calls; ``tokens`` and ``dollars`` add up all sessions'.
+    """The run folder's log of billed calls; ``tokens`` and ``dollars`` are totals of all sessions.
 
-    The file is created with the first call, so a run without a model has none.
+    The file is created at the first call, so that runs without a model have none.
     """
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
         self._lines: Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
-        if lines > _FOLDED:
+        if lines > _COMPACT:
             write_atomically(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
 
     def write(self, row: LedgerRow) -> None:
-        """Append a row at once. Raises ``RecordingError``."""
+        """Append a row. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
         self._lines.append(self._line(row))
 
     def close(self) -> None:
-        """Sync the file and close it."""
+        """Sync and close the file."""
         lines, self._lines = self._lines, None
         if lines is not None:
             lines.close()
@@ -219,8 +215,8 @@ class Spending:
 
 
 def billed(run: Path) -> tuple[int, float, int]:
-    """Tokens and US dollars of all billed calls, also of unfinished episodes, and the number of
-    lines. Raises ``RecordingError``."""
+    """Tokens and US dollars of all billed calls, including those of unfinished episodes, and the
+    number of log lines. Raises ``RecordingError``."""
     path, totals, number = run / CALLS, Totals(), 0
     for number, line in read_lines(path):
         tokens, dollars = (_number(path, number, line, field) for field in ("tokens", "dollars"))
@@ -230,49 +226,48 @@ def billed(run: Path) -> tuple[int, float, int]:
 
 
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
-    """A field that is a number of at least 0. Raises ``RecordingError`` naming line and field."""
+    """Value of a numeric field. Raises ``RecordingError`` unless it is finite and at least 0."""
     value = line.get(field, 0)
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         problem = f"field {field!r} must be a number of at least 0, got {str(value)[:40]}"
-        remedy = "delete that line: only budgets and wall times need it"
+        remedy = "delete that line; only budgets and wall times use it"
         raise RecordingError(f"{path}: line {number}: {problem}; {remedy}")
     return float(value)
 
 
 FORMAT = 2
-"""The version of the folder's layout, the field ``format`` of ``run.json``."""
+"""Version of the folder's layout: the field ``format`` of ``run.json``."""
 
 _ABSENT = "(absent)"
 
 
 def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
-    """The config as it will be written. Raises ``RecordingError`` for a secret in it.
-
-    ``config["identity"]`` must be there: the mapping whose every value makes it this run.
-    """
+    """The content of ``run.json``. Raises ``RecordingError`` without an ``identity``, and if a
+    value is a secret."""
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config must have a mapping in the field 'identity'")
-    written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
-    refuse_secrets(written)
-    return written
+    content: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
+    refuse_secrets(content)
+    return content
 
 
-def write_config(run: Path, written: dict[str, Json]) -> None:
+def write_config(run: Path, content: dict[str, Json]) -> None:
     """Write ``run.json`` atomically."""
-    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(run / NAME, redacted(text).encode(errors="backslashreplace"))
 
 
 def read_config(run: Path) -> dict[str, Json]:
-    """The config of a run folder. Raises ``RecordingError``: missing, corrupt, another format."""
+    """Content of a run folder's ``run.json``. Raises ``RecordingError`` if it is missing, corrupt,
+    or in another format."""
     path = run / NAME
     try:
-        written = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         refuse_earlier(run)
         problem = f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
-        remedy = f"; name a run in it: {', '.join(inside[:6])}" if inside else ""
+        remedy = f"; name one of the runs in it: {', '.join(inside[:6])}" if inside else ""
         raise RecordingError(f"{run}: {problem}{remedy}") from None
     except NotADirectoryError:
         raise RecordingError(f"{run}: a file, not a run folder") from None
@@ -280,58 +275,58 @@ def read_config(run: Path) -> dict[str, Json]:
         raise unusable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: is not JSON ({error}); give another folder") from error
-    if not isinstance(written, dict) or not isinstance(written.get("identity"), dict):
+    if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
         raise RecordingError(f"{path}: not a run's config: it has no field 'identity'")
-    if written.get("format") != FORMAT:
+    if content.get("format") != FORMAT:
         raise RecordingError(
-            f"{path}: field 'format' is {written.get('format')!r}, and this version of wayword "
-            f"reads {FORMAT}; use the version that wrote it, or give another folder"
+            f"{path}: format {content.get('format')!r} is not supported, expected {FORMAT}; use "
+            "the version of wayword that wrote it, or give another folder"
         )
-    return written
+    return content
 
 
 def refuse_earlier(run: Path) -> None:
-    """Raise ``RecordingError`` for a run folder from before ``run.json``."""
+    """Raise ``RecordingError`` for a run folder in the format before ``run.json``."""
     if (run / "config.json").is_file():
         raise RecordingError(
-            f"{run}: is a run folder in an older format (config.json), which this version of "
-            "wayword does not read; use the version that wrote it, or run it again in a new folder"
+            f"{run}: this run folder has an older format (config.json), which is not supported; "
+            "use the version of wayword that wrote it, or repeat the run in a new folder"
         )
 
 
-def same_run(run: Path, recorded: dict[str, Json], now: dict[str, Json]) -> None:
-    """Raise ``RecordingError`` naming the first field of the identity that differs."""
-    if changed := difference(recorded, now):
-        field, was, given = changed
-        change = f"{field!r} was {was!r} and is now {given!r}"
+def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> None:
+    """Raise ``RecordingError`` if the identities differ, naming the first field that does."""
+    if changed := difference(recorded, current):
+        field, old, new = changed
+        change = f"{field!r} was {old!r} and is now {new!r}"
         if field in ("agent_checksum", "dataset_checksum"):
-            name = str(dict(_leaves(now["identity"]))[field.removesuffix("_checksum")])
-            change = f"the file {name.partition('.py')[0]}.py was edited since"
+            name = str(dict(_leaves(current["identity"]))[field.removesuffix("_checksum")])
+            change = f"the file {name.partition('.py')[0]}.py has been edited"
         raise RecordingError(
-            f"{run / NAME}: this folder holds another run: {change}; "
-            "give another folder, or the same settings and files to resume this run"
+            f"{run / NAME}: this folder contains another run: {change}; give another folder or, to "
+            "resume that run, its settings and files"
         )
 
 
 def difference(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> tuple[str, Json, Json] | None:
-    """The first field of the identities that differs: its dotted name, and both values."""
-    theirs, ours = dict(_leaves(recorded["identity"])), dict(_leaves(current["identity"]))
-    for field in [*ours, *theirs]:
-        was, now = theirs.get(field, _ABSENT), ours.get(field, _ABSENT)
-        if was != now:
-            return field, was, now
+    """Dotted name and both values of the first field in which the identities differ."""
+    old, new = dict(_leaves(recorded["identity"])), dict(_leaves(current["identity"]))
+    for field in [*new, *old]:
+        values = old.get(field, _ABSENT), new.get(field, _ABSENT)
+        if values[0] != values[1]:
+            return field, *values
     return None
 
 
-def readable(written: dict[str, Json]) -> dict[str, Any]:
-    """The config as the caller gave it, without the field ``format``."""
-    return {k: v for k, v in restore(written).items() if k != "format"}
+def readable(content: dict[str, Json]) -> dict[str, Any]:
+    """The config as given to ``prepared``, without the field ``format``."""
+    return {k: v for k, v in restore(content).items() if k != "format"}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
-    """Every innermost value with its dotted path, in order; lists are values."""
+    """Dotted path and value of every leaf, in order. Lists are leaves."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)
@@ -340,7 +335,7 @@ def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Caveats of a run's figures: those of the dataset, and the episodes that it leaves out."""
+    """Caveats of a run's results, including the episodes left out of the split."""
     listed = config.get("caveats")
     caveats = [str(line) for line in listed] if isinstance(listed, list) else []
     counts = config.get("left_out")
@@ -351,20 +346,19 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics of the run's family, as recorded in the run.
+    """The metrics recorded in a run, so that tables work even if its family is not installed.
 
-    So tables also work for families that are not installed. Raises ``UsageError`` where an older
-    version recorded none and the family is not registered.
+    Raises ``UsageError`` if an older version recorded none and the family is not registered.
     """
-    written = config.get("metrics")
-    if written is None:
+    recorded = config.get("metrics")
+    if recorded is None:
         return scoring.scorer(str(config.get("family", ""))).metrics
     try:
-        return tuple(Metric(**one) for one in written)
+        return tuple(Metric(**fields) for fields in recorded)
     except TypeError as error:
         raise RecordingError(f"run.json: field 'metrics' is malformed ({error})") from None
 
 
 def success_of(config: Mapping[str, Any]) -> str:
-    """The key of the metric that says whether an episode of the run was solved."""
+    """Key of the metric that defines success in a run."""
     return str(config.get("success", scoring.success_of(str(config.get("family", "")))))

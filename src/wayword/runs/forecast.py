@@ -41,7 +41,7 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
-from wayword.runs.active import choose, demonstrations, open_models, tokens_of
+from wayword.runs.active import choose, demonstrations, open_models
 from wayword.runs.config import Checksums
 from wayword.runs.plan import (
     AgentParts,
@@ -294,7 +294,7 @@ def _measured(stage: _Stage, chosen: Sequence[int], guess: Forecast, rehearsed: 
     seconds, calls = (sum(each.get(key, 0.0) for each in scores) for key in ("seconds", "calls"))
     at_once = plan.concurrency * (plan.workers if plan.engine else 1)
     read = sum(each.get("prompt_tokens", 0.0) for each in scores)
-    written = sum(tokens_of(each) - each.get("prompt_tokens", 0.0) for each in scores)
+    written = sum(each.get("completion_tokens", 0.0) for each in scores)
     return replace(
         guess,
         calls=calls / len(scores),

@@ -1,6 +1,6 @@
-"""Plans, the parts they name (dataset, agents, models), and the identity of a run.
+"""Plans, the dataset, agents and models they name, and the identity of a run.
 
-A recipe is a plan in a file: ``wayword run recipe.yaml``.
+A recipe is a plan as a YAML file: ``wayword run recipe.yaml``.
 
     agent: navgpt
     on: r2r:val_seen
@@ -9,8 +9,8 @@ A recipe is a plan in a file: ``wayword run recipe.yaml``.
     limit: 50
     max_dollars: 5
 
-Keys are the options of ``wayword run``, with underscores; ``settings`` is the tree of
-``--set`` and ``actors`` those of ``--actor``. An option on the command line wins over the file.
+Keys are the options of ``wayword run`` with underscores; ``settings`` corresponds to ``--set`` and
+``actors`` to ``--actor``. Command-line options override the file.
 """
 
 from __future__ import annotations
@@ -49,33 +49,32 @@ from wayword.runs.record import RecordedRun
 from wayword.settings import check, load_yaml, make, merge
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver", "perturb")
-"""Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
+"""Groups of settings that are not the agent's: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
 Count = Annotated[int, Ge(1)]
 Amount = Annotated[float, Ge(0), Lt(inf)]
 AtOnce = Annotated[int, Ge(1), Le(10_000)]
-"""Concurrent episodes or processes; bounded as each takes memory before its first call."""
+"""Number of concurrent episodes or processes; limited because each allocates memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run: an agent, on a dataset, with a model.
+    """A run: an agent, a dataset and a model.
 
     ``Plan("navgpt", "r2r:val_seen", "local:smollm2", limit=30)``
 
-    ``actors`` names agents for single actors; ``agent`` plays the others. ``settings`` is
-    the tree of ``--set``: keys go to the agent, except for the groups ``model``, ``models``,
-    ``dataset``, ``actors`` and ``perceiver``. ``episode`` plays one episode: an id, a number from
-    1, or ``next`` for the first that is not finished; ``episodes`` plays those of some ids. ``ask``
-    says who answers agents' questions: ``terminal`` or ``browser``. ``limit`` plays the first N
-    episodes (of the order that ``shuffle``, a seed, gives); a later run with a higher limit
-    continues in the same folder. ``continues`` starts from a step of a recorded episode: see
-    :mod:`wayword.runs.play`. ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
-    ``rpm`` limits requests per minute. ``cache`` is a file for answers. ``engine`` is ``ray`` for
-    ``workers`` processes of a Ray cluster, each with ``concurrency`` episodes at once; by default
-    this process plays. ``remember`` is ``scene`` if agents keep what they learned for the scene's
-    next episode: see :mod:`wayword.runs.tours`.
+    ``actors`` maps actors to agents; ``agent`` plays all others. ``settings`` is a tree of the
+    agent's settings and the groups ``model``, ``models``, ``dataset``, ``actors``, ``perceiver``
+    and ``perturb``. ``episode`` selects one episode: an id, a number from 1, or ``next`` for the
+    first unfinished one; ``episodes`` selects several ids. ``ask`` is ``terminal`` or ``browser``
+    if a person answers agents' questions. ``limit`` selects the first N episodes, shuffled first if
+    ``shuffle`` is a seed; raising it later extends the same run. ``continues`` names a step of a
+    recorded episode to start from (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars``
+    are budgets for the whole run, ``rpm`` limits requests per minute, and ``cache`` is a file to
+    reuse answers from. With the ``engine`` ``ray``, ``workers`` processes of a Ray cluster play
+    ``concurrency`` episodes each; by default, this process plays. With ``remember="scene"``, agents
+    keep what they learned for the next episode in the scene (:mod:`wayword.runs.tours`).
     """
 
     agent: str
@@ -113,7 +112,7 @@ class Plan:
                 "--engine, --shard, --continue"
             )
         if self.engine and self.continues:
-            raise UsageError("--continue plays one episode in this process; remove --engine")
+            raise UsageError("--continue plays a single episode in this process; remove --engine")
         self.shard_of()
         if self.episodes and (self.episode or self.shard or self.limit or self.shuffle is not None):
             raise UsageError(
@@ -126,49 +125,47 @@ class Plan:
 
     @property
     def split(self) -> str:
-        """The split of ``on``; empty means the dataset's first."""
+        """The split in ``on``; empty means the dataset's first split."""
         return self.on.partition(":")[2]
 
     def group(self, name: str) -> Mapping[str, Any]:
-        """The settings of one reserved group."""
+        """The settings of a reserved group."""
         settings = self.settings.get(name, {})
         if not isinstance(settings, Mapping):
             raise UsageError(f"--set {name}={settings}: write {name}.KEY=VALUE")
         return settings
 
     def perceiver(self) -> tuple[str, Mapping[str, Any]]:
-        """The perceiver that replaces the dataset's: its name or file, and its settings.
+        """Name or file and settings of the perceiver that replaces the dataset's; empty if none.
 
-        ``perceiver=NAME``, or ``perceiver.name=NAME`` with settings next to it; empty for none.
+        Set by ``perceiver=NAME``, or by ``perceiver.name=NAME`` and ``perceiver.KEY=VALUE``.
         """
-        given = self.settings.get("perceiver", {})
-        settings = dict(given) if isinstance(given, Mapping) else {"name": given}
+        group = self.settings.get("perceiver", {})
+        settings = dict(group) if isinstance(group, Mapping) else {"name": group}
         name = str(settings.pop("name", ""))
         if settings and not name:
             raise UsageError("--set perceiver.KEY=VALUE: also set perceiver.name=FILE.py")
         return name, settings
 
     def agent_settings(self) -> dict[str, Any]:
-        """The agent's settings, over those that the model was trained with."""
-        given = {key: value for key, value in self.settings.items() if key not in RESERVED}
-        return {**trained_settings(self.model, self.agent), **given}
+        """The agent's settings; those that the model was trained with are its defaults."""
+        settings = {key: value for key, value in self.settings.items() if key not in RESERVED}
+        return {**trained_settings(self.model, self.agent), **settings}
 
     def shard_of(self) -> tuple[int, int]:
-        """``"2/8"`` -> (1, 8): the second of eight. No shard is (0, 1)."""
-        if not self.shard:
-            return 0, 1
-        match = re.fullmatch(r"(\d+)/(\d+)", self.shard)
-        part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not 1 <= part <= parts:
+        """Index from 0 and number of shards: (1, 8) for ``"2/8"``, (0, 1) without shards."""
+        match = re.fullmatch(r"(\d+)/(\d+)", self.shard or "1/1")
+        shard, shards = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1 <= shard <= shards:
             raise UsageError(f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4")
-        return part - 1, parts
+        return shard - 1, shards
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecipe(Plan):
-    """The options of ``wayword run``: a plan and what to do with it.
+    """The options of ``wayword run``: a plan, its variants and a tracker.
 
-    ``sweep`` and ``seeds`` make several runs of it, ``track`` logs to an experiment tracker.
+    ``sweep`` and ``seeds`` turn it into several runs; ``track`` names an experiment tracker.
     """
 
     on: str = "houses"
@@ -176,32 +173,32 @@ class RunRecipe(Plan):
     seeds: int = 1
     track: str = ""
 
-    def over(self, below: RunRecipe, given: Collection[str]) -> RunRecipe:
-        """The fields named in ``given`` from ``self``, all others from ``below``; settings are
-        merged by key."""
-        mine = {each.name: getattr(self, each.name) for each in fields(self) if each.name in given}
-        mine.pop("agent", None)
-        return replace(below, **{**mine, "settings": merge(below.settings, self.settings)})
+    def over(self, defaults: RunRecipe, overridden: Collection[str]) -> RunRecipe:
+        """``defaults`` with the fields in ``overridden`` taken from ``self``, and the settings of
+        both merged."""
+        names = [name for name in overridden if name != "agent" and hasattr(self, name)]
+        mine = {name: getattr(self, name) for name in names}
+        return replace(defaults, **{**mine, "settings": merge(defaults.settings, self.settings)})
 
 
-def pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    """``["follower=human"]`` -> ``{"follower": "human"}``. Raises ``UsageError``."""
-    named: dict[str, str] = {}
-    for pair in given:
-        key, _, value = pair.partition("=")
-        if not (key and value):
-            raise UsageError(f"{option} {pair}: write NAME=AGENT, for example follower=human")
-        if key in named:
-            raise UsageError(f"{option} {pair}: {key} already has an agent")
-        named[key] = value
-    return named
+def agents_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Parse the values of ``--actor``: ``["follower=human"]`` -> ``{"follower": "human"}``."""
+    agents: dict[str, str] = {}
+    for pair in pairs:
+        actor, _, agent = pair.partition("=")
+        if not (actor and agent):
+            raise UsageError(f"--actor {pair}: write ACTOR=AGENT, for example follower=human")
+        if actor in agents:
+            raise UsageError(f"--actor {pair}: {actor} already has an agent")
+        agents[actor] = agent
+    return agents
 
 
 def read_config(path: Path | None) -> Mapping[str, Any]:
-    """The settings tree of a YAML file. Raises ``UsageError``."""
+    """The settings in a YAML file. Raises ``UsageError``."""
     tree = None if path is None else _yaml(path, f"--config {path}")
     if tree is not None and not isinstance(tree, dict):
-        raise UsageError(f"--config {path}: must hold keys and values, like decoding: free")
+        raise UsageError(f"--config {path}: must be a mapping, such as decoding: free")
     return tree or {}
 
 
@@ -214,16 +211,16 @@ def _yaml(path: Path, name: str) -> Any:
         raise UsageError(f"{name}: {str(error.strerror).lower()}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).replace('in "<unicode string>", ', "at ").split())
-        raise UsageError(f"{name}: is not valid YAML: {problem}") from error
+        raise UsageError(f"{name}: invalid YAML: {problem}") from error
 
 
 def is_recipe(name: str) -> bool:
-    """True if the argument AGENT is a recipe file."""
+    """True if the name of an agent is a recipe file."""
     return name.endswith((".yaml", ".yml"))
 
 
 def read_recipe(path: Path) -> RunRecipe:
-    """The run that a file describes. Raises ``UsageError``, one line with the file and the field.
+    """Read a recipe. Raises ``UsageError``, which names the file and the field.
 
     >>> read_recipe(Path("none.yaml"))
     Traceback (most recent call last):
@@ -231,12 +228,12 @@ def read_recipe(path: Path) -> RunRecipe:
     """
     tree = _yaml(path, str(path))
     if not isinstance(tree, dict) or not tree.get("agent"):
-        raise UsageError(f"{path}: has no agent; add agent: NAME and on: DATASET")
-    renamed = {"True": "on", "continue": "continues"}  # YAML 1.1 reads the key ``on`` as true
+        raise UsageError(f"{path}: the recipe has no agent; add agent: NAME and on: DATASET")
+    renamed = {"True": "on", "continue": "continues"}  # YAML 1.1 parses the key ``on`` as true
     values = {renamed.get(str(key), str(key)): value for key, value in tree.items()}
     settings = values.get("settings") or {}
     if not isinstance(settings, dict):
-        raise UsageError(f"{path}: settings must hold keys and values, like decoding: free")
+        raise UsageError(f"{path}: settings must be a mapping, such as decoding: free")
     values["settings"] = expand_keys(settings)
     options = [each.name for each in fields(RunRecipe)]
     for key in values:
@@ -274,19 +271,18 @@ def data_folder(named: Path | None) -> Path | None:
 
 
 def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
-    """The run folder without ``--out``; the same plan always gets the same folder."""
+    """The default run folder. Equal identities get the same folder, so that a run resumes."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
-    model = plan.model.rsplit("/", 1)[-1]
-    cast = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
-    name = "-".join(part for part in (*cast, plan.on, model, digest[:8]) if part)
-    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    agents = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
+    parts = (*agents, plan.on, plan.model.rsplit("/", 1)[-1], digest[:8])
+    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(filter(None, parts)))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
-    """An agent's class and its checked settings; ``others`` are the agents of single actors.
+    """The class and checked settings of a plan's agent; ``others`` are the agents in ``actors``.
 
-    ``actors`` are the names of a dataset's actors, where the plan names any.
+    ``actors`` are the names of the dataset's actors; empty if the plan names no actor.
     """
 
     cls: type[Agent]
@@ -296,28 +292,29 @@ class AgentParts:
     actors: tuple[str, ...] = ()
 
     def playing(self) -> Iterator[AgentParts]:
-        """All agents that play an actor, the plan's ``agent`` first."""
+        """Iterate over the agents that play an actor, the plan's ``agent`` first."""
         if not self.actors or set(self.actors) - set(self.others):
             yield self
         yield from self.others.values()
 
     @property
     def sees_answer(self) -> bool:
-        """True if any of them uses the ground truth."""
+        """True if any agent uses the ground truth."""
         return any(parts.cls.sees_answer for parts in self.playing())
 
     @property
     def needs_person(self) -> bool:
-        """True if any of them is a person at the terminal."""
+        """True if any agent is a person at the terminal."""
         return any(parts.cls.needs_person for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:
-        """The model roles of all of them, in order."""
+        """The model roles of all agents, in order."""
         return list(dict.fromkeys(role for parts in self.playing() for role in parts.cls.roles))
 
     def maker(self) -> rollout.MakeAgent:
-        """Factory of an agent per actor and episode; a model named for an actor is its main one."""
+        """A function that creates the agent of an actor for an episode. If a model role has the
+        actor's name, it becomes the agent's main model."""
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             parts, model = self.others.get(actor, self), toolkit.models.get(actor)
@@ -328,8 +325,7 @@ class AgentParts:
         return build
 
     def identity(self) -> dict[str, Any]:
-        """The agents' part of a run's identity: ``actors`` only where they have separate agents.
-        Custom prompts count by their texts."""
+        """The agents' entries in a run's identity. Custom prompts are identified by their text."""
         prompts = getattr(self.settings, "prompts", "")
         texts = sorted(Path(prompts).glob("*.txt")) if prompts else []
         entry = {
@@ -337,20 +333,20 @@ class AgentParts:
             "settings": asdict(self.settings),
             "prompts_checksum": Checksums().combined({path.name: path for path in texts}),
             "agent_checksum": source_checksum("agent", self.name),
-            **_named_files(asdict(self.settings), but="prompts"),
+            **_named_files(asdict(self.settings), except_="prompts"),
         }
         others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
         return {**entry, "actors": others} if others else entry
 
 
 def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
-    """The agents' classes and settings. Raises ``UsageError`` where one does not fit the dataset,
-    an actor does not exist, or a model is missing."""
-    settings, given, models = plan.agent_settings(), plan.group("actors"), plan.group("models")
-    named = dict.fromkeys((*plan.actors, *given))
-    # The dataset's actors are read only where the plan names some.
+    """The agents' classes and settings. Raises ``UsageError`` if an agent does not support the
+    dataset, an actor does not exist, or a model is missing."""
+    settings, groups, models = plan.agent_settings(), plan.group("actors"), plan.group("models")
+    named = dict.fromkeys((*plan.actors, *groups))
+    # Reading an episode takes time, so look up its actors only if the plan names any.
     actors = dataset.tasks[0].episode.actors if named or models else ()
-    if set(named) - set(actors):  # episodes may differ in who acts
+    if set(named) - set(actors):  # episodes may differ in their actors
         every = (actor for task in dataset.tasks for actor in task.episode.actors)
         actors = tuple(dict.fromkeys(every))
     others: dict[str, AgentParts] = {}
@@ -358,14 +354,14 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
         if actor not in actors:
             hint = suggest(actor, list(actors))
             raise UsageError(f"{plan.dataset_name} has no actor {actor!r}; {hint}")
-        name, overrides = plan.actors.get(actor, plan.agent), given.get(actor, {})
+        name, overrides = plan.actors.get(actor, plan.agent), groups.get(actor, {})
         if not isinstance(overrides, Mapping):
             raise UsageError(f"--set actors.{actor}={overrides}: write actors.{actor}.KEY=VALUE")
         overrides = merge(settings, overrides) if name == plan.agent else overrides
         others[actor] = _parts(plan, dataset, name, overrides)
-    cast = replace(_parts(plan, dataset, plan.agent, settings), others=others, actors=actors)
+    agents = replace(_parts(plan, dataset, plan.agent, settings), others=others, actors=actors)
     unnamed = [actor for actor in actors if actor not in others] or [""]
-    for parts in cast.playing():
+    for parts in agents.playing():
         played = [actor for actor, other in others.items() if other is parts] or unnamed
         if parts.cls.needs_model and not plan.model and not set(played) <= set(models):
             raise UsageError(f"{parts.name} needs a language model; add --model local:smollm2")
@@ -374,7 +370,7 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
                 f"{parts.name} keeps nothing between episodes; remove --remember, or choose an "
                 "agent that does: mapgpt, frontier_llm"
             )
-    return cast
+    return agents
 
 
 def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
@@ -386,7 +382,7 @@ def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any])
 
 
 def takes_a_person(plan: Plan) -> bool:
-    """True if a person at the terminal is to play or to answer."""
+    """True if a person plays an actor or answers questions."""
     agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
     return bool(plan.ask) or any(cls.needs_person for cls in agents)
 
@@ -397,33 +393,33 @@ def cast_of(identity: Mapping[str, Any]) -> str:
     named = [
         f"{actor}: {parts.get('agent', '')}"
         for actor, parts in (actors.items() if isinstance(actors, Mapping) else ())
-        if isinstance(parts, Mapping)  # a folder from elsewhere may hold anything
+        if isinstance(parts, Mapping)  # may be malformed in a folder from another program
     ]
     return ", ".join([str(identity.get("agent", "")), *named])
 
 
 Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""Role -> a model's name and settings."""
+"""Name and settings of the model of each role."""
 
 
 def model_choices(plan: Plan, agent: AgentParts) -> Choices:
-    """Role -> model name and its settings.
+    """Name and settings of each role's model.
 
-    ``main`` is ``--model`` with the group ``model``; another role is ``models.ROLE=NAME``, which
-    shares the main model's settings where it names the same model, or ``models.ROLE.name=NAME``
-    with separate settings next to it. An actor's name is a role too: its agent's main model.
-    Raises ``UsageError`` for a role that no agent has.
+    ``--model`` and the group ``model`` define the role ``main``. Other roles are set by
+    ``models.ROLE=NAME``, with the main model's settings if it is the same model, or by
+    ``models.ROLE.name=NAME`` and ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its
+    main model. Raises ``UsageError`` for a role that no agent has.
     """
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
     if plan.model:
         chosen["main"] = plan.model, plan.group("model")
     elif settings := plan.group("model"):
-        raise UsageError(f"model.{next(iter(settings))} is set, but there is no model; add --model")
-    for role, given in plan.group("models").items():
+        raise UsageError(f"model.{next(iter(settings))} is set without a model; add --model")
+    for role, group in plan.group("models").items():
         if role not in (*agent.roles, *agent.actors):
             hint = suggest(role, agent.roles or list(agent.actors))
             raise UsageError(f"{plan.agent} has no model role {role!r}; {hint}")
-        options = dict(given) if isinstance(given, Mapping) else {"name": given}
+        options = dict(group) if isinstance(group, Mapping) else {"name": group}
         name = str(options.pop("name", plan.model))
         chosen[role] = name, options or (plan.group("model") if name == plan.model else {})
     return chosen
@@ -436,7 +432,7 @@ _SHARED: ContextVar[dict[str, Dataset] | None] = ContextVar("shared datasets", d
 
 @contextmanager
 def shared_datasets() -> Iterator[None]:
-    """Within, plans on the same data share one dataset: it is read or generated once."""
+    """Context in which plans on the same data share one dataset, read or generated only once."""
     token = _SHARED.set({})
     try:
         yield
@@ -445,15 +441,15 @@ def shared_datasets() -> Iterator[None]:
 
 
 def open_dataset(plan: Plan) -> Dataset:
-    """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``.
+    """Open the dataset and split of ``plan.on``. Raises ``UsageError``.
 
-    Malformed files raise ``DataError`` when it is opened or when episodes are listed.
+    Raises ``DataError`` for malformed files, here or when episodes are listed.
     """
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split, folder = plan.split or cls.splits[0], data_folder(plan.data)
-    given = plan.perceiver(), plan.group("perturb")
-    opened, key = _SHARED.get(), repr((cls, split, folder, settings, given))
+    wrappers = plan.perceiver(), plan.group("perturb")
+    opened, key = _SHARED.get(), repr((cls, split, folder, settings, wrappers))
     if opened is not None and key in opened:
         return opened[key]
     with reading(plan.on):
@@ -464,28 +460,26 @@ def open_dataset(plan: Plan) -> Dataset:
 
 
 def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
-    """The dataset of a run, with the run's own settings and data."""
+    """Open a run's dataset with its settings. Raises ``UsageError`` if the data have changed."""
     identity = run.config["identity"]
     settings = {"dataset": identity.get("dataset_settings") or {}}
     settings["perturb"] = identity.get("perturb") or {}
     dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
     current, recorded = Checksums().combined(dataset.files), identity.get("data_checksum")
     if current != recorded:
-        raise UsageError(
-            f"{run.path}: the data differ from the run's ({current}, and the run had {recorded}); "
-            "give the run's own with --data"
-        )
+        problem = f"the data differ from the run's (checksum {current}, recorded {recorded})"
+        raise UsageError(f"{run.path}: {problem}; give the run's data folder with --data")
     return dataset
 
 
 def _class_of(plan: Plan, cls: Any) -> Any:
-    """The dataset's class with the perceiver that the plan names, and with ``DataError`` for
-    every error in its episodes and worlds."""
-    name, given = plan.perceiver()
+    """The dataset's class with the plan's perceiver and perturbations, and with ``DataError`` for
+    all errors in its episodes and worlds."""
+    name, group = plan.perceiver()
     base: Any = cls
     if name:
         build: Any = registry.load("perceiver", name)
-        perceiver_settings = make(build.Settings, given, "perceiver")
+        perceiver_settings = make(build.Settings, group, "perceiver")
 
         class Perceived(cls):  # type: ignore[misc]
             @cached_property
@@ -498,10 +492,10 @@ def _class_of(plan: Plan, cls: Any) -> Any:
 
         Perceived.__name__ = cls.__name__
         base = Perceived
-    if (how := perturbations(plan)).active():
-        base = perturbed(base, how)
+    if (rates := perturbations(plan)).active():
+        base = perturbed(base, rates)
     if registry.is_path(plan.dataset_name) or ("dataset", plan.dataset_name) in registry.CLASSES:
-        return base  # an error in a user's code keeps its traceback
+        return base  # errors in custom code keep their traceback
 
     class Guarded(base):  # type: ignore[misc]
         @cached_property
@@ -511,7 +505,7 @@ def _class_of(plan: Plan, cls: Any) -> Any:
                 count = len(tasks)
             if not count:
                 path = next(iter(self.files.values()), plan.on)
-                raise DataError(path, "", "holds no episodes", "fetch it again")
+                raise DataError(path, "", "contains no episodes", "fetch it again")
             if not isinstance(tasks, DrawnTasks):
                 return tasks
 
@@ -536,12 +530,12 @@ def _class_of(plan: Plan, cls: Any) -> Any:
 
 def perturbations(plan: Plan) -> Perturbations:
     """The checked rates of the group ``perturb``."""
-    how: Perturbations = make(Perturbations, plan.group("perturb"), "perturb")
-    return how
+    rates: Perturbations = make(Perturbations, plan.group("perturb"), "perturb")
+    return rates
 
 
 def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
-    """Caveats of the run's figures: those of its dataset, perceiver and agents, each once."""
+    """Caveats of a run's results, from its dataset, perceiver and agents."""
     perceiver = dataset.perceiver()
     lines = [*dataset.caveats, *(perceiver.caveats if perceiver else ())]
     for parts in agent.playing():
@@ -550,35 +544,34 @@ def caveats(dataset: Dataset, agent: AgentParts) -> list[str]:
 
 
 def omitted(dataset: Dataset) -> Mapping[str, int]:
-    """The number of published records that were left out, by cause."""
+    """Numbers of published records that were left out, by cause."""
     counts = dataset.omissions.items()
     return {str(cause).replace("_", " "): int(count) for cause, count in counts if count}
 
 
 def split_name(plan: Plan, dataset: Dataset) -> str:
-    """``houses`` -> ``houses:test``: the name with the default split written out."""
+    """Name of the dataset with its split: ``houses:test`` for ``houses``."""
     return f"{plan.dataset_name}:{plan.split or dataset.splits[0]}"
 
 
 def shown_split(plan: Plan, dataset: Dataset) -> str:
-    """The name of the episodes in tables: the split's, or that of the user's file in its place."""
+    """Name of the split in tables; if a custom file replaces it, the file's name."""
     split = split_name(plan, dataset)
     split = f"{plan.dataset_name}:{dataset.replaced_by}" if dataset.replaced_by else split
     return ", ".join([split, *(f"{k}={v:g}" for k, v in perturbations(plan).active().items())])
 
 
 _LOOPBACK = re.compile(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+")
-"""A server on this machine, which may change its port."""
+"""A server on this machine, whose port may change between sessions."""
 
 
 def identity(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model], checksum: str
 ) -> dict[str, Any]:
-    """The settings that determine a run's behaviour: runs with equal identities would do the same.
+    """All settings that determine a run's behavior: runs with equal identities do the same.
 
-    Concurrency, budgets, cache and number of episodes are left out, so that a run can be resumed
-    with others. A perceiver that replaces the dataset's counts with its content: its file, and
-    every file and folder that its settings name.
+    Concurrency, budgets, cache and number of episodes are not included, so that they may change
+    when a run is resumed. Files and folders named in settings are identified by their content.
     """
     cls: Any = type(dataset)
     data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
@@ -588,15 +581,15 @@ def identity(
             optional[option] = value
     if checksum_of_file := source_checksum("dataset", plan.dataset_name):
         optional["dataset_checksum"] = checksum_of_file
-    if named := _named_files(data_settings, but="pictures"):
+    if named := _named_files(data_settings, except_="pictures"):
         optional["dataset_files"] = named["files_checksum"]
     if pictures := str(data_settings.get("pictures", "")):
         optional["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
     if rates := perturbations(plan).active():
         optional["perturb"] = rates
-    name, given = plan.perceiver()
+    name, group = plan.perceiver()
     if name:
-        settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))
+        settings = asdict(make(registry.load("perceiver", name).Settings, group, "perceiver"))
         optional["perceiver"] = {"name": name, "settings": settings}
         if name.endswith(".py"):
             optional["perceiver"]["checksum"] = source_checksum("perceiver", name)
@@ -621,11 +614,11 @@ def identity(
 
 
 def source_checksum(kind: registry.Kind, name: str) -> str:
-    """The checksum of a custom part: a file, a folder or a class; empty for shipped ones."""
+    """Checksum of a custom component (a file, folder or class); empty for a shipped one."""
     if cls := registry.CLASSES.get((kind, name)):
-        members = [part for base in cls.__mro__[:-1] for part in vars(base).values()]
-        codes = [part.__code__ for part in members if isinstance(part, FunctionType)]
-        # A notebook's class has no file: its bytecode and constants, without positions.
+        members = [member for base in cls.__mro__[:-1] for member in vars(base).values()]
+        codes = [member.__code__ for member in members if isinstance(member, FunctionType)]
+        # A class in a notebook has no file; its bytecode and constants do not depend on positions.
         content = [(code.co_code, _constants(code), code.co_names) for code in codes]
         return hashlib.sha256(repr(content).encode()).hexdigest()
     if not registry.is_path(name):
@@ -642,16 +635,16 @@ def _constants(code: CodeType) -> list[Any]:
     return [sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in inner]
 
 
-def _named_files(settings: Mapping[str, Any], but: str = "") -> dict[str, str]:
-    """The checksum over every file, and every folder's files, that settings name; empty for none.
+def _named_files(settings: Mapping[str, Any], except_: str = "") -> dict[str, str]:
+    """Checksum of all files and folders named in settings; empty if there are none.
 
     Results depend on the content of VELMA's ``scores_file`` or a folder of pictures, not its path.
-    A folder must look like a path, as in ``./pictures``: ``prompt=robot`` is a word. ``but`` is a
-    setting that has a separate checksum.
+    A folder must be written as a path, as in ``./pictures``, because ``prompt=robot`` is a word.
+    The setting ``except_`` has a separate checksum.
     """
     files: dict[str, Path] = {}
     for key, value in settings.items():
-        if value and key != but and isinstance(value, str | Path) and len(str(value)) < 1024:
+        if value and key != except_ and isinstance(value, str | Path) and len(str(value)) < 1024:
             top = Path(value)
             if top.is_file() or str(value) != top.name:
                 files |= {f"{key}/{path.relative_to(top)}": path for path in _files(top)}
@@ -665,7 +658,7 @@ def _files(top: Path) -> list[Path]:
 
 
 def versions() -> Mapping[str, str]:
-    """Versions of Wayword, Python and the packages a result may depend on."""
+    """Versions of Python, Wayword and the packages that results may depend on."""
     installed = {"python": platform.python_version()}
     for name in ("wayword", "numpy", "scipy", "openai", "xllamacpp"):
         try:

@@ -1,4 +1,4 @@
-"""An episode played by a person, and scored next to an expert's."""
+"""Episodes played by a person, with the scores of an expert for comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from wayword.agents.person import Person
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import score
 from wayword.runs.plan import Plan, open_agent, open_dataset
@@ -17,15 +17,14 @@ from wayword.runs.results import RunResult
 from wayword.runs.running import Continuation, run
 
 EXPERTS = ("expert", "oracle", "gold")
-"""Agents that use the ground truth, the best to compare with first."""
+"""Agents that use the ground truth, in order of preference for comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedGame:
-    """An episode that a person played. ``scores`` is None if it was not finished.
+    """An episode played by a person. ``scores`` is None if it was not finished.
 
-    ``expert`` names the agent with the ``best`` scores, for comparison; empty and None if no expert
-    plays this episode.
+    ``best`` are the scores of the agent ``expert``; None and empty if no expert can play it.
     """
 
     result: RunResult
@@ -37,21 +36,21 @@ class PlayedGame:
 
 
 def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
-    """The plan in which a person plays ``actor`` (the first one if none is named).
+    """The plan in which a person plays ``actor``, by default the first one.
 
     ``others`` is the agent for all other actors. Raises ``UsageError`` for an unknown actor, or if
-    no agent plays the others.
+    the others have no agent.
     """
     if plan.continues:
         plan = Continuation.open(plan.continues).plan(plan)
     actors = open_dataset(plan).tasks[0].episode.actors
     me = actor or actors[0]
     if me not in actors:
-        names = ", ".join(actors)
-        raise UsageError(f"{plan.dataset_name} has no actor {me!r}; there are: {names}")
+        hint = suggest(me, list(actors))
+        raise UsageError(f"{plan.dataset_name} has no actor {me!r}; {hint}")
     if len(actors) > 1 and not others:
         rest = ", ".join(name for name in actors if name != me)
-        raise UsageError(f"{rest} must be played too; add --with AGENT or --with human")
+        raise UsageError(f"no agent plays {rest}; add --with AGENT or --with human")
     if others in ("", "human"):
         plan = replace(plan, agent="human", actors={})
     else:
@@ -61,10 +60,10 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
 
 
 def play(plan: Plan, person: Person | None = None) -> PlayedGame:
-    """Play one episode. Raises ``UsageError`` for one that is already finished."""
+    """Play one episode. Raises ``UsageError`` if it is already finished."""
     result = run(plan, person=person)
     if result.resumed:
-        remedy = f"watch it with `wayword view {result.path}`, or replay it with --out FOLDER"
+        remedy = f"watch it with `wayword view {result.path}`, or play again with --out FOLDER"
         name = plan.episode or ", ".join(plan.episodes)
         raise UsageError(f"episode {name} is already finished; {remedy}")
     if not result.outcome.finished:
@@ -80,12 +79,12 @@ def play(plan: Plan, person: Person | None = None) -> PlayedGame:
 def expert_scores(
     plan: Plan, dataset: Dataset, task: Task, names: Sequence[str] = EXPERTS
 ) -> tuple[str, Mapping[str, float] | None]:
-    """The first of these agents that completes the task, with its scores; empty, None if none."""
+    """Name and scores of the first of these agents that can play the task; else empty and None."""
     for name in names:
-        alone = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
+        single = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps
         try:
-            setup = Setup(dataset, open_agent(alone, dataset).maker(), {}, plan.seed, steps)
+            setup = Setup(dataset, open_agent(single, dataset).maker(), {}, plan.seed, steps)
             trajectory = asyncio.run(rollout(task, setup))
         except UsageError:
             continue  # it does not support this world or kind of task

@@ -524,7 +524,7 @@ class Player:
             name, required, actual = mismatch
             line = f"would play another run: {name!r} is {actual!r}, expected {required!r}"
             raise UsageError(line)
-        self._moves = moves = Moves(plan.max_steps or dataset.max_steps, trail=40)
+        self._moves = moves = Moves(plan.max_steps or dataset.max_steps, limit=40)
 
         def stepped(episode: str, step: Step) -> None:
             account.stepped(step.decision)
@@ -551,7 +551,7 @@ class Player:
 
     async def moves(self) -> list[dict[str, Any]]:
         """The latest moves of its episodes."""
-        return self._moves.now()
+        return self._moves.current()
 
     async def leave(self) -> list[str]:
         """Close the models. Returns notices for the user."""

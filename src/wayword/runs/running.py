@@ -1,4 +1,4 @@
-"""Carry a plan out: parts, run folder, episodes, scores; and verify what was recorded.
+"""Execute a plan, continue a recorded episode, and verify a run.
 
 from wayword.runs import Plan, run
 
@@ -60,69 +60,60 @@ from wayword.runs.results import RunResult
 from wayword.settings import merge
 from wayword.worlds.household.observation import Answerer
 
-# Continue a recorded episode from one of its steps, by any agent or person, as a new run:
+# Continue a recorded episode from one of its steps, with any agent or person, as a new run:
 #
 #     wayword run navgpt --model openai:NAME --continue runs/first:5593_0:4
 #
-# The steps before the fourth are replayed as recorded; from there on the new agent decides.
+# Steps 1 to 3 are replayed as recorded; the new agent decides from step 4.
 
-_FORM = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A step of a recorded episode, from 1: the first one that the new agent decides."""
-
-    run: Path
-    episode: str
-    step: int
-
-    @classmethod
-    def read(cls, text: str) -> Place:
-        """``runs/first:5593_0:4``. An episode's id may hold colons; the folder ends where a run
-        folder is. Raises ``UsageError``."""
-        before, _, step = text.rpartition(":")
-        if not step.isdecimal() or not 1 <= int(step) < 10**6:
-            raise UsageError(f"--continue {text}: {_FORM}")
-        parts = before.split(":")
-        for end in range(1, len(parts)):
-            folder = Path(":".join(parts[:end]))
-            if is_run(folder):
-                return cls(folder, ":".join(parts[end:]), int(step))
-        raise UsageError(f"--continue {text}: there is no run folder; {_FORM}")
+_EXPECTED = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """The recorded steps that a run starts from, and the identity of the run that took them."""
+    """The recorded steps that a run starts with, and the identity of the run that recorded them.
 
-    place: Place
+    ``step`` counts from 1 and is the first one that the new agent decides.
+    """
+
+    run: Path
+    episode: str
+    step: int
     identity: Mapping[str, Any]
     steps: tuple[Step, ...]
 
     @classmethod
     def open(cls, text: str) -> Continuation:
-        """Raises ``UsageError`` for an episode or a step that does not exist."""
-        place = Place.read(text)
-        run = RunFolder.read(place.run)
-        if place.episode not in run.index:
-            raise UsageError(f"--continue: {place.run} has no finished episode {place.episode!r}")
-        steps = run.record(place.episode).trajectory.steps
-        if place.step > len(steps) + 1:
-            raise UsageError(
-                f"--continue: {place.episode} has {len(steps)} steps; there is no step "
-                f"{place.step} to continue from"
-            )
-        return cls(place, run.config["identity"], tuple(steps[: place.step - 1]))
+        """Read ``runs/first:5593_0:4``. Raises ``UsageError`` if it does not name a step.
+
+        Folder names and ids may contain colons; the first prefix that is a run folder counts.
+        """
+        before, _, step = text.rpartition(":")
+        if not step.isdecimal() or not 1 <= int(step) < 10**6:
+            raise UsageError(f"--continue {text}: {_EXPECTED}")
+        parts = before.split(":")
+        splits = ((":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts)))
+        path, episode = next((pair for pair in splits if is_run(Path(pair[0]))), ("", ""))
+        if not path:
+            raise UsageError(f"--continue {text}: no such run folder; {_EXPECTED}")
+        run = RunFolder.read(path)
+        if episode not in run.index:
+            raise UsageError(f"--continue: {path} has no finished episode {episode!r}")
+        steps = run.record(episode).trajectory.steps
+        if int(step) > len(steps) + 1:
+            problem = f"cannot continue {episode} from step {step}: it has {len(steps)} steps"
+            raise UsageError(f"--continue: {problem}")
+        taken = tuple(steps[: int(step) - 1])
+        return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
     def plan(self, plan: Plan) -> Plan:
-        """The plan on the recorded run's episode, data and seed."""
+        """The plan with the recorded run's episode, data and seed."""
         recorded = {"dataset": dict(self.identity.get("dataset_settings") or {})}
         return replace(
             plan,
             on=str(self.identity["dataset"]),
             settings=merge(plan.settings, recorded),
-            episodes=(self.place.episode,),
+            episodes=(self.episode,),
             episode="",
             limit=None,
             shuffle=None,
@@ -132,34 +123,36 @@ class Continuation:
         )
 
     def before(self, agent: AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
-        """The steps to replay, by their episode's id. An actor whose agent took its steps itself,
-        with the same settings, gets the recorded answers."""
+        """The steps to replay, by episode id. Actors played by the same agent with the same
+        settings as in the recorded run also get the recorded answers."""
 
         def agent_of(identity: Mapping[str, Any]) -> str:
             keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
             return json.dumps([identity.get(key) for key in keys], sort_keys=True, default=str)
 
-        same = set()
-        for actor in actors:
-            then = (self.identity.get("actors") or {}).get(actor, self.identity)
-            if agent_of(then) == agent_of(agent.others.get(actor, agent).identity()):
-                same.add(actor)
-        return {self.place.episode: Continued(self.steps, frozenset(same))}
+        recorded = self.identity.get("actors") or {}
+        same = frozenset(
+            actor
+            for actor in actors
+            if agent_of(recorded.get(actor, self.identity))
+            == agent_of(agent.others.get(actor, agent).identity())
+        )
+        return {self.episode: Continued(self.steps, same)}
 
     def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The new run's config with the steps in its identity, and a caveat for all figures."""
-        place = self.place
+        """The new run's config, with the replayed steps in its identity and as a caveat."""
         taken = [
             [step.actor, str(getattr(step.decision, "action", "")), step.feedback.status]
             for step in self.steps
         ]
         before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
-        continues = {"episode": place.episode, "step": place.step, "before": before}
-        caveat = f"continues {place.run.name}: episode {place.episode} from the start"
-        if place.step > 1:
+        continues = {"episode": self.episode, "step": self.step, "before": before}
+        caveat = f"continues {self.run.name}: episode {self.episode} from the start"
+        if self.step > 1:
+            agent = self.identity.get("agent", "")
             caveat = (
-                f"continues {place.run.name}: steps 1 to {place.step - 1} of episode "
-                f"{place.episode} were taken by {self.identity.get('agent', '')}"
+                f"continues {self.run.name}: {agent} took steps 1 to {self.step - 1} of episode "
+                f"{self.episode}"
             )
         return {
             **config,
@@ -172,10 +165,10 @@ class Continuation:
 
 
 def add_earlier(account: Account, run: RunFolder) -> Spending:
-    """Count what earlier sessions of the run spent, and log what is spent from now on."""
+    """Add the cost of earlier sessions to the account, and open the log of new costs."""
     columns = map(run.index.column, ("prompt_tokens", "completion_tokens", "cost"))
-    read, written, costs = (np.nan_to_num(column) for column in columns)
-    account.expect(zip((read + written).tolist(), costs.tolist(), strict=True))
+    prompt, completion, costs = (np.nan_to_num(column) for column in columns)
+    account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
     spending = Spending(run.path)
     account.tokens += spending.tokens
     account.dollars += spending.dollars
@@ -186,19 +179,18 @@ def add_earlier(account: Account, run: RunFolder) -> Spending:
 def run(
     plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
-    """Play the plan's episodes, except those finished before. Blocks; see ``run_async``."""
+    """Run ``run_async`` and wait for its result."""
     return asyncio.run(run_async(plan, on_progress, person))
 
 
 async def run_async(
     plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
-    """Play the plan's episodes, except those finished before.
+    """Play the plan's episodes, except those that are already finished.
 
-    Where a person plays or answers, it is ``person``, else the one at the terminal; episodes then
-    come one after the other.
-    Every finished episode is on disk at once; after a crash the same plan resumes.
-    Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
+    Each episode is stored as soon as it is finished; after a crash, the same plan resumes. If a
+    person plays or answers (``person``, by default the one at the terminal), episodes are played
+    one at a time. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
     if not isinstance(plan, Plan):
         raise UsageError(f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}")
@@ -215,7 +207,7 @@ async def run_async(
         config = config_of(plan, dataset, agent, models)
         config = continued.marked(config) if continued else config
         if plan.episodes:
-            choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
+            choose(plan, dataset.tasks)  # checks the names before a folder is created
         out = plan.out or run_folder(plan, config["identity"])
         with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
             chosen = choose(plan, dataset.tasks, folder)
@@ -231,7 +223,7 @@ async def run_async(
             active.done = resumed = len(chosen) - len(todo)
             active.on_progress(resumed, len(chosen), {})
             outcome = await _play(active, todo, models, account) if todo else Outcome()
-            if outcome.exhausted and account.used >= 1.0:  # by calls made since the refusal
+            if outcome.exhausted and account.used >= 1.0:  # calls in flight spent more since
                 outcome = replace(outcome, exhausted=account.spent())
             notices = [*active.all_notices(), *_bill(models, account, outcome)]
             return RunResult(out if store else path, outcome, resumed, notices, plan.data)
@@ -286,18 +278,18 @@ async def _play(
 
 
 def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:
-    """Notices: fields that servers refused, the models' warnings, requests repeated, the bill."""
+    """Notices about refused fields, warnings of models, retries, and an exhausted budget."""
     refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
-    notices = [f"refused by the server and left out: {line}" for line in refused]
+    notices = [f"the server refused a field, which is no longer sent: {line}" for line in refused]
     notices += dict.fromkeys(line for model in models.values() for line in model.warnings)
     if account.retries:
-        again = counted(account.retries, "request was", "requests were")
-        notices.append(f"{again} retried after a failure")
+        requests = counted(account.retries, "request was", "requests were")
+        notices.append(f"{requests} retried after a failure")
     if outcome.exhausted and account.calls:
         late = counted(account.late, "call was", "calls were")
         notices.append(
             f"spent in total: {account.tokens:,} tokens, ${account.dollars:.4f}; "
-            f"{late} under way when the budget was reached"
+            f"{late} in progress when the budget was reached"
         )
     return notices
 
@@ -307,33 +299,33 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-# Play every recorded action again, and compute every score again: ``wayword verify RUN``.
+# ``wayword verify RUN``: replay all recorded actions and recompute all scores.
 #
-# A figure that was changed, by a damaged disk or by hand, is found even where its record is whole:
-# the world answers the recorded actions, and the metrics follow from that. What only a model knows
-# (its answers, their tokens and cost) is taken as recorded.
+# This detects results that were changed, by a disk error or by hand, even if the record is intact,
+# because world and metrics are deterministic. Data from models (answers, tokens, cost) is not
+# checked.
 
 
 def recorded_answers(trajectory: Trajectory) -> Answerer | None:
-    """An answerer that gives the answers of then, in order; None where no one was asked.
+    """An answerer that repeats the recorded answers in order; None if no question was asked.
 
-    Where someone answers, agents know that they can ask: an episode in which no one did is
-    replayed as it was.
+    With an answerer, agents are offered the action ``ask``, so an episode without questions must be
+    replayed without one.
     """
     answers = [
         step.feedback.details.get("answer") if step.feedback.ok else None
         for step in trajectory.steps
         if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
     ]
-    given = iter(answers)
-    return (lambda actor, question: next(given, None)) if answers else None
+    remaining = iter(answers)
+    return (lambda actor, question: next(remaining, None)) if answers else None
 
 
 def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, str]]:
-    """Each finished episode's id, and the first difference from its replay; empty where there is
-    none.
+    """Yield each finished episode's id and the first difference from its replay, empty if equal.
 
-    Raises ``RecordingError`` for a damaged record, ``UsageError`` where the data are not the run's.
+    Raises ``RecordingError`` for a damaged record, ``UsageError`` if the data differ from the
+    run's.
     """
     dataset = dataset_of(run, data)
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
@@ -345,47 +337,44 @@ def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, st
         try:
             yield record.episode_id, _difference(dataset, task, record)
         except WaywordError as error:
-            yield record.episode_id, f"cannot be played again: {error}"
+            yield record.episode_id, f"cannot be replayed: {error}"
 
 
 def _difference(dataset: Dataset, task: Task, record: EpisodeRecord) -> str:
     if record.trajectory.episode_id != record.episode_id:
-        return f"holds the trajectory of episode {record.trajectory.episode_id!r}"
+        return f"has the trajectory of episode {record.trajectory.episode_id!r}"
     trials = record.trajectory.trials()
     for number, trial in enumerate(trials, 1):
-        if difference := _replayed(dataset, task, trial):
+        if difference := _replay_difference(dataset, task, trial):
             return difference if len(trials) == 1 else f"trial {number}: {difference}"
     (scores,) = scoring.score(dataset, [(task, record.trajectory)])
-    return _first(scores, record.scores, "score")
+    return _first_difference("score", scores, record.scores)
 
 
-def _replayed(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
-    """The first difference between a trajectory and what its actions lead to."""
+def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
+    """The first difference between a trajectory and the replay of its actions."""
     world = with_answerer(dataset.world(task.episode), recorded_answers(recorded))
     if unknown := {step.actor for step in recorded.steps} - set(world.actors):
         return f"there is no actor {min(unknown)!r}"
     game = Game(world, task.episode)
-    if difference := _first(game.trajectory.start, recorded.start, "start of"):
+    if difference := _first_difference("start of", game.trajectory.start, recorded.start):
         return difference
     for number, step in enumerate(recorded.steps, 1):
-        now = game.act(step.actor, step.decision)
-        for part in ("observation", "decision", "feedback", "pose"):
-            if plain(getattr(now, part)) != plain(getattr(step, part)):
-                return f"step {number}: the {part} differs"
+        replayed = game.act(step.actor, step.decision)
+        for field in ("observation", "decision", "feedback", "pose"):
+            if plain(getattr(replayed, field)) != plain(getattr(step, field)):
+                return f"step {number}: the {field} differs"
     ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
     if ended != recorded.ended:
-        return f"ends as {ended}, and is recorded as {recorded.ended}"
-    return _first(world.state(), recorded.state, "final state of")
+        return f"ends as {ended}, recorded as {recorded.ended}"
+    return _first_difference("final state of", world.state(), recorded.state)
 
 
-def _first(now: Mapping[str, Any], recorded: Mapping[str, Any], what: str) -> str:
+def _first_difference(label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
     """The first entry that differs."""
-    ours, theirs = plain(now), plain(recorded)
-    for key in {**ours, **theirs}:
-        if ours.get(key) != theirs.get(key):
-            new, old = (
-                text if len(text := repr(each.get(key))) <= 60 else f"{text[:57]}..."
-                for each in (ours, theirs)
-            )
-            return f"{what} {key!r} is {new}, recorded {old}"
+    actual, recorded = plain(actual), plain(recorded)
+    for key in {**actual, **recorded}:
+        if actual.get(key) != recorded.get(key):
+            values = actual.get(key), recorded.get(key)
+            return "{} {!r} is {!r:.60}, recorded {!r:.60}".format(label, key, *values)
     return ""

@@ -91,7 +91,7 @@ def filled(prompt: Prompt, sampling: Sampling) -> str:
     return json.dumps(worded(smallest(json.loads(least))))
 
 
-@pytest.mark.parametrize("agent", ["navgpt", "discussnav", "mapgpt"])
+@pytest.mark.parametrize("agent", ["navgpt", "discussnav", "mapgpt", "navcot"])
 def test_the_first_two_steps_on_a_graph(agent: str) -> None:
     """Constrained, as is usual: what each role is first asked in each step."""
     check(f"{agent}_constrained.txt", first_two_steps(agent))

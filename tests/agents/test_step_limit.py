@@ -20,6 +20,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "navgpt": {},
     "navgpt numbered": {"decoding": "numbered"},
     "mapgpt": {},
+    "navcot": {},
     "discussnav": {"scene": "recorded", "analysis": False, "samples": 1},
 }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wayword.agents.answers import ARGUMENT, StrategyRecipe
 from wayword.agents.prompting import Turn
-from wayword.core.action import Action
+from wayword.core.action import Action, ActionSpace
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
@@ -75,6 +75,8 @@ def parse_names(words: str) -> list[str]:
 
 Describe = Callable[[Observation, str], str]
 """An observation, and the result of the action before it -> a user message."""
+WriteAnswer = Callable[[Action, Observation, ActionSpace, str], str]
+"""An action, where it is taken, and the thought behind it -> the answer that takes it."""
 
 
 class Unshowable(Exception):
@@ -88,10 +90,9 @@ def episode_seed(seed: int, episode: Episode) -> int:
 
 def example_turns(
     demonstration: Demonstration,
-    recipe: StrategyRecipe,
+    answer: WriteAnswer,
     describe: Describe,
     opening: str,
-    constrained: bool,
     actor: str = "",
     thoughts: bool = False,
 ) -> list[Turn]:
@@ -116,9 +117,8 @@ def example_turns(
             problem = f"it takes actions that {shown} does not have"
             raise Unshowable(f"{problem}; set dataset.actions=all")
         text = describe(view, feedback)
-        text_verbs = space.open_verbs if constrained else None
         thought = reasons[number] if reasons else ""
-        written = answer_text(decision.action, view, recipe, text_verbs, thought)
+        written = answer(decision.action, view, space, thought)
         turns.append((text if turns else f"{opening}\n\n{text}", written))
         feedback = generic.feedback(game.carry_out(shown, decision)[1], generic.verbalizer(view))
     if len(demonstration.episode.actors) > 1 and len(turns) < 2:
@@ -226,19 +226,20 @@ def answer_text(
     recipe: StrategyRecipe,
     text_verbs: Sequence[str] | None,
     thought: str = "",
+    labels: Mapping[str, str] | None = None,
 ) -> str:
     """The answer that takes this action, with the sections whose truth is known.
 
     ``text_verbs`` are the verbs that take free text, for a constrained answer; None for a free one.
-    ``thought`` fills the section that asks for one.
+    ``labels`` are the texts of sections by key; ``thought`` fills the sections without one.
     """
     true, thought = true_parts(observation), " ".join(thought.split())
     sections: dict[str, str | dict[str, str]] = {}
     for section in recipe.sections:
         if section.parts:
             sections[section.key] = {n: true[n] for n, _ in section.parts if n in true}
-        elif thought:
-            sections[section.key] = thought
+        elif text := (labels or {}).get(section.key, thought):
+            sections[section.key] = text
     if text_verbs is not None:
         takes_text = action.name in text_verbs and bool(action.arguments)
         fields = {**sections, recipe.action.key: action.name if takes_text else str(action)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -232,12 +233,25 @@ class Strategy(Agent):
             self._conversation.add(self._message_text, self._answer or "(no answer)")
 
     def answer(
-        self, action: Action, observation: Observation, space: ActionSpace, thought: str = ""
+        self,
+        action: Action,
+        observation: Observation,
+        space: ActionSpace,
+        thought: str = "",
+        episode: Episode | None = None,
     ) -> str:
         """The answer that takes this action, with the sections whose truth is known, and a
-        ``thought`` that was recorded: used by in-context examples and training data."""
+        ``thought`` that was recorded: used by in-context examples and training data. The current
+        episode by default."""
         spoken = space.open_verbs if self._constrained else None
-        return examples.answer_text(action, observation, self._recipe, spoken, thought)
+        labels = self.labels(action, observation, episode or self._episode)
+        return examples.answer_text(action, observation, self._recipe, spoken, thought, labels)
+
+    def labels(
+        self, action: Action, observation: Observation, episode: Episode | None
+    ) -> Mapping[str, str]:
+        """Texts of sections, by key, that follow from the right action; none by default."""
+        return {}
 
     @property
     def turns(self) -> Sequence[Turn]:
@@ -302,10 +316,9 @@ class Strategy(Agent):
         def turns_of(example: Demonstration) -> list[Turn]:
             return examples.example_turns(
                 example,
-                self._recipe,
+                partial(self.answer, episode=example.episode),
                 lambda view, feedback: self._message(view, feedback, bool(feedback), None),
                 self._task(example.episode),
-                self._constrained,
                 self._actor if self._actor in example.episode.actors else "",
                 settings.thoughts,
             )

@@ -1,0 +1,90 @@
+"""navcot: imagines the next view, filters the ways on by it, and then acts (Lin et al. 2024).
+
+    wayword run navcot --on houses --model openai:gpt-5-mini
+    wayword export runs/gold --as navcot --out labels.jsonl
+
+Three fields of one answer, asked of any model without training. The paper fine-tunes a model on
+labels of these fields; ``wayword export`` writes such labels from the walks of an oracle. They
+follow from the perceiver's words: the imagination is what the instruction names of the view towards
+the next place, else that view's caption.
+
+Source: NavCoT (Lin et al. 2024), sections 3.2 and 3.3. Its options have letters; here they are the
+actions of the world.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import ClassVar
+
+from wayword.agents.answers import StrategyRecipe
+from wayword.agents.strategies.strategy import Strategy, StrategySettings
+from wayword.core.action import Action
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Episode
+from wayword.core.geometry import sector
+from wayword.core.world import Observation
+from wayword.worlds.indoor.world import IndoorObservation
+
+END_OF_ROUTE = "the end of the route"
+_PHRASE_END = re.compile(r"[,.;]| and ")
+_ARTICLE = re.compile(r"^(?:and )?(?:an?|the|you see|there (?:is|are)) (?:an? )?", re.I)
+MOST_NAMED, MOST_WORDS = 2, 5  # objects in the label of an imagination, and words of each
+LABEL_LENGTH = 80  # characters of a caption that stands for an imagination
+
+
+@dataclass(frozen=True, slots=True)
+class NavCoTSettings(StrategySettings):
+    """As for every strategy. ``imagine``, ``filter``: the answer holds an imagination; it names the
+    way on that fits it. Each one turned off is an ablation."""
+
+    imagine: bool = True
+    filter: bool = True
+
+
+class NavCoT(Strategy):
+    """Imagines the next view, filters the ways on by it, and then acts (Lin et al. 2024)."""
+
+    recipe: ClassVar[str] = "navcot"
+    Settings: ClassVar[type[NavCoTSettings]] = NavCoTSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+
+    def __init__(self, settings: NavCoTSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        is_asked = {"imagination": settings.imagine, "match": settings.filter}
+        lines = zip(self._recipe.fields, self._recipe.text.splitlines(), strict=True)
+        text = "\n".join(line for field, line in lines if is_asked.get(field.key, True))
+        self._recipe = StrategyRecipe(text, "navcot")
+
+    @property
+    def unknown(self) -> list[str]:
+        """Nothing: all fields have labels."""
+        return []
+
+    def labels(
+        self, action: Action, observation: Observation, episode: Episode | None
+    ) -> Mapping[str, str]:
+        """The imagination and the match that lead to this action."""
+        perceiver = self._toolkit.perceiver
+        if perceiver is None or not isinstance(observation, IndoorObservation):
+            return {}
+        next_place = (one for one in observation.neighbors if (one.viewpoint,) == action.arguments)
+        neighbor = next(next_place, None)
+        if neighbor is None:
+            return {"imagination": END_OF_ROUTE, "match": str(action)}
+        sectors = perceiver.perceive(observation.scene, observation.viewpoint).sectors
+        part = sectors[sector(neighbor.heading, len(sectors))]
+        caption = shorten(part.caption.strip().rstrip("."), LABEL_LENGTH, placeholder=" …")
+        objects = dict.fromkeys(sighting.name for sighting in part.sightings)
+        phrases = [_ARTICLE.sub("", phrase.strip()) for phrase in _PHRASE_END.split(part.caption)]
+        short = [*objects, *(each for each in phrases if 0 < len(each.split()) <= MOST_WORDS)]
+        words = set(re.findall(r"\w+", episode.instruction.lower())) if episode else set()
+        named = dict.fromkeys(each for each in short if each.lower().split()[-1] in words)
+        label = ", ".join([*named][:MOST_NAMED]) or caption or ", ".join([*objects][:MOST_NAMED])
+        return {"imagination": label, "match": f"{action}: {label}"}
+
+
+agent = NavCoT

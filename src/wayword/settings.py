@@ -51,7 +51,7 @@ def _validated(cls: type[Any], given: Mapping[str, Any], owner: str) -> Any:
         if isinstance(value, bool) and bool not in kinds and kinds & {int, float}:
             raise UsageError(f"{owner}{key} must be a number, got {value}")  # pydantic reads 1 or 0
     try:
-        return _adapter(cls).validate_python(dict(given))  # type: ignore[arg-type]
+        return type_adapter(cls).validate_python(dict(given))  # type: ignore[arg-type]
     except ValidationError as error:
         first, *others = error.errors()
         if first["type"] == "missing":
@@ -88,8 +88,8 @@ def _expected(error: Mapping[str, Any]) -> str:
 
 
 @cache
-def _adapter(cls: type[Any]) -> Any:
-    """Return the validator of a dataclass, cached because building one takes milliseconds."""
+def type_adapter(cls: type[Any]) -> Any:
+    """Return pydantic's validator of a type, cached because building one takes milliseconds."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)

@@ -58,7 +58,7 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
     both = alike.embed(["a mug", "a bed"])
     assert both.shape == (2, 384)
     assert [float((row**2).sum()) for row in both] == pytest.approx([1.0, 1.0], abs=1e-5)
-    alone = TextSimilarity(*(weights.installed(part) or Path() for part in weights.MINILM.parts))
+    alone = TextSimilarity(*(weights.installed(part) or Path() for part in weights.MINILM.files))
     assert (alone.embed(["a bed"])[0] == both[1]).all()
     assert alike.likeness("a mug", ["a mug"])[0] == pytest.approx(1.0, abs=1e-5)
     assert alike.likeness("mug", ["cup"])[0] > alike.likeness("mug", ["television"])[0]
@@ -98,7 +98,7 @@ def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    parts = [weights.installed(part) or Path() for part in weights.MINILM.parts]
+    parts = [weights.installed(part) or Path() for part in weights.MINILM.files]
     for name in ("onnxruntime", "tokenizers"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, name, None)
@@ -111,7 +111,7 @@ def test_it_is_listed_checked_and_no_language_model() -> None:
     assert status.path is not None
     assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
     assert weights.checked("minilm") == weights.fetch("minilm") == status.path
-    assert not weights.writes("minilm")
-    with pytest.raises(UsageError, match="writes no text"):
+    assert not weights.writes_text("minilm")
+    with pytest.raises(UsageError, match="cannot write text"):
         LocalModel("minilm")
-    assert module.MINILM.parts == (weights.MINILM, weights.MINILM_TOKENS)
+    assert module.MINILM.files == (weights.MINILM, weights.MINILM_TOKENS)

@@ -67,7 +67,7 @@ def test_a_limit_is_reached_at_its_last_token_and_later_calls_were_under_way() -
         account.check()
     account.pay(10, None)
     assert (account.late, account.unpriced) == (1, 3)
-    with pytest.raises(BudgetExhausted, match=r"\(1,010 used; 1 calls were under way\)"):
+    with pytest.raises(BudgetExhausted, match=r"\(1,010 used; calls pending at that time: 1\)"):
         account.check()
 
 
@@ -246,11 +246,11 @@ def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -
         await account.admit()
         other = asyncio.create_task(account.admit())
         await _settle()
-        assert (other.done(), account.flying) == (False, 1)
+        assert (other.done(), account.pending) == (False, 1)
         account.pay(1, 0.1)  # a tenth; two more at five times that would just fill the budget
         account.landed()
         await _settle()
-        assert (other.done(), account.flying) == (True, 1)
+        assert (other.done(), account.pending) == (True, 1)
 
     asyncio.run(run())
 

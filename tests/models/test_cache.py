@@ -179,7 +179,7 @@ def test_failures_are_not_kept(tmp_path: Path) -> None:
 
     async def twice() -> None:
         for _ in range(2):
-            with pytest.raises(ModelError, match="used up"):
+            with pytest.raises(ModelError, match="are used"):
                 await model.complete("x", Sampling())
         await model.aclose()
 

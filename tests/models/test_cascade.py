@@ -97,7 +97,7 @@ def test_the_margin_is_that_of_the_decision_alone(lead: float, large: int) -> No
 def test_a_small_model_without_probabilities_is_named() -> None:
     cascade = Cascade("scripted:first,scripted:echo")
     asyncio.run(cascade.complete("x", JSON))
-    assert "scripted:first gives no log-probabilities" in cascade.warnings[0]
+    assert "scripted:first returns no log-probabilities" in cascade.warnings[0]
     quiet = Cascade("scripted:first,scripted:echo", CascadeSettings(margin=0.0))
     asyncio.run(quiet.complete("x", JSON))
     assert not quiet.warnings

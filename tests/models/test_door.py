@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from helpers.loopback import Loopback, chat, serving
-from wayword.models.parts.llamacpp import door
+from wayword.models.parts.llamacpp import local_proxy
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def served() -> Iterator[tuple[int, Loopback]]:
         return 200, chat(f"{route} {told[-1]}")
 
     with serving(answer, models={"data": []}) as inner:
-        app = door(inner.address.removesuffix("/v1"), "k3y")
+        app = local_proxy(inner.address.removesuffix("/v1"), "k3y")
         keeper = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         with socket.create_server(("127.0.0.1", 0)) as listening:
             kwargs = {"sockets": [listening]}

@@ -251,7 +251,7 @@ def test_choose_after_a_conversation_ranks_by_the_first_token(serving: Any, repl
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [(said("a"), "gives no log-probabilities"), (None, "none of the options is among")],
+    [(said("a"), "returns no log-probabilities"), (None, "no option is among")],
 )
 def test_choose_says_what_the_server_lacks(
     serving: Any, reply: Any, answer: Any, problem: str
@@ -279,18 +279,18 @@ def refusal(message: str, code: str = "") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("status", "body", "retryable", "message"),
     [
-        (429, refusal("slow down"), True, "answered 429: slow down"),
-        (429, refusal("pay", "insufficient_quota"), False, "answered 429: pay"),
-        (500, refusal("oops"), True, "answered 500: oops"),
-        (503, b"<html>busy</html>", True, "answered 503"),
-        (400, refusal("too\nlong"), False, "answered 400: too long"),
+        (429, refusal("slow down"), True, "replied 429: slow down"),
+        (429, refusal("pay", "insufficient_quota"), False, "replied 429: pay"),
+        (500, refusal("oops"), True, "replied 500: oops"),
+        (503, b"<html>busy</html>", True, "replied 503"),
+        (400, refusal("too\nlong"), False, "replied 400: too long"),
         (401, refusal("bad key"), False, "refused the key"),
-        (404, refusal("no such model"), False, "answered 404: no such model"),
-        (200, b'{"choices": [', True, "unreadable answer"),
-        (200, b"<html>hello</html>", True, "unreadable answer|holds no choices"),
-        (200, {"choices": []}, True, "holds no choices"),
-        (200, {"choices": [3]}, True, "holds no choices"),
-        (200, [1, 2], True, "holds no choices"),
+        (404, refusal("no such model"), False, "replied 404: no such model"),
+        (200, b'{"choices": [', True, "unreadable reply"),
+        (200, b"<html>hello</html>", True, "unreadable reply|has no choices"),
+        (200, {"choices": []}, True, "has no choices"),
+        (200, {"choices": [3]}, True, "has no choices"),
+        (200, [1, 2], True, "has no choices"),
     ],
 )
 def test_failures_say_what_happened_and_whether_to_try_again(
@@ -305,7 +305,7 @@ def test_failures_say_what_happened_and_whether_to_try_again(
 def test_a_late_answer_and_a_dropped_connection_may_be_tried_again(
     serving: Any, reply: Any
 ) -> None:
-    with pytest.raises(ModelError, match="did not answer in time") as late:
+    with pytest.raises(ModelError, match="did not reply within") as late:
         Asked(serving, reply(said("a"), delay=2.0), timeout=0.1).complete()
     with pytest.raises(ModelError, match="no connection") as dropped:
         Asked(serving, reply(drop=True)).complete()

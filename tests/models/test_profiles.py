@@ -1,4 +1,4 @@
-"""What models take: known by name, learnt from refusals, met by the adapter."""
+"""What models take: known by name, learn from refusals, met by the adapter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wayword.core.errors import DataError, ModelError, UsageError
 from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts.opening import open_model
-from wayword.models.servers.profile import Profile, learnt, profile_of, shipped
+from wayword.models.servers.profile import Profile, learn, profile_of, shipped
 
 HELLO = [user("hello")]
 SCHEMA = {
@@ -226,7 +226,7 @@ def test_what_the_system_says_and_pictures() -> None:
         complete(server, prompt, Sampling(), profile={"system": False})
         assert server.asked[0]["messages"] == [{"role": "user", "content": "be brief\n\ngo"}]
         picture = [Message("user", "what?", (Image(b"x"),))]
-        with pytest.raises(ModelError, match="takes no pictures") as caught:
+        with pytest.raises(ModelError, match="cannot see pictures") as caught:
             complete(server, picture, Sampling(), name="deepseek-chat")
     assert caught.value.fatal
 
@@ -245,16 +245,16 @@ def test_what_the_system_says_and_pictures() -> None:
     ],
 )
 def test_lessons(message: str, body: dict[str, Any], trait: str, value: object) -> None:
-    found = learnt(Profile(), message, body)
+    found = learn(Profile(), message, body)
     assert found is not None
     assert getattr(found[0], trait) == value
 
 
 def test_a_refusal_about_anything_else_teaches_nothing() -> None:
     assert (
-        learnt(Profile(), "The content was filtered: don't stop here", {"temperature": 0}) is None
+        learn(Profile(), "The content was filtered: don't stop here", {"temperature": 0}) is None
     )
-    assert learnt(Profile(stop=0), "'stop' is not supported", {"temperature": 0}) is None
+    assert learn(Profile(stop=0), "'stop' is not supported", {"temperature": 0}) is None
 
 
 def test_profiles_by_name_the_longest_key_wins(tmp_path: Path) -> None:
@@ -283,8 +283,8 @@ def test_every_shipped_profile_can_be_made() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[1]", "is not a mapping"),
-        ("a: {tempertaure: false}", "has no trait 'tempertaure'; did you mean 'temperature'"),
+        ("[1]", "must be a mapping"),
+        ("a: {tempertaure: false}", "unknown trait 'tempertaure'; did you mean 'temperature'"),
         ("a: [", "cannot be read as model profiles"),
     ],
 )
@@ -300,7 +300,7 @@ def test_a_profile_of_no_such_name_or_that_goes_in_a_circle(tmp_path: Path) -> N
         profile_of("a", "reasonign")
     own = tmp_path / "mine.yml"
     own.write_text("a: {like: b}\nb: {like: a}\n")
-    with pytest.raises(UsageError, match="leads back to itself"):
+    with pytest.raises(UsageError, match="forms a cycle"):
         profile_of("a", str(own))
 
 

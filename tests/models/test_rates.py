@@ -86,7 +86,7 @@ def test_a_few_seconds_worth_of_requests_go_at_once(
 
 
 def test_a_negative_rate_is_refused() -> None:
-    with pytest.raises(ValueError, match="a rate limit must be positive, or 0 for none"):
+    with pytest.raises(ValueError, match="a rate limit must be at least 0"):
         Limiter(-1)
 
 
@@ -196,7 +196,7 @@ def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(cl
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(0), patience=30.0)
     long = ModelError("busy", retryable=True, retry_after=30.5)
     assert str(asked(RetryingModel(Failing(long), policy))) == (
-        "busy; it asks to wait 30 s, more than 30"
+        "busy; it asks for a wait of 30 s, above 30 s"
     )
     short = ModelError("busy", retryable=True, retry_after=30.0)
     assert isinstance(asked(RetryingModel(Failing(short, None), policy)), Completion)

@@ -33,7 +33,7 @@ def _ask(model: Model, prompt: str = "where?", sampling: Sampling | None = None)
 def test_a_list_is_answered_in_order_and_runs_out() -> None:
     model = ScriptedModel(answers=["a", "b"])
     assert [_ask(model).text, _ask(model).text] == ["a", "b"]
-    with pytest.raises(ModelError, match="2 answers are used up"):
+    with pytest.raises(ModelError, match="all 2 answers of the script are used"):
         _ask(model)
 
 
@@ -73,7 +73,7 @@ def test_a_file_gives_an_answer_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"), [("{", "is not valid JSON"), ("[1]", "is neither a str")]
+    ("line", "problem"), [("{", "is not valid JSON"), ("[1]", "must be a string")]
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     path = tmp_path / "said.jsonl"
@@ -102,7 +102,7 @@ def test_a_call_waits_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("spec", "settings", "message"),
     [
-        ("scripted", {}, "not of the form kind:name"),
+        ("scripted", {}, "not of the form backend:name"),
         ("scripted:frst", {}, "did you mean 'first'"),
         ("scrpted:first", {}, "did you mean 'scripted'"),
         ("scripted:first", {"repaet": True}, "did you mean 'repeat'"),
@@ -110,7 +110,7 @@ def test_a_call_waits_for_nothing() -> None:
         ("local:smollm3", {}, "neither a known model"),
         ("local:/no/such.gguf", {}, "/no/such.gguf: no such file"),
         ("local:smollm2", {"slots": 0}, "at least 1"),
-        ("replay:somewhere", {}, "no way to read a run folder"),
+        ("replay:somewhere", {}, "works only inside a run"),
         ("openai:gpt-5.1", {}, "OPENAI_API_KEY"),
     ],
 )
@@ -143,11 +143,11 @@ def test_replay_gives_the_recorded_answers_by_question() -> None:
 @pytest.mark.parametrize("prompt", ["b", "c"])
 def test_replay_knows_nothing_else(prompt: str) -> None:
     calls = [ModelCall("main", "b", None, Sampling(), "no answer")]
-    with pytest.raises(ModelError, match="never asked this"):
+    with pytest.raises(ModelError, match="made no call with this"):
         _ask(ReplayModel("a", calls=calls), prompt)
 
 
 def test_replay_tells_samplings_apart() -> None:
     model = ReplayModel("a", calls=[ModelCall("main", "b", Completion(("1",)), Sampling())])
-    with pytest.raises(ModelError, match="never asked this"):
+    with pytest.raises(ModelError, match="made no call with this"):
         _ask(model, "b", Sampling(seed=1))

@@ -83,7 +83,7 @@ def test_gives_up_after_the_last_attempt(clock: Any) -> None:
 
 
 def test_a_server_that_asks_for_an_hour_ends_the_call(clock: Any) -> None:
-    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+    with pytest.raises(ModelError, match="asks for a wait of 3600 s"):
         asyncio.run(_retrying(Flaky(_passing(3600.0)), clock).complete("x", Sampling()))
     assert clock.slept == []
 
@@ -197,7 +197,7 @@ def test_calls_at_once_do_not_pass_the_budget_together(budget: int, spent: int) 
     assert all(isinstance(error, BudgetExhausted) for error in refused)
     assert len(refused) == 20 - spent // 10
     assert inner.most[1] == 1  # what a call costs is not known yet
-    assert account.flying == 0
+    assert account.pending == 0
 
 
 def test_calls_of_a_wide_budget_are_made_at_once() -> None:
@@ -257,7 +257,7 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[1]", "not a mapping"),
+        ("[1]", "must be a mapping"),
         ("a: {input: 1}", r"price of a: setting output is missing; write \{input: 1.25"),
         (
             "a: {input: x, output: 1}",

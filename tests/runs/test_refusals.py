@@ -178,7 +178,7 @@ def test_the_command_line_says_the_remedy_and_fails(
             main()
     told = capsys.readouterr()
     assert end.value.code == 1
-    assert "set $OPENAI_API_KEY to a key that may use this model" in " ".join(told.err.split())
+    assert "set $OPENAI_API_KEY to a key with access to this model" in " ".join(told.err.split())
     assert KEY not in told.out + told.err
     assert len(server.asked) <= 16
     assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == 2

@@ -104,7 +104,7 @@ def models_check(name: Name = "smollm2") -> None:
     from wayword.models.parts.opening import open_model
 
     typer.echo(f"{weights.checked(name)}: SHA-256 verified")
-    if not weights.writes(name):
+    if not weights.writes_text(name):
         return
     model = open_model(f"local:{name.removeprefix('local:')}")
     prompt = [user("Name a colour.")]

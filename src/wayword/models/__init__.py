@@ -1,6 +1,6 @@
 """Model backends, one per file; the file name is the registered name (``wayword.core.registry``).
 
-parts/        opening by name, weights, in-process llama.cpp, constrained answers
+parts/        open a model by name; weights, in-process llama.cpp, constrained decoding
 middleware/   cache, budget, rate limits, retries
-servers/      requests to, and answers from, OpenAI-compatible servers
+servers/      client of OpenAI-compatible servers
 """

@@ -1,4 +1,4 @@
-"""Cascade: a small model answers first; a large model takes over when it is unsure or fails.
+"""Cascade: a small model answers first; a large model answers if it is unsure or fails.
 
     wayword run react --on household --model cascade:local:smollm2,openai:gpt-5-mini
 
@@ -23,20 +23,20 @@ from wayword.models.middleware.budget import EPISODE
 from wayword.models.parts.opening import ModelPair, open_model
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]
-TEMPERATURE = 0.7  # minimum for compared samples: at 0 they would all be equal
+TEMPERATURE = 0.7  # minimum for samples that are compared: at 0 they would all be equal
 
 
 @dataclass(frozen=True, slots=True)
 class CascadeSettings:
-    """Rules for asking the large model, besides when the small one fails, is cut off, or does not
-    follow the given options or fields.
+    """Settings of ``cascade:``. The large model is always asked if the small one fails, is cut off
+    or breaks a constraint.
 
-    ``margin``: minimum lead in probability of each token of the decision (the last JSON field, or
-    the last line of other text) over the next best token; also applied to ranked options. 0 turns
-    it off; models without log-probabilities pass. ``samples``: number of small-model samples; at
-    least the share ``agreement`` must match, and the most frequent decision is the answer.
-    ``rejected``: ask the large model if the agent rejected the previous answer. ``small`` and
-    ``large``: settings of the two models (``model.large.base_url=…``).
+    ``margin`` is the minimum lead in probability of each token of the decision (the last JSON
+    field, or the last line of other text) over the next best token, also for ranked options; 0
+    disables it, and models without log-probabilities pass. ``samples`` is the number of small-model
+    samples: at least the share ``agreement`` must match, and the most frequent decision is the
+    answer. With ``rejected``, the large model is asked if the agent rejected the previous answer.
+    ``small`` and ``large`` are the settings of the two models (``model.large.base_url=…``).
     """
 
     margin: Share = 0.3
@@ -48,7 +48,7 @@ class CascadeSettings:
 
 
 class Cascade(ModelPair):
-    """``cascade:SMALL,LARGE``: two models behind one name, each written as for ``--model``.
+    """``cascade:SMALL,LARGE``: two models under one name, each written as for ``--model``.
 
     ``answered_by`` of an answer is ``small`` or ``large``; tables show the large model's share.
     """
@@ -77,13 +77,13 @@ class Cascade(ModelPair):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """The small model's answer, or the large one's."""
-        rules, asked = self._settings, sampling
+        rules, changed = self._settings, sampling
         votes = rules.samples if rules.samples > sampling.n else 1
         if votes > 1:
-            asked = replace(asked, n=votes, temperature=max(asked.temperature, TEMPERATURE))
+            changed = replace(changed, n=votes, temperature=max(changed.temperature, TEMPERATURE))
         elif rules.margin and sampling.n == 1:
-            asked = replace(asked, logprobs=max(2, asked.logprobs))
-        answer = await self._ask_small(lambda: self.small.complete(prompt, asked))
+            changed = replace(changed, logprobs=max(2, changed.logprobs))
+        answer = await self._ask_small(lambda: self.small.complete(prompt, changed))
         if answer is not None and "length" not in answer.finish:
             fitting = [text for text in answer.texts if _fits(text, sampling)]
             is_sure = len(fitting) == len(answer.texts)
@@ -93,7 +93,7 @@ class Cascade(ModelPair):
                 is_sure = count >= max(1, votes * rules.agreement)
                 matching = [text for text in fitting if _decision(text) == best]
                 answer = replace(answer, texts=tuple(matching[:1]), finish=answer.finish[:1])
-            elif is_sure and asked.n == 1 and rules.margin:
+            elif is_sure and changed.n == 1 and rules.margin:
                 is_sure = self._passes(_margin(answer.logprobs) if answer.logprobs else None)
             if is_sure:
                 return replace(answer, answered_by="small")
@@ -111,12 +111,12 @@ class Cascade(ModelPair):
 
     def _passes(self, margin: float | None) -> bool:
         if margin is None and self._settings.margin:
-            problem = f"{self.small.name} gives no log-probabilities, so margin has no effect"
+            problem = f"{self.small.name} returns no log-probabilities, so margin has no effect"
             self._warnings[f"cascade: {problem}; set model.samples=3"] = None
         return margin is None or margin >= self._settings.margin
 
     async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
-        """The small model's answer; None if it fails or the last answer was rejected."""
+        """Return the small model's answer; None if it fails or the last answer was rejected."""
         episode = EPISODE.get()
         if self._settings.rejected and episode is not None and episode.rejected:
             return None
@@ -137,7 +137,7 @@ class Cascade(ModelPair):
 
 
 def _joined(small: Answer | None, large: Answer) -> Answer:
-    """The large model's answer, with the tokens, cost and seconds of both."""
+    """Return the large model's answer, with the tokens, cost and seconds of both."""
     if small is not None:
         seconds, cached = small.seconds + large.seconds, small.cached and large.cached
         known = small.cost is not None and large.cost is not None
@@ -148,7 +148,7 @@ def _joined(small: Answer | None, large: Answer) -> Answer:
 
 
 def _fits(text: str, sampling: Sampling) -> bool:
-    """True if a text is one of the options, or has the schema's fields with legal values."""
+    """True if a text is one of the options, or has the schema's fields with allowed values."""
     if sampling.json_schema is None:
         return bool(text.strip()) and text.strip() in (sampling.choices or (text.strip(),))
     fields = sampling.json_schema.get("properties", {}).items()
@@ -160,7 +160,7 @@ def _fits(text: str, sampling: Sampling) -> bool:
 
 
 def _decision_start(text: str) -> int:
-    """Offset of the last field's value in a JSON object, or of the last line of other text."""
+    """Return the offset of the last value in a JSON object, or of the last line of other text."""
     text = text.rstrip()
     return text.rfind('":') + 2 if text.endswith("}") else text.rfind("\n") + 1
 
@@ -170,7 +170,7 @@ def _decision(text: str) -> str:
 
 
 def _margin(tokens: Sequence[TokenLogprob]) -> float:
-    """Smallest lead in probability of a decision token over its likeliest alternative."""
+    """Return the smallest lead in probability of a decision's token over the next best one."""
     start, end, least = _decision_start("".join(token.token for token in tokens)), 0, 1.0
     for token in tokens:
         end += len(token.token)

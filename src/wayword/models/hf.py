@@ -1,8 +1,8 @@
-"""In-process models from the Hugging Face Hub (``hf:Qwen/Qwen3-4B``) or a folder of weights.
+"""In-process models of transformers: from the Hub (``hf:Qwen/Qwen3-4B``) or a folder of weights.
 
     wayword run navgpt --on houses --model hf:Qwen/Qwen3-4B --concurrency 16
 
-Needs the extra ``hf`` (transformers and torch). Code shipped with weights is never run.
+Needs the extra ``hf`` (transformers and torch). Code that comes with the weights is never run.
 
 Source: https://huggingface.co/docs/transformers/llm_tutorial
 """
@@ -72,7 +72,7 @@ class HfSettings:
 
 @dataclass(slots=True)
 class _Job:
-    """A completion waiting to be batched."""
+    """A completion request waiting for a batch."""
 
     ids: list[int]
     sampling: Sampling
@@ -81,14 +81,14 @@ class _Job:
 
     @property
     def batch_key(self) -> object:
-        """Key of jobs that may share a batch. Jobs that sample run alone: their text must depend
-        on the seed only, not on the rest of the batch."""
+        """Key of jobs that may share a batch. Sampling jobs run alone: their text must depend on
+        the seed only, not on the rest of the batch."""
         is_greedy = self.sampling.temperature == 0 and self.sampling.choices is None
         return replace(self.sampling, seed=None, json_schema=None) if is_greedy else object()
 
 
 class HfModel(Model):
-    """A causal language model through transformers: ``hf:NAME`` on the Hub, or ``hf:/a/folder``.
+    """A causal language model of transformers: ``hf:NAME`` on the Hub, or ``hf:/a/folder``.
 
     Conversations use the tokenizer's chat template; raw text is continued unchanged. ``choices``
     are enforced, JSON schemas are only described in the prompt, and grammars are refused.
@@ -106,7 +106,7 @@ class HfModel(Model):
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
                 remedy = "pip install 'wayword[hf]'"
-                raise UsageError(f"{self.name}: needs {package}, which is missing; {remedy}")
+                raise UsageError(f"{self.name}: {package} is not installed; {remedy}")
         self._pool = ThreadPoolExecutor(1, "wayword-hf")  # one thread: calls must not overlap
         self._jobs: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
@@ -133,7 +133,8 @@ class HfModel(Model):
         """Generate ``sampling.n`` continuations, batched with other waiting requests. Raises
         ``ModelError``."""
         if sampling.grammar is not None:
-            raise ModelError(f"{self.name}: grammars are for local: models", fatal=True)
+            line = f"{self.name}: hf: models support no grammars; use a local: model"
+            raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
             *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt
             prompt = [*earlier, replace(last, content=last.content + describe_form(sampling))]
@@ -167,7 +168,7 @@ class HfModel(Model):
             batch = [job for job in batch if not job.done.cancelled()]
             try:
                 answers = await self._in_thread(partial(self._generate_batch, batch))
-            except Exception as error:  # noqa: BLE001 - passed on to the callers
+            except Exception as error:  # noqa: BLE001 - raised in the callers instead
                 for job in batch:
                     if not job.done.cancelled():
                         job.done.set_exception(error)
@@ -202,12 +203,12 @@ class HfModel(Model):
     @cached_property
     def _network(self) -> Any:
         device, dtype = self._settings.device, self._settings.dtype
-        number = dtype if dtype == "auto" else getattr(self._torch, dtype)
-        network = self._load_part("AutoModelForCausalLM", torch_dtype=number)
+        torch_dtype = dtype if dtype == "auto" else getattr(self._torch, dtype)
+        network = self._load_part("AutoModelForCausalLM", torch_dtype=torch_dtype)
         if adapter := self._settings.adapter:
             with needing(f"{self.name}: adapters need peft", "pip install peft"):
                 from peft import PeftModel
-            try:  # PEFT loads with weights_only: it refuses pickles of anything but tensors
+            try:  # PEFT loads with weights_only=True, which refuses pickled code
                 network = PeftModel.from_pretrained(network, adapter).merge_and_unload()
             except (OSError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
                 reason = " ".join(str(error).split())[:200]
@@ -218,17 +219,17 @@ class HfModel(Model):
 
     @cached_property
     def _end_tokens(self) -> set[int]:
-        """The tokens that end an answer."""
+        """Ids of the tokens that end an answer."""
         listed = getattr(self._network.generation_config, "eos_token_id", None)
         end_tokens = listed if isinstance(listed, list) else [listed]
         return {each for each in (*end_tokens, self._tokenizer.eos_token_id) if each is not None}
 
-    def _load_part(self, kind: str, **options: Any) -> Any:
+    def _load_part(self, class_name: str, **options: Any) -> Any:
         import transformers
 
         try:
-            part = getattr(transformers, kind)
-            return part.from_pretrained(self._weights, revision=self._settings.revision, **options)
+            cls = getattr(transformers, class_name)
+            return cls.from_pretrained(self._weights, revision=self._settings.revision, **options)
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
             raise UsageError(f"{self.name}: the weights cannot be read: {reason}") from None
@@ -237,15 +238,15 @@ class HfModel(Model):
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _encoded(self, prompt: Prompt, answer_tokens: int) -> list[int]:
-        """Token ids of the prompt. Raises ``ModelError`` if it leaves no room for an answer."""
+        """Return the prompt's token ids. Raises ``ModelError`` if no room is left for an answer."""
         tokenizer = self._tokenizer
         if isinstance(prompt, str):
             ids = list(tokenizer(prompt)["input_ids"])
             if ids and ids[-1] == tokenizer.eos_token_id:
-                ids.pop()  # some tokenizers append EOS, after which a model writes nothing
+                ids.pop()  # some tokenizers append EOS, after which models generate nothing
         else:
             if any(message.images for message in prompt):
-                line = "hf: models take no pictures; use a model behind a server"
+                line = "hf: models cannot see pictures; use a model on a server"
                 raise ModelError(line, fatal=True)
             chat = [{"role": m.role, "content": m.content} for m in prompt]
             text = "".join(f"{m.role}: {m.content}\n\n" for m in prompt) + "assistant:"
@@ -261,7 +262,7 @@ class HfModel(Model):
         return ids or [tokenizer.bos_token_id or tokenizer.eos_token_id]
 
     def _generate_batch(self, batch: list[_Job]) -> list[Completion]:
-        """The answers of one batch."""
+        """Generate the answers of one batch."""
         began, torch, device = time.perf_counter(), self._torch, self._network.device
         sampling = batch[0].sampling
         width = max(len(job.ids) for job in batch)
@@ -292,8 +293,8 @@ class HfModel(Model):
         return answers
 
     def _generation_options(self, sampling: Sampling, start: int) -> dict[str, Any]:
-        """Options of ``generate``. The sampling defaults stored with the weights are switched off:
-        they would change the distribution."""
+        """Return the arguments of ``generate``. Sampling defaults that come with the weights are
+        overridden: they would change the model's distribution."""
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
         options: dict[str, Any] = {
@@ -312,7 +313,8 @@ class HfModel(Model):
         return {**options, "max_new_tokens": max_new_tokens}
 
     def _allow_only(self, choices: Sequence[str], start: int) -> Callable[[int, Any], list[int]]:
-        """Function that returns the allowed next tokens when the answer must be a choice."""
+        """Return a function that gives the allowed next tokens of an answer that must be a
+        choice."""
         end = self._tokenizer.eos_token_id
         spellings = [[*self._ids(choice), end] for choice in choices]
 
@@ -334,7 +336,7 @@ class HfModel(Model):
         return Completion(texts, finishes, usage, reasoning=thoughts if any(thoughts) else ())
 
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
-        """Text, reasoning, finish reason and number of generated tokens."""
+        """Return a sample's text, reasoning, finish reason and number of generated tokens."""
         end = next((n for n, token in enumerate(ids) if token in self._end_tokens), None)
         ids = ids[:end]
         finish = "length" if end is None else "stop"
@@ -348,7 +350,7 @@ class HfModel(Model):
         return text, thought, finish, len(ids)
 
     def _logprobs(self, output: Any, row: int, alternatives: int) -> tuple[TokenLogprob, ...]:
-        """Tokens of a sample, each with its ``alternatives`` likeliest tokens."""
+        """Return the tokens of a sample, each with the ``alternatives`` most likely tokens."""
         if not alternatives:
             return ()
         token_ids = output.sequences[row, -len(output.logits) :].tolist()
@@ -359,13 +361,13 @@ class HfModel(Model):
                 break
             values = self._torch.log_softmax(logits[row].float(), -1)
             top = self._torch.topk(values, min(alternatives, len(values)))
-            likeliest = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-            listed = {decode([i]): value for i, value in likeliest}
-            tokens.append(TokenLogprob(decode([token]), float(values[token]), listed))
+            by_id = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+            by_text = {decode([i]): value for i, value in by_id}
+            tokens.append(TokenLogprob(decode([token]), float(values[token]), by_text))
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        """Score the options: one pass over the prompt, then one batch of options."""
+        """Score the options with one pass over the prompt and one batch of all options."""
         began, torch, device = time.perf_counter(), self._torch, self._network.device
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -374,7 +376,8 @@ class HfModel(Model):
         else:
             prompt_ids = self._encoded(prompt, 1)
             full_ids = [[*prompt_ids, *self._ids(option.strip())] for option in options]
-        shared_count = max(1, prefix_length([prompt_ids, *full_ids]))  # a space may join its word
+        # the last token of the prompt may differ: tokenizers join a space to the next word
+        shared_count = max(1, prefix_length([prompt_ids, *full_ids]))
         endings = [ids[shared_count:] for ids in full_ids]
         longest_ending = max(map(len, endings))
         with torch.inference_mode():
@@ -395,14 +398,14 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
-        """KV cache of a prompt, the logits after it, and the number of tokens already cached."""
+        """Return a prompt's KV cache, the logits after it, and the number of reused tokens."""
         torch, (cached_ids, cache) = self._torch, self._cached_prefix
         reused = min(prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
-                cache.crop(reused - len(cached_ids))  # negative: drops that many tokens
+                cache.crop(reused - len(cached_ids))  # a negative length drops that many tokens
         except (AttributeError, NotImplementedError, ValueError, RuntimeError):
-            cache, reused = None, 0  # no cache yet, or sliding-window attention
+            cache, reused = None, 0  # no cache yet, or sliding-window attention, which cannot crop
         new_ids = torch.tensor([ids[reused:]], device=self._network.device)
         output = self._network(input_ids=new_ids, past_key_values=cache, use_cache=True)
         self._cached_prefix = ids, output.past_key_values

@@ -13,7 +13,7 @@ import importlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import (
@@ -40,10 +40,10 @@ from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
-"""Parts of names of provider exceptions that every further call would raise, too."""
+"""Substrings of provider exceptions that all further calls would raise as well."""
 
 _FREE = ("ratelimit", "connecterror", "overloaded", "badrequest")
-"""Parts of names of provider exceptions raised before a request is processed (not billed)."""
+"""Substrings of provider exceptions raised before a request is processed, so not billed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class InspectModel(Model):
             address = self._settings.base_url or None
             self._model = self._inspect.get_model(name, base_url=address)
         except ImportError as error:
-            remedy = "pip install 'wayword[inspect]', and the provider's own package"
+            remedy = "pip install 'wayword[inspect]', and the provider's package"
             raise UsageError(f"{self.name}: {redacted(str(error))}; {remedy}") from None
-        except Exception as error:  # noqa: BLE001 - each provider has errors of its own
+        except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
             line = " ".join(redacted(str(error)).split())
             raise UsageError(f"{self.name}: {line[:300]}") from None
 
@@ -97,7 +97,8 @@ class InspectModel(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         if sampling.grammar is not None:
-            raise ModelError(f"{self.name}: grammars are for local models", fatal=True)
+            line = f"{self.name}: Inspect supports no grammars; use a local: model"
+            raise ModelError(line, fatal=True)
         began = time.perf_counter()
         samples: list[tuple[str, str, str]] = []
         usage = Usage()
@@ -147,30 +148,24 @@ class InspectModel(Model):
         try:
             messages = [self._message(m) for m in (*earlier, last)]
             return await self._model.generate(messages, config=config)
-        except Exception as error:  # noqa: BLE001 - each provider has errors of its own
-            kind, line = type(error).__name__, " ".join(redacted(str(error)).split())
-            is_fatal = any(word in kind.lower() for word in _FATAL)
-            is_free = is_fatal or any(word in kind.lower() for word in _FREE)
+        except Exception as error:  # noqa: BLE001 - each provider has its own exceptions
+            name, text = type(error).__name__, " ".join(redacted(str(error)).split())
+            is_fatal = any(part in name.lower() for part in _FATAL)
+            is_free = is_fatal or any(part in name.lower() for part in _FREE)
             billed = None if is_free else cap  # it may have failed after generating
-            line = f"{self.name}: {kind}: {line[:300]}"
+            line = f"{self.name}: {name}: {text[:300]}"
             raise ModelError(line, retryable=not is_fatal, fatal=is_fatal, billed=billed) from None
 
     def _message(self, message: Message) -> Any:
-        module = self._inspect
-        kinds = {
-            "system": module.ChatMessageSystem,
-            "user": module.ChatMessageUser,
-            "assistant": module.ChatMessageAssistant,
-        }
-        content: Any = message.content
+        module, content = self._inspect, cast(Any, message.content)
         if message.images:
             pictures = [module.ContentImage(image=image.url) for image in message.images]
             content = [module.ContentText(text=message.content), *pictures]
-        return kinds[message.role](content=content)
+        return getattr(module, f"ChatMessage{message.role.capitalize()}")(content=content)
 
 
 def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
-    """Text, reasoning and finish reason of the first choice; empty texts without a choice."""
+    """Return text, reasoning and finish reason of the first choice; empty texts without one."""
     if not output.choices:
         return "", "", str(output.error or "error")
     choice = output.choices[0]

@@ -1,4 +1,4 @@
-"""Local models: any GGUF file, run in this process without a key or a server.
+"""Local models: a GGUF file, run in this process without a key or a server.
 
 Source: llama.cpp through https://github.com/xorbitsai/xllamacpp; the embedded default is
 SmolLM2-135M-Instruct (see ``wayword.models.parts.weights``).
@@ -86,15 +86,11 @@ class LocalModel(Model):
         status = self._path.stat()
         return f"{self.name} {status.st_size} {status.st_mtime_ns}"
 
-    @property
+    @cached_property
     def window(self) -> int:
         """Maximum tokens of prompt and answer together: the setting ``context``, else the trained
-        window stored in the file; 0 if unknown."""
-        return self._settings.context or self._trained_window
-
-    @cached_property
-    def _trained_window(self) -> int:
-        return trained_window(self._path)
+        context length stored in the file; 0 if unknown."""
+        return self._settings.context or trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
@@ -130,14 +126,12 @@ class LocalModel(Model):
         with self._starting:
             if self._engine is None:
                 settings = replace(self._settings, context=self.window)
-                self._engine = Engine(self._find_weights(), settings)
+                path = self._path
+                if self._weights is not None:
+                    path = verified(self._weights)  # even if the converted file exists already
+                    path = faster(self._weights, path) if settings.requantise else path
+                self._engine = Engine(path, settings)
             return self._engine
-
-    def _find_weights(self) -> Path:
-        if self._weights is None:
-            return self._path
-        path = verified(self._weights, self._path)  # even if the converted file exists already
-        return faster(self._weights, path) if self._settings.requantise else path
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()
@@ -145,19 +139,19 @@ class LocalModel(Model):
         payload = {"prompt": _prompt_text(engine, prompt), **_payload(sampling)}
         draws = sampling.n if sampling.temperature > 0 else 1
         replies = [engine.complete(_add_seed(payload, sampling.seed, i)) for i in range(draws)]
-        answers = [answer["choices"][0] for answer in replies]
+        answers = [reply["choices"][0] for reply in replies]
         answers += answers[:1] * (sampling.n - draws)
         texts = [str(answer["text"]) for answer in answers]
         is_raw = isinstance(prompt, str)
-        split_texts = [(text, "") if is_raw else split_thought(text) for text in texts]
-        thoughts = tuple(thought for _, thought in split_texts)
+        pairs = [(text, "") if is_raw else split_thought(text) for text in texts]
+        split_texts, thoughts = zip(*pairs, strict=True)
         first = replies[0]
         return Completion(
-            texts=tuple(text for text, _ in split_texts),
+            texts=split_texts,
             finish=tuple(answer["finish_reason"] for answer in answers),
             usage=Usage(  # the prompt counts once: further samples reuse all of it
                 first["usage"]["prompt_tokens"],
-                sum(answer["usage"]["completion_tokens"] for answer in replies),
+                sum(reply["usage"]["completion_tokens"] for reply in replies),
                 first["timings"]["cache_n"],
             ),
             logprobs=logprobs(answers[0]),
@@ -176,12 +170,13 @@ def _prompt_text(engine: Engine, prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
     if any(message.images for message in prompt):
-        raise ModelError("local models take no pictures; use a model behind a server")
+        raise ModelError("local models cannot see pictures; use a model on a server")
     return engine.apply_template([{"role": m.role, "content": m.content} for m in prompt])
 
 
 def _payload(sampling: Sampling) -> dict[str, Json]:
-    """llama.cpp's request fields; its top-k and min-p filters, on by default, are switched off."""
+    """Return llama.cpp's request fields. Its top-k and min-p filters are switched off: they would
+    change the model's distribution."""
     payload: dict[str, Json] = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -194,13 +189,14 @@ def _payload(sampling: Sampling) -> dict[str, Json]:
     if sampling.logprobs:
         payload["logprobs"] = sampling.logprobs
     payload |= llamacpp_form(sampling)
-    if sampling.choices:  # overrides max_tokens, which could cut a choice short
+    if sampling.choices:  # ignore max_tokens, which could truncate a choice
         payload["max_tokens"] = longest(sampling.choices)
     return payload
 
 
 def _add_seed(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
-    """Payload with the sample's seed, hashed for later samples so that runs share no sample."""
+    """Return the payload with the sample's seed. Seeds of later samples are hashed: with seed + i,
+    runs of neighboring seeds would share samples."""
     if seed is None:
         return dict(payload)
     sample_seed = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)

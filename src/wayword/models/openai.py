@@ -1,4 +1,4 @@
-"""Models on any OpenAI-compatible server: OpenAI, vLLM, SGLang, Ollama, llama.cpp …
+"""Models on any server with an OpenAI-compatible API: OpenAI, vLLM, SGLang, Ollama, llama.cpp …
 
 Source: https://platform.openai.com/docs/api-reference
 """
@@ -27,11 +27,11 @@ from wayword.models.parts.decoding import check_options, continued, describe_for
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
-from wayword.models.servers.profile import Profile, learnt, profile_of
+from wayword.models.servers.profile import Profile, learn, profile_of
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
 _TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
-"""Matches refusals of a prompt that is too long; they apply to this prompt only."""
+"""Matches refusals of a prompt that is too long, which shorter prompts may not get."""
 _HOSTED = "https://api.openai.com/v1"
 _NEXT_PROMPT = "\n\n(The text breaks off here. Which of the following comes next?)"
 _REPEAT_PROMPT = "That is none of the options. Answer with exactly one of them:\n"
@@ -69,8 +69,8 @@ class OpenAIModel(Model):
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
         if urlsplit(base_url).username or urlsplit(base_url).password:
             raise UsageError(
-                f"openai:{name}: the address holds a user name or password, which a run folder "
-                f"would keep; put the key into ${settings.key_env} instead"
+                f"openai:{name}: the address contains a user name or password, which would be "
+                f"stored in the run folder; put the key into ${settings.key_env} instead"
             )
         self._settings = replace(settings, base_url=base_url)
         self._model = name
@@ -91,7 +91,7 @@ class OpenAIModel(Model):
 
     @property
     def profile(self) -> Profile:
-        """The model's traits, updated by what the server has refused."""
+        """The model's traits, without the fields that the server has refused."""
         return self._profile
 
     @property
@@ -149,8 +149,8 @@ class OpenAIModel(Model):
 
     @contextmanager
     def _billing(self) -> Iterator[_Bill]:
-        """Bill of a call, which is attached to its error, too. Raises a retryable ``ModelError`` if
-        an answer cannot be parsed."""
+        """Yield the bill of a call, which is also attached to its error. Raises a retryable
+        ``ModelError`` if a reply cannot be parsed."""
         bill = _Bill()
         try:
             yield bill
@@ -158,12 +158,12 @@ class OpenAIModel(Model):
             error.billed = bill.usage or None
             raise
         except _UNREADABLE as error:
-            line = f"{self._server.address} sent an unreadable answer: {type(error).__name__}"
+            line = f"{self._server.address} sent an unreadable reply: {type(error).__name__}"
             line = redacted(f"{line}: {error}"[:300])
             raise ModelError(line, retryable=True, billed=bill.usage or None) from None
 
     async def _sample_all(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
-        """A completion of ``sampling.n`` samples; servers that ignore ``n`` are asked again."""
+        """Generate ``sampling.n`` samples; servers that ignore ``n`` get several requests."""
 
         def build(profile: Profile, n: int, seed: int | None) -> Request:
             built = request(self._model, prompt, sampling, self._settings, profile)
@@ -197,7 +197,7 @@ class OpenAIModel(Model):
 
     @property
     def _continues(self) -> bool:
-        """True if raw text is sent to the completion route, to be continued unchanged."""
+        """True if raw text is sent to the completion route, which continues it unchanged."""
         as_text = self._settings.text_as
         return as_text == "completion" or (as_text == "auto" and self._profile.completions)
 
@@ -217,8 +217,8 @@ class OpenAIModel(Model):
         return await self._pick(prompt, options, bill)
 
     async def _pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
-        """Ask the model to write one of the options, twice at most; an answer that matches none
-        is returned as it is."""
+        """Ask the model to write one of the options, at most twice; an answer that matches none is
+        returned unchanged."""
         max_tokens = max(len(option) for option in options) + 32
         sampling = Sampling(max_tokens=max_tokens, choices=options)
         if isinstance(prompt, str) and not self._continues:
@@ -248,16 +248,16 @@ class OpenAIModel(Model):
             )
             tokens = answers.logprobs(answers.choices(reply)[0])
             if sent.chat == walks:
-                raise Unranked("the server has no route for raw text")
+                raise Unranked("the server has no completion route for raw text")
             return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives} if tokens else {}
 
         return Choice(options, await ranked(endings, listed, walk=walks))
 
     async def _post(self, build: Callable[[Profile], Request], bill: _Bill) -> tuple[Request, Any]:
-        """The request built from the current profile, and its answer.
+        """Send a request built from the current profile; return it and the reply.
 
-        The first request of each shape is sent alone. The others wait for its answer, are built
-        again with what it taught, and then go out together.
+        The first request of each shape is sent alone. Others wait for its reply, are rebuilt if it
+        changed the profile, and are then sent concurrently.
         """
         while True:
             request = build(profile := self._profile)
@@ -274,7 +274,8 @@ class OpenAIModel(Model):
                 return request, reply
 
     async def _attempt(self, request: Request, profile: Profile, bill: _Bill) -> Any:
-        """The answer; None if a refusal changed the profile and the request should be rebuilt."""
+        """Return the reply; None if a refusal changed the profile, so that the request must be
+        rebuilt."""
         if self._fatal_refusal is not None:
             raise ModelError(str(self._fatal_refusal), fatal=True)
         try:
@@ -283,23 +284,23 @@ class OpenAIModel(Model):
             return reply
         except ModelError as error:
             bill.usage += error.billed or Usage()
-            stale = profile is not self._profile  # another refusal has changed it meanwhile
+            stale = profile is not self._profile  # changed by the refusal of another request
             if isinstance(error, Refused) and (stale or self._learn_from(error, request)):
                 return None
-            # remember refusals that would repeat, but not of long prompts: others may be shorter
+            # later calls would be refused as well, unless only this prompt is too long
             if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
                 self._fatal_refusal = error
             raise
 
     def _learn_from(self, refusal: Refused, request: Request) -> bool:
-        """True if the refusal has changed the profile."""
+        """Update the profile from a refusal; return True if it has changed."""
         is_auto = self._settings.text_as == "auto" and self._profile.completions
         is_absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(refusal.detail)
         lesson: tuple[Profile, str] | None = None
         if not request.chat and is_auto and is_absent:
-            lesson = replace(self._profile, completions=False), "raw text goes as a message"
+            lesson = replace(self._profile, completions=False), "raw text is sent as a message"
         elif refusal.status != 404:
-            lesson = learnt(self._profile, refusal.detail, request.body, refusal.param)
+            lesson = learn(self._profile, refusal.detail, request.body, refusal.param)
         if lesson is None or lesson[0] == self._profile:
             return False
         self._learn(*lesson)
@@ -311,7 +312,7 @@ class OpenAIModel(Model):
 
 
 def _mask_secrets(value: Json, secret: bool = False) -> Json:
-    """Settings with secrets masked, as an identity is written to the run folder."""
+    """Return settings with secrets masked, because the run folder contains the identity."""
     if isinstance(value, Mapping):
         return {
             k: {name: hidden(str(name), str(header)) for name, header in v.items()}
@@ -320,7 +321,7 @@ def _mask_secrets(value: Json, secret: bool = False) -> Json:
             for k, v in value.items()
         }
     if isinstance(value, list):
-        return [_mask_secrets(one, secret) for one in value]
+        return [_mask_secrets(item, secret) for item in value]
     if secret and isinstance(value, str):
         remember(value)
         return MASK

@@ -1,4 +1,4 @@
-"""Answers from a recorded run: the same prompts get the same answers without a model."""
+"""Answers from a recorded run: the same prompt gets the same answer, without a model."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class ReplayModel(Model):
         if not answers:
             text = prompt if isinstance(prompt, str) else prompt[-1].content if prompt else ""
             raise ModelError(
-                f"{self.name}: the run never asked this, ending {text[-60:]!r}; replay it with "
-                f"the agent, settings, seed and data it was made with"
+                f"{self.name}: the run made no call with this prompt, which ends in "
+                f"{text[-60:]!r}; use the agent, settings, seed and data of the recorded run"
             )
         with self._lock:
             number = self._next[key]

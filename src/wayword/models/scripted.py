@@ -1,4 +1,4 @@
-"""Models that answer from a list, a function or a file: for tests, demos and teaching.
+"""Models with predefined answers, from a list, a function or a file: for tests and demos.
 
 They are ordinary models: their answers are counted, recorded and cached like any others.
 """
@@ -64,16 +64,16 @@ class ScriptedModel(Model):
         answers: Answers | Iterable[Answer] | None = None,
     ) -> None:
         self.name: str = f"scripted:{name}"
-        given = settings or ScriptedSettings()
-        identity = self.name if given == ScriptedSettings() else f"{self.name} {given}"
+        settings = settings or ScriptedSettings()
+        identity = self.name if settings == ScriptedSettings() else f"{self.name} {settings}"
         if answers is None:
-            answers = _script_named(name, given)
+            answers = _script_named(name, settings)
             if not callable(answers):
                 identity += f" {sha256(Path(name))}"
         self.identity: str = identity
         """Name, settings and checksum of the script: everything that affects answers."""
         self._answers = (
-            answers if callable(answers) else _answer_in_turn(answers, given.repeat, self.name)
+            answers if callable(answers) else _answer_in_turn(answers, settings.repeat, self.name)
         )
 
     Settings = ScriptedSettings
@@ -104,13 +104,13 @@ class ScriptedModel(Model):
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
-    """Function that returns the listed answers one by one."""
+    """Return a function that gives the listed answers one by one."""
     answers, numbers = list(listed), itertools.count()  # count() is thread-safe
 
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
         number = next(numbers)
         if number >= len(answers) and not (repeat and answers):
-            raise ModelError(f"{name}: the script's {len(answers)} answers are used up")
+            raise ModelError(f"{name}: all {len(answers)} answers of the script are used")
         return answers[number % len(answers)]
 
     return answer
@@ -126,12 +126,12 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
 
 
 def _read_answers(path: Path) -> list[Answer]:
-    """Answers of a file, one per line. Raises ``DataError``."""
+    """Return the answers in a file, one per line. Raises ``DataError``."""
     answers: list[Answer] = []
     for number, value in read_json_lines(path):
         text = value.get("text") if isinstance(value, dict) else value
         if not isinstance(text, str):
-            problem = "is neither a string nor has a string 'text'"
+            problem = "must be a string, or an object with a string 'text'"
             raise DataError(path, f"line {number}", problem)
         answers.append(text)
     return answers
@@ -151,7 +151,8 @@ def _answer_echo(prompt: Prompt, sampling: Sampling) -> str:
 
 
 def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], str]:
-    """Function that answers with random characters, or a random legal value if constrained."""
+    """Return a function that answers with random characters, or a random legal value if
+    constrained."""
     rng = random.Random(settings.seed)
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:
@@ -167,7 +168,7 @@ def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], st
 def smallest(
     schema: Mapping[str, Json], rng: random.Random | None = None, root: Mapping[str, Json] = {}
 ) -> Json:
-    """A small value allowed by the schema: the first of each enumeration, or one drawn by ``rng``.
+    """Return a small value that the schema allows, with the first or a random enumerated value.
 
     Supports what agents use: ``enum``, ``const``, ``anyOf``, ``oneOf``, ``$ref``, objects,
     arrays, strings, numbers, booleans and null.
@@ -207,8 +208,8 @@ _PATTERN_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
 
 
 def _matching_text(pattern: str, rng: random.Random | None) -> str:
-    """A text that matches a pattern of groups, alternatives, classes, escapes, ``+`` and ``?``:
-    the first or a drawn alternative, the last character of a class, and no optional parts.
+    """Return a text that matches a pattern of groups, alternatives, classes, escapes, ``+`` and
+    ``?``: the first or a random alternative, the last character of a class, no optional parts.
 
     >>> _matching_text(r"(goto\\[(a|b)\\]|turn\\[-?[0-9]+\\]|stop)", None)
     'goto[a]'
@@ -235,7 +236,7 @@ def _matching_text(pattern: str, rng: random.Random | None) -> str:
 
 
 def _group_length(text: str) -> int:
-    """Length of the group that ``text`` begins with."""
+    """Return the length of the group at the beginning of ``text``."""
     depth = 0
     for piece in _PATTERN_PIECE.finditer(text):
         depth += {"(": 1, ")": -1}.get(piece[0], 0)
@@ -245,7 +246,7 @@ def _group_length(text: str) -> int:
 
 
 def _count_words(prompt: Prompt) -> int:
-    """Number of words, in place of tokens: a script has no tokenizer."""
+    """Return the number of words, in place of tokens: a script has no tokenizer."""
     if isinstance(prompt, str):
         return prompt.count(" ") + 1
     return sum(message.content.count(" ") + 1 for message in prompt)

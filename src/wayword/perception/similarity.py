@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import UsageError, needing
-from wayword.models.parts.weights import MINILM, installed, verified
+from wayword.core.errors import needing
+from wayword.models.parts.weights import MINILM, verified
 
 Floats = NDArray[np.float32]
 LONGEST = 128  # tokens of a text that are read
@@ -92,18 +92,8 @@ class TextSimilarity:
 
 @lru_cache(maxsize=1)
 def similarity() -> TextSimilarity:
-    """The shipped network, one a process.
+    """Return the published network, loaded once per process.
 
     Raises ``UsageError`` if its files are not on this machine or have the wrong checksum.
     """
-    paths = []
-    for part in MINILM.parts:
-        path = installed(part)
-        if path is None:
-            raise UsageError(
-                f"text embeddings need {part.file}; run `pip install 'wayword[prior]'` and "
-                "`wayword models fetch minilm`"
-            )
-        verified(part, path)
-        paths.append(path)
-    return TextSimilarity(*paths)
+    return TextSimilarity(*map(verified, MINILM.files))

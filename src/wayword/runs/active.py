@@ -45,7 +45,7 @@ from wayword.core.trajectory import (
 from wayword.core.world import Feedback
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
-from wayword.models.middleware.rate import Turns
+from wayword.models.middleware.rate import RateLimit
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
 from wayword.runs.codec import plain
@@ -138,7 +138,7 @@ def open_models(
     plan: Plan,
     choices: Choices,
     account: Account | None = None,
-    limiter: Callable[[str], Turns] | None = None,
+    limiter: Callable[[str], RateLimit] | None = None,
 ) -> dict[str, Model]:
     """Open the models by role, with the run's wrappers. Roles with the same model share it.
 
@@ -300,7 +300,7 @@ class Reporter:
         state: dict[str, Any] = {"process": os.getpid(), "done": done, "total": self._total}
         state["over"] = over
         if (account := self._account) is not None:
-            state |= {"calls": account.flying, "tokens": account.tokens - self._tokens}
+            state |= {"calls": account.pending, "tokens": account.tokens - self._tokens}
             state |= {"dollars": account.dollars, "max_dollars": account.max_dollars}
         episodes = {"episodes": []} if over else self._remote or {"episodes": self.moves.current()}
         new = self._path.with_name(f"{PROGRESS}.new")

@@ -23,7 +23,7 @@ from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
-from wayword.models.parts.opening import given_model
+from wayword.models.parts.opening import use_model
 from wayword.runs import running
 from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan, expand_keys
@@ -95,7 +95,7 @@ async def run_async(
     if on_progress is not None and not callable(on_progress):
         raise UsageError(f"on_progress is a function of (done, total, scores), got {on_progress!r}")
     plan = _plan(agent, on, model, options)
-    with given_model(model):
+    with use_model(model):
         return await running.run_async(plan, on_progress, person)
 
 

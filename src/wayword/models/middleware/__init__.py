@@ -1,7 +1,7 @@
-"""A model around a model. ``wayword.models.parts.opening`` says in which order.
+"""Wrappers around a model, applied in the order of ``wayword.models.parts.opening.wrap``.
 
-cache    an answer known already is free: no budget, no waiting, no request
-budget   stops before a request that the run can no longer pay for
-prices   puts a price on answers
-rate     every attempt waits its turn; asks again after failures that may pass
+cache    response cache: repeated questions are answered from disk
+budget   token and dollar limits of a run, and its ledger
+prices   price table, and the cost of answers
+rate     rate limit, and retries after transient failures
 """

@@ -1,14 +1,14 @@
-"""Tokens and dollars that a run may spend, over all of its models.
+"""Budget of a run: limits on the tokens and dollars of all its models.
 
-A run's ledger (``calls.jsonl``) is what survives any end of its process. One row a write::
+The ledger (``calls.jsonl``) survives a crash of the process. It has one row per write::
 
     {"tokens": 4930, "dollars": 0.0141, "call": "5f0c2a91b3d4", "open": true}
     {"tokens": 1204, "dollars": 0.0019, "call": "5f0c2a91b3d4"}
 
-The first row is written before a call goes out and holds the most that the call may cost; the
-second one settles it. A row replaces the open row of the same ``call`` before it; all other rows
-add up (:class:`Totals`). So a call that was under way when its process was killed counts at its
-estimate. Rows without ``call`` are sums: folded, merged, or written by an earlier version.
+The first row is written before a call and reserves the most that it may cost; the second one
+settles it. A row replaces the open row of the same ``call``; all other rows are added
+(:class:`Totals`). A call that was pending when its process was killed therefore counts at its
+estimate. Rows without ``call`` are sums of merged or older ledgers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from operator import itemgetter
-from types import TracebackType
 from typing import Protocol
 
 from wayword.core.action import Decision, Rejection
@@ -30,25 +29,23 @@ from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
 from wayword.models.middleware.prices import Price
 
-_TYPICAL_MARGIN = 1.25  # episodes differ, so a little more than a typical one is kept for the next
+_TYPICAL_MARGIN = 1.25  # reserve more than a typical episode's cost, because episodes differ
 
 _SPREAD = 4.0
-"""The next calls may cost this factor more than the only one so far, half of that after two,
-and so on: what a reasoning model writes differs tenfold from call to call. Likewise the
-next turns of an episode, as histories grow; of those the root of the deepest so far counts."""
+"""Safety margin on the highest cost so far: + 400% after one call, + 200% after two, and so on,
+because the output of reasoning models varies tenfold. For turns, the margin falls with the square
+root of the longest episode so far, because histories grow."""
 
-_CONFIDENCE = 0.9
-"""Share of the episodes under way that are expected to end within what is kept for them."""
+_CONFIDENCE = 0.9  # share of running episodes that should end within the amount reserved for them
 
-_MAX_ENDED = 256  # ended episodes whose cost is retained, twice as many at most
+_MAX_ENDED = 256  # costs of ended episodes that are kept; at twice the number, half are dropped
 
-_STALL_S = 1.0
-"""Seconds after which a call that waits for older episodes goes out, where no call is under way."""
+_STALL_S = 1.0  # longest wait for older episodes while no call is pending
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """Row of a run's ledger; the fields are described at the head of this module."""
+    """Row of a run's ledger; see the module's docstring."""
 
     tokens: int
     dollars: float
@@ -60,19 +57,19 @@ class Ledger(Protocol):
     """Storage for the rows of a run."""
 
     def write(self, row: LedgerRow) -> None:
-        """Append a row at once. Raises ``RecordingError``."""
+        """Append a row durably. Raises ``RecordingError``."""
         ...
 
 
 class Totals:
-    """Tokens and US dollars of a ledger, its rows added in order."""
+    """Total tokens and US dollars of a ledger."""
 
     def __init__(self) -> None:
         self._tokens, self._dollars = 0, 0.0
         self._open: dict[str, LedgerRow] = {}
 
     def add(self, row: LedgerRow) -> None:
-        """Count a row."""
+        """Add the next row."""
         self._open.pop(row.call, None)
         if row.open:
             self._open[row.call] = row
@@ -91,9 +88,9 @@ class Totals:
 
 @dataclass(slots=True)
 class Meter:
-    """Share of the budget that an episode under way has taken, and the turns it has played.
+    """A running episode: its number (from 1), its share of the budget so far, its turns.
 
-    ``number`` counts the episodes of a run from 1; ``rejected``: the last turn's answer was."""
+    ``rejected`` is true if the last turn's answer was rejected."""
 
     number: int
     share: float = 0.0
@@ -102,54 +99,54 @@ class Meter:
 
 
 class Estimate:
-    """The share of the budget that episodes take, by what ended ones took and others have taken.
+    """Estimate of the share of the budget that an episode needs.
 
-    The first episodes to end are the shortest, so those under way count as longer than what they
-    have taken (the estimator of Kaplan and Meier, with one more episode that never ends). What
-    nine of ten episodes would need is known after nine ended ones at the earliest. Until then, and
-    for longer episodes than any known, each is expected to play all of its ``limit`` turns (0: no
-    limit is known). ``ended`` are the shares that ended ones took, the smallest first.
+    The first episodes to end are the shortest. Running episodes are therefore included as censored
+    data (Kaplan-Meier estimator, with one more episode that never ends). The 90th percentile is
+    known after nine ended episodes at the earliest. Until then, and for episodes longer than any
+    ended one, an episode is expected to use all of its ``limit`` turns (0: unknown). ``ended``
+    holds the shares of ended episodes in ascending order.
     """
 
     def __init__(self) -> None:
         self.ended: list[float] = []
         self.limit = 0
-        self._largest_share = self._paid = self._dearest_turn = 0.0
-        self._turns, self._deepest = 0, 1
+        self._largest_share = self._paid = self._max_turn_share = 0.0
+        self._turns, self._max_turns = 0, 1
 
     def add(self, share: float) -> None:
-        """Count an episode that has ended."""
+        """Add an ended episode."""
         insort(self.ended, share)
         if len(self.ended) > 2 * _MAX_ENDED:
             del self.ended[::2]
 
     def paid(self, meter: Meter, share: float) -> None:
-        """Count a call of an episode."""
+        """Add a call of an episode."""
         meter.share += share
         self._paid += share
         self._largest_share = max(self._largest_share, meter.share)
-        self._dearest_turn = max(self._dearest_turn, meter.share / max(1, meter.turns))
+        self._max_turn_share = max(self._max_turn_share, meter.share / max(1, meter.turns))
 
     def stepped(self, meter: Meter) -> None:
-        """Count a turn of an episode."""
+        """Add a turn of an episode."""
         meter.turns += 1
         self._turns += 1
-        self._deepest = max(self._deepest, meter.turns)
+        self._max_turns = max(self._max_turns, meter.turns)
 
     @property
     def typical(self) -> float:
-        """The share that an episode takes on average, and a little more."""
+        """Mean share of an episode, plus a margin."""
         return _TYPICAL_MARGIN * sum(self.ended) / max(1, len(self.ended))
 
     @property
     def usual(self) -> float:
-        """The share that three of four episodes do not pass, and a little more."""
+        """Upper quartile of the shares of episodes, plus a margin."""
         return _TYPICAL_MARGIN * self.ended[len(self.ended) * 3 // 4] if self.ended else 0.0
 
     def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
-        """Function that estimates the remaining share of an episode, given all running ones."""
+        """Return a function that estimates an episode's remaining share, given all running ones."""
         taken = sorted(meter.share for meter in running if meter.share)
-        negated, survival = list[float](), 1.0  # negative, as bisect needs them to rise
+        negated, survival = list[float](), 1.0  # negative, because bisect needs ascending values
         for rank, share in enumerate(self.ended):
             remaining = 1 + len(self.ended) - rank + len(taken) - bisect_left(taken, share)
             survival *= 1.0 - 1.0 / remaining
@@ -158,49 +155,49 @@ class Estimate:
         def need(meter: Meter) -> float:
             rank = bisect_right(self.ended, meter.share)
             current = -negated[rank - 1] if rank else 1.0
-            end = bisect_left(negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank)
+            end = bisect_left(negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank)  # 1e-9: rounding
             cap = self._remaining_share(meter)
             return min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
 
         return need
 
     def at_most(self, episodes: int) -> float:
-        """An upper bound of the share of all of these episodes, without a look at each."""
+        """Return an upper bound of the share of that many episodes, without looking at each."""
         turns = episodes * self.limit if self.limit else inf
-        return turns * self._dearest_turn * (1.0 + _SPREAD / sqrt(self._deepest))
+        return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
     def _remaining_share(self, meter: Meter) -> float:
-        """The share that an episode may take up to its last turn."""
+        """Return the share that an episode needs if it uses all its turns."""
         if not self.limit:
             return max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
         turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
-        return max(0, self.limit - meter.turns) * turn * (1.0 + _SPREAD / sqrt(self._deepest))
+        return max(0, self.limit - meter.turns) * turn * (1.0 + _SPREAD / sqrt(self._max_turns))
 
 
 EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
-"""The meter of the episode that a call belongs to. Tasks that an agent starts inherit it."""
+"""Meter of the current episode. Asyncio tasks that an agent starts inherit it."""
 
 
 class Account:
-    """The budget of a run and what is spent of it, for all of its models and episodes.
+    """The budget of a run and its spending, over all models and episodes.
 
-    ``max_tokens`` and ``max_dollars`` are None for no limit; ``tokens``, ``dollars`` and ``calls``
-    add up. Answers from the cache are free. ``unpriced`` counts answers without a known price:
-    a limit in dollars cannot see them. ``retries`` counts requests that were made again, ``flying``
-    those under way now, ``late`` those that were under way when the limit was reached. A resumed
-    run starts with what was spent before.
+    ``max_tokens`` and ``max_dollars`` are None without a limit; ``tokens``, ``dollars`` and
+    ``calls`` are totals. Cached answers are free. ``unpriced`` counts answers without a known
+    price, which a dollar limit cannot include. ``retries`` counts repeated requests, ``pending``
+    the calls in progress, ``late`` those that were in progress when the limit was reached. A
+    resumed run starts with its earlier spending.
 
-    Several calls at once must not pass the limit together, and what a call costs is known only once
-    it has been answered. So the first call of a limited run is made alone, and another joins those
-    under way only if the budget would still hold were each as dear as the dearest so far, or
-    dearer while few are known. A lone call is always made: the budget is passed by that one, or
-    where calls grow dearer.
+    Concurrent calls must not exceed the limit together, but a call's cost is known only afterwards.
+    The first call of a limited run is therefore made alone, and another is admitted only if the
+    budget would suffice if all pending calls cost as much as the most expensive one so far, plus a
+    margin. A single call is always admitted, so the budget is exceeded by at most that call, unless
+    calls become more expensive.
 
-    An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
-    the rest of the budget cannot be expected to finish. Episodes under way go before new ones: a
-    call goes out only if the budget carries what all older episodes may still need and what its
-    own one may (:class:`Estimate`). So few episodes make their first call while little is known,
-    and where those under way need more than is left, the youngest wait.
+    An interrupted episode is wasted money. An episode therefore begins only if the rest of the
+    budget is expected to finish it (``begin``), and older episodes have priority: a call is
+    admitted only if the budget covers the expected need of all older episodes and of its own
+    (:class:`Estimate`). While little is known, few episodes make their first call; if the running
+    ones need more than is left, the youngest wait.
     """
 
     def __init__(
@@ -215,32 +212,30 @@ class Account:
         self.max_tokens, self.max_dollars = max_tokens, max_dollars
         self.tokens, self.dollars = tokens, dollars
         self.ledger, self.on_retried = ledger, on_retried
-        self.calls = self.unpriced = self.retries = self.flying = self.late = 0
+        self.calls = self.unpriced = self.retries = self.pending = self.late = 0
         self._lock, self.estimate = threading.Lock(), Estimate()
         self._meters: dict[int, Meter] = {}
         self._started = 0
         self._waiters: list[tuple[int, asyncio.Event]] = []
-        self._dearest: float | None = None
+        self._max_call_share: float | None = None
         self._unsettled: tuple[int, float] = (0, 0.0)
 
     @property
     def used(self) -> float:
-        """The share of the budget that is spent, by the tighter limit; 0 without limits.
-
-        Requests that calls under way have already made count.
-        """
+        """Spent share of the budget, by the tighter limit; 0 without limits. Completed requests of
+        pending calls are included."""
         tokens, dollars = self._unsettled
         return self._share(self.tokens + tokens, self.dollars + dollars)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
-        """Count tokens and dollars of episodes of an earlier session as a guess at the next."""
+        """Add the tokens and dollars of earlier episodes, from which the next are estimated."""
         for tokens, dollars in episodes:
             self.estimate.add(self._share(tokens, dollars))
 
     def begin(self) -> None:
-        """Count the caller's episode as under way: its calls are those made in this context.
+        """Start the caller's episode: all calls made in this context are part of it.
 
-        Raises ``BudgetExhausted`` where the rest of the budget would not see it through.
+        Raises ``BudgetExhausted`` if the rest of the budget would not finish it.
         """
         self.check()
         need = self.estimate.typical
@@ -251,7 +246,7 @@ class Account:
         EPISODE.set(meter)
 
     def end(self, complete: bool) -> None:
-        """The caller's episode has ended; ``complete`` if it was played to its end."""
+        """End the caller's episode; ``complete`` is true if it was played to its end."""
         meter = EPISODE.get()
         if meter is not None and self._meters.pop(meter.number, meter) and complete:
             self.estimate.add(meter.share)
@@ -259,19 +254,19 @@ class Account:
         self._wake()
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
-        """Note that a turn of the caller's episode has ended, with that decision."""
+        """Count a turn of the caller's episode, and its decision."""
         if (meter := EPISODE.get()) is not None:
             rejection = decision.fallback_for if isinstance(decision, Decision) else decision
             meter.rejected = rejection is not None
             self.estimate.stepped(meter)
 
     async def admit(self) -> None:
-        """Wait while older episodes, or calls under way, need what is left.
+        """Wait while older episodes or pending calls need the rest of the budget.
 
         Raises ``BudgetExhausted`` once it is spent, and for the first call of an episode that the
-        rest would not finish. A call of the oldest episode waits for other calls alone. While no
-        call is under way, the oldest one that waits goes out after a second: what the older
-        episodes do may itself wait for it (the same question in the cache).
+        rest would not finish. Calls of the oldest episode wait for pending calls only. If no call
+        is pending, the oldest waiting call is admitted after a second, because an older episode may
+        itself be waiting for it (for the same question in the cache).
         """
         caller = EPISODE.get()
         self._check_call(caller)
@@ -286,62 +281,62 @@ class Account:
                         async with asyncio.timeout(_STALL_S):
                             await waiter[1].wait()
                     except TimeoutError:
-                        stalled = not self.flying and waiter[0] == self._waiters[0][0]
+                        stalled = not self.pending and waiter[0] == self._waiters[0][0]
                     self._check_call(caller)
                     if stalled:
                         break
             finally:
                 self._waiters.remove(waiter)
                 self._wake()
-        self.flying += 1
+        self.pending += 1
 
     def landed(self) -> None:
-        """A call that was admitted is over, whatever came of it, and paid where it was billed."""
-        self.flying -= 1
+        """Count an admitted call as completed, with any result. Its bill has been paid."""
+        self.pending -= 1
         self._wake()
 
     async def written(self) -> None:
-        """Wait until what the caller paid is written down: at once, where ``on_spent`` does it."""
+        """Wait until the caller's payments are in the ledger. Here they are written at once."""
 
     def check(self) -> None:
-        """Raises ``BudgetExhausted`` once a limit is reached."""
+        """Raise ``BudgetExhausted`` once a limit is reached."""
         if self.used >= 1.0:
             raise BudgetExhausted(self.spent())
         if self.max_dollars is not None and self.unpriced:
             raise BudgetExhausted(
-                "a limit in dollars needs prices, and this model has none; add it to a price file "
-                "or limit tokens instead"
+                "a dollar limit needs prices, and this model has none; add it to a price file "
+                "(--prices) or limit tokens instead"
             )
 
     def retried(self) -> None:
-        """Count a request that is made again."""
+        """Count a repeated request."""
         self.retries += 1
         if self.on_retried is not None:
             self.on_retried(self.retries)
 
     async def reserve(self, row: LedgerRow) -> None:
-        """Write down the most that a call may cost, before a request goes out."""
+        """Record the maximum cost of a call, before its request is sent."""
         self.write(row)
 
     def release(self, call: str) -> None:
-        """Settle a call that was not billed."""
+        """Settle a call without a bill."""
         self.write(LedgerRow(0, 0.0, call))
 
     def write(self, row: LedgerRow) -> None:
-        """Write a row down, where the account has a ledger."""
+        """Write a row to the ledger, if there is one."""
         if self.ledger is not None:
             self.ledger.write(row)
 
     def add_unsettled(self, tokens: int, dollars: float) -> None:
-        """Count a request that a call under way has made; negative where the call is settled."""
+        """Add a completed request of a pending call; subtract it when the call is settled."""
         self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
 
     def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
-        """Count a billed call. Negative numbers earn nothing; ``dollars`` None is an unknown price.
+        """Add a billed call; ``dollars`` is None if the price is unknown.
 
-        What cannot be written down is an error: a budget must survive the end of its process.
+        Raises ``RecordingError`` if it cannot be written: the budget must survive a crash.
         """
-        tokens, cost = max(0, tokens), max(0.0, dollars or 0.0)
+        tokens, cost = max(0, tokens), max(0.0, dollars or 0.0)  # a server may send negative counts
         with self._lock:
             was_spent = self.used >= 1.0
             self.calls += 1
@@ -351,7 +346,7 @@ class Account:
             if was_spent:
                 self.late += 1
         share = self._share(tokens, cost)
-        self._dearest = max(share, self._dearest or 0.0)
+        self._max_call_share = max(share, self._max_call_share or 0.0)
         if (meter := EPISODE.get()) is not None:
             self.estimate.paid(meter, share)
         self.write(LedgerRow(tokens, cost, call))
@@ -365,7 +360,7 @@ class Account:
         return max(shares)
 
     def _check_call(self, caller: Meter | None) -> None:
-        """Raises ``BudgetExhausted`` where no call, or not the first one of an episode, is paid."""
+        """Raise ``BudgetExhausted`` if no call can be paid, or no first call of an episode."""
         self.check()
         oldest = next(iter(self._meters.values()), None)
         has_history = self.used and self.estimate.ended
@@ -376,109 +371,109 @@ class Account:
         self._check_rest(owed + min(self.estimate.usual, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
-        """Raises ``BudgetExhausted`` where less is left than an episode is known to need."""
+        """Raise ``BudgetExhausted`` if less is left than an episode is expected to need."""
         if self.used and self.estimate.ended and self.used + need > 1.0:
             raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
 
     def _wake(self) -> None:
-        """Wake the oldest waiting call: no other may go before it, and it wakes the next. If two
-        hundred woke at once, they would stay in step, each wave of calls as one lump."""
+        """Wake the oldest waiting call, which has priority and wakes the next one. If all woke at
+        once, their calls would stay synchronized in bursts."""
         if self._waiters:
             self._waiters[0][1].set()
 
     def _may_go(self, caller: Meter | None) -> bool:
-        """True if a call of this episode is next. Those of older episodes go before it."""
+        """True if a call of this episode is next; those of older episodes have priority."""
         if self.max_tokens is None and self.max_dollars is None:
             return True
         older = caller is not None and bool(self._waiters) and self._waiters[0][0] < caller.number
         return not older and self._affords_call() and self._affords_episode(caller)
 
     def _affords_call(self) -> bool:
-        """True if the budget would hold were each call under way, and one more, the dearest."""
-        if not self.flying:
+        """True if the budget suffices for the pending calls and one more at the highest cost."""
+        if not self.pending:
             return True
-        if self._dearest is None:
+        if self._max_call_share is None:
             return False
-        dearest = self._dearest * (1.0 + _SPREAD / self.calls)
-        return self.used + (self.flying + 1) * dearest <= 1.0
+        cap = self._max_call_share * (1.0 + _SPREAD / self.calls)
+        return self.used + (self.pending + 1) * cap <= 1.0
 
     def _affords_episode(self, caller: Meter | None) -> bool:
-        """True if the budget carries what this episode and all older ones may still need."""
+        """True if the budget covers the expected need of this episode and all older ones."""
         oldest = next(iter(self._meters.values()), None)
         if caller is None or caller is oldest:
             return True
         if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
-            return True  # with room to spare: a look at each takes longer than all else of a call
+            return True  # for speed: estimating each episode would dominate the cost of a call
         remaining_need = self.estimate.remaining_need(self._meters.values())
         owed = 0.0
-        for meter in self._meters.values():  # in the order they began
+        for meter in self._meters.values():  # oldest first
             owed += remaining_need(meter)
             if meter is caller:
                 break
         return self.used + owed <= 1.0
 
     def _limit(self) -> str:
-        """The tighter limit, in words."""
+        """Return a description of the tighter limit."""
         is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
         amount = self.max_dollars or 0.0
-        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # not to read $0.00
+        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # a tiny limit must not read $0.00
         return f"the budget of ${amount:{digits}}"
 
     def spent(self) -> str:
-        """Message that a limit is reached."""
+        """Return the message that a limit is reached."""
         limit = self._limit()
-        late_calls = f"; {self.late} calls were under way" if self.late else ""
+        late_calls = f"; calls pending at that time: {self.late}" if self.late else ""
         amount = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
         return f"{limit} is spent ({amount} used{late_calls})"
 
 
-# One call under way: the requests that it has made, and those that it is making.
+# A pending call, with its completed and pending requests.
 
 
 class Call:
-    """Upper bound of the bill of a call, at any moment, and the part in the ledger."""
+    """A pending call: an upper bound of its bill at any time, and the part in the ledger."""
 
     def __init__(self, account: Account, price: Price | None) -> None:
         self._account, self._price = account, price
         self._id = secrets.token_hex(6)
-        self._ended, self._flying = Usage(), list[Usage]()
+        self._completed, self._pending = Usage(), list[Usage]()
         self._reserved = self._unsettled = (0, 0.0)
         self.announced = False
         self.estimate: Usage | None = None
-        """Estimate of the whole call, of a model that does not announce its requests."""
+        """Estimate of the full call, for models that do not announce their requests."""
 
     @property
     def usage(self) -> Usage:
-        """Requests that have ended, and those under way at their estimates."""
-        return sum(self._flying, self._ended if self.estimate is None else self.estimate)
+        """Completed requests, and pending ones at their estimates."""
+        return sum(self._pending, self._completed if self.estimate is None else self.estimate)
 
     async def send(self, cap: Usage) -> None:
-        """Raise the reserved amount where this request needs it. Raises ``BudgetExhausted``."""
+        """Add a pending request to the reserved amount. Raises ``BudgetExhausted``."""
         self.estimate, self.announced = None, True
-        if self._ended:
-            self._account.check()  # a request that is repeated is paid for again
-        self._flying.append(cap)
+        if self._completed:
+            self._account.check()  # a repeated request is billed again
+        self._pending.append(cap)
         await self.reserve()
 
     async def reserve(self) -> None:
-        """Write down what the call may cost by now, where that is more than before."""
+        """Record the call's current maximum cost, if it is higher than before."""
         tokens, dollars = self._tokens_and_dollars(self.usage)
         if tokens > self._reserved[0] or dollars > self._reserved[1]:
             self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
             await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
 
     def received(self, cap: Usage, billed: Usage) -> None:
-        """A request has ended."""
-        self._flying.remove(cap)
-        self._ended += billed
+        """Replace a pending request's estimate by its bill."""
+        self._pending.remove(cap)
+        self._completed += billed
         tokens, dollars = self._tokens_and_dollars(billed)
         self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
         self._account.add_unsettled(tokens, dollars)
 
     def settle(self, usage: Usage | None, cost: float | None = None) -> None:
-        """Close a finished call; ``usage`` is None where nothing was billed."""
+        """Close the call; ``usage`` is None if nothing was billed."""
         tokens, dollars = self._unsettled
         self._account.add_unsettled(-tokens, -dollars)
         if usage is not None:
@@ -488,7 +483,7 @@ class Call:
             self._account.release(self._id)
 
     def price(self, usage: Usage) -> float | None:
-        """US dollars; None where no price is known."""
+        """Return the cost in US dollars, None if the price is unknown."""
         return None if self._price is None else self._price.of(usage)
 
     def _tokens_and_dollars(self, usage: Usage) -> tuple[int, float]:
@@ -499,44 +494,38 @@ _CALL: ContextVar[Call | None] = ContextVar("wayword_call", default=None)
 
 
 class sending:  # noqa: N801 - a context manager, used as a verb
-    """Around one request to a server that bills it; for models that talk to such a server.
+    """Context manager around a billed request; model backends use it for each request.
 
     >>> async def ask(server, prompt):
     ...     async with sending(Usage(900, 512)) as request:
     ...         answer = await server.post(prompt)
     ...         request.billed = Usage(answer.prompt_tokens, answer.completion_tokens)
 
-    ``most`` is an upward estimate. It is in the run's ledger before the request goes out, and
-    counts where the process is killed or the request cancelled. ``billed`` is what the request has
-    cost; of a ``ModelError``, its own ``billed``.
+    ``cap`` is an upper estimate. It is written to the run's ledger before the request, and counts
+    if the process is killed or the request cancelled. ``billed`` is the actual usage, set inside
+    the block; after a ``ModelError``, the error's ``billed`` counts instead.
     """
 
-    def __init__(self, most: Usage) -> None:
-        self._largest_share, self._call = most, _CALL.get()
-        self.billed = most
+    def __init__(self, cap: Usage) -> None:
+        self._cap, self._call = cap, _CALL.get()
+        self.billed = cap
 
     async def __aenter__(self) -> sending:
         if self._call is not None:
-            await self._call.send(self._largest_share)
+            await self._call.send(self._cap)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         if self._call is not None and isinstance(error, ModelError | None):
             billed = self.billed if error is None else error.billed
-            self._call.received(self._largest_share, billed or Usage())
+            self._call.received(self._cap, billed or Usage())
 
 
 class PaidModel(Wrapper):
-    """A model that is asked only while the account lasts, and whose answers carry their cost.
+    """A model with a budget, whose answers have a ``cost`` (None if the price is unknown).
 
-    ``cost`` is None where no price is known. Every call ends in the ledger, whatever ends it: an
-    answer, a failure that was billed, a cancellation (at the estimate of what was under way).
-    Raises ``BudgetExhausted``.
+    Every call is recorded in the ledger, also after a billed failure, or a cancellation (at the
+    estimate of its pending requests). Raises ``BudgetExhausted``.
     """
 
     def __init__(
@@ -544,17 +533,17 @@ class PaidModel(Wrapper):
     ) -> None:
         super().__init__(inner)
         self._account, self._price = account or Account(), price
-        self._announces = False  # true once the model has announced its requests (``sending``)
+        self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, while the budget lasts."""
+        """Call the wrapped model within the budget."""
         cap = Usage(
             rough_tokens(prompt) * sampling.n, sampling.max_tokens * sampling.n, estimated=True
         )
         return await self._paid(cap, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, while the budget lasts."""
+        """Call the wrapped model within the budget."""
         option_characters = sum(map(len, options))
         cap = Usage(rough_tokens(prompt) * len(options), option_characters, estimated=True)
         return await self._paid(cap, lambda: self._inner.choose(prompt, options))
@@ -572,7 +561,7 @@ class PaidModel(Wrapper):
             call.settle(error.billed)
             await self._account.written()
             raise
-        except BaseException:  # cancelled, or the budget spent between two requests
+        except BaseException:  # cancelled, or the budget was exhausted between two requests
             call.settle(call.usage or None)
             raise
         else:
@@ -587,9 +576,9 @@ class PaidModel(Wrapper):
 
 
 def rough_tokens(prompt: Prompt) -> int:
-    """An upper estimate of a prompt's tokens that costs no time; a picture counts 1,500.
+    """Return a fast upper estimate of a prompt's tokens: half its bytes, and 1,500 per picture.
 
-    Half of the bytes: text of the agents has 2.5 to 4.5 bytes a token, and IDs about 2.
+    The agents' text has 2.5 to 4.5 bytes per token, IDs about 2.
     """
     if isinstance(prompt, str):
         return len(prompt.encode(errors="replace")) // 2 + 1

@@ -1,7 +1,4 @@
-"""Answers kept on disk, so that a question is paid for once.
-
-One SQLite file with JSON values; several processes may share it.
-"""
+"""Response cache: one SQLite file with JSON values, which several processes may share."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +24,13 @@ from wayword.core.errors import DataError
 from wayword.core.files import process_runs
 from wayword.core.model import Answer, Choice, Completion, Model, Prompt, Sampling, Wrapper
 from wayword.core.secrets import redacted
+from wayword.settings import type_adapter
 
-# One question to a model as a short key: equal questions, equal keys, on every machine.
+# Keys: equal calls have equal keys on every machine.
 
 
-def prompt_value(prompt: Prompt) -> Json:
-    """The prompt as JSON values; pictures by their checksum."""
+def _prompt_value(prompt: Prompt) -> Json:
+    """Return the prompt as JSON values, with checksums in place of pictures."""
     if isinstance(prompt, str):
         return prompt
     return [
@@ -47,17 +44,17 @@ def prompt_value(prompt: Prompt) -> Json:
 
 
 def completion_key(prompt: Prompt, sampling: Sampling) -> str:
-    """Key of a ``complete`` call, all of its sampling included."""
-    return digest(["complete", prompt_value(prompt), asdict(sampling)])
+    """Return the key of a ``complete`` call, including all sampling parameters."""
+    return digest(["complete", _prompt_value(prompt), asdict(sampling)])
 
 
 def choice_key(prompt: Prompt, options: Sequence[str]) -> str:
-    """Key of a ``choose`` call."""
-    return digest(["choose", prompt_value(prompt), list(options)])
+    """Return the key of a ``choose`` call."""
+    return digest(["choose", _prompt_value(prompt), list(options)])
 
 
 def digest(value: Json) -> str:
-    """SHA-256 of the value's canonical JSON text."""
+    """Return the SHA-256 of a value's canonical JSON text."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -66,19 +63,18 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, since REAL NOT NULL)",
 )
-CLAIM_SECONDS = 900.0
-"""Seconds after which a claim is over: longer than a call with its retries takes."""
-_POLL_S = 0.05
+CLAIM_SECONDS = 900.0  # a claim expires after this time, longer than a call with its retries
+_POLL_S = 0.05  # pause between checks for an answer that another process is waiting for
 
 
 class AnswerCache:
-    """A file of JSON values by key: ``get`` and ``put`` block, for a moment.
+    """JSON values by key in an SQLite file. Methods block briefly.
 
-    Write-ahead logging lets several processes read and write at once; a busy file is waited for.
-    ``claim`` announces to other processes that this one is asking, so that they wait for its answer
-    instead of paying for their own. A row that cannot be read is as if it were not there, and a
-    file that cannot be written keeps nothing more; ``problems`` says so, once each. Raises
-    ``DataError`` for a file that is no such cache.
+    Write-ahead logging lets several processes read and write at once. With ``claim``, a process
+    announces that it is making a call, so that others wait for its answer instead of paying for
+    another. Unreadable values are treated as missing, and answers that cannot be written are not
+    cached; ``problems`` reports each such problem once. Raises ``DataError`` if the file is not a
+    cache.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,20 +89,20 @@ class AnswerCache:
             raise DataError(path, "", problem, "name another file") from None
 
     def get(self, key: str) -> Json | None:
-        """The value of a key; None where there is none, or none that can be read."""
+        """Return the value of a key, None if it is missing or unreadable."""
         try:
             row = self._db.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
             return json.loads(row[0]) if row else None
         except (sqlite3.Error, ValueError, RecursionError, TypeError) as error:
-            self.problem(f"holds an unreadable answer; the model was asked again ({error})")
+            self.problem(f"has an unreadable answer; the model was asked again ({error})")
             return None
 
     def put(self, key: str, value: Json) -> None:
-        """Keep a value; the first one of a key stays, as long as it can be read."""
+        """Store a value, unless the key already has a readable one."""
         text = json.dumps(value, ensure_ascii=False)
         try:
             text.encode()
-        except UnicodeEncodeError:  # half a surrogate pair, which SQLite cannot hold
+        except UnicodeEncodeError:  # SQLite cannot store unpaired surrogates: escape them
             text = json.dumps(value)
         verb = "INSERT OR IGNORE" if self.get(key) is not None else "INSERT OR REPLACE"
         try:
@@ -115,13 +111,13 @@ class AnswerCache:
             self.problem(f"could not store an answer ({error}); the run continues without")
 
     def drop(self, key: str) -> None:
-        """Forget a value that makes no sense."""
+        """Delete an invalid value."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
     def claim(self, key: str) -> bool:
-        """True if this process is the one to ask. A dead process's claim is over, and one that is
-        older than ``CLAIM_SECONDS`` seconds."""
+        """Return True if this process should make the call. Claims end with their process, and
+        after ``CLAIM_SECONDS``."""
         now = time.time()
         try:
             insertion = self._db.execute(
@@ -138,11 +134,11 @@ class AnswerCache:
                 (self._owner, now, key, owner),
             )
         except (sqlite3.Error, TypeError):
-            return True  # better to pay twice than not to go on
+            return True  # paying twice is better than stopping
         return True
 
     def release(self, key: str) -> None:
-        """Let others ask."""
+        """End this process's claim."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
@@ -150,15 +146,15 @@ class AnswerCache:
         """Close the file."""
         self._db.close()
 
-    def problem(self, what: str) -> None:
-        """Record a problem, once per kind."""
-        line = f"the answer cache {self.path} {what}"
+    def problem(self, text: str) -> None:
+        """Report a problem, once per text up to its first parenthesis."""
+        line = f"the response cache {self.path} {text}"
         if not any(past.partition(" (")[0] == line.partition(" (")[0] for past in self.problems):
             self.problems.append(line)
 
 
 def _open_database(path: Path) -> sqlite3.Connection:
-    """The cache in that file, created if it is new. Raises ``sqlite3.Error``."""
+    """Open the cache in a file, or create it. Raises ``sqlite3.Error``."""
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode=WAL")
@@ -173,7 +169,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
 
 
 def _may_be_running(owner: str) -> bool:
-    """True if a claim's process runs; one on another machine may."""
+    """True if a claim's process runs, or may run on another machine."""
     number, host, *_ = [*owner.split(), "", ""]
     if host != socket.gethostname() or not number.isdecimal():
         return bool(host)
@@ -181,14 +177,12 @@ def _may_be_running(owner: str) -> bool:
 
 
 class CachedModel(Wrapper):
-    """A model that is never asked the same twice.
+    """A model with a response cache.
 
-    The key is made of the model's identity, the prompt and the whole sampling, seed included.
-    Answers that chance decides (a temperature, and no seed) are numbered as they are asked, so
-    that five calls still give five samples, the same five in the next run. Empty answers and calls
-    of tools are neither kept nor used where an earlier version kept them: the next run asks again.
-    Equal questions that are asked at once become one, also across processes. Cached
-    answers are marked ``cached`` and cost nothing.
+    The key consists of the model's identity, the prompt and all sampling parameters. Calls with a
+    temperature but no seed are numbered, so that five equal calls give five samples, and the same
+    five in the next run. Concurrent equal calls become one, also across processes. Empty answers
+    and tool calls are not cached. Cached answers are marked ``cached`` and cost nothing.
     """
 
     def __init__(self, inner: Model, cache: AnswerCache) -> None:
@@ -196,11 +190,11 @@ class CachedModel(Wrapper):
         self._cache = cache
         self._counts: Counter[str] = Counter()
         self._flying: dict[str, asyncio.Lock] = {}
-        # one thread, so that a file another process is writing never holds up the event loop
+        # in a thread, because a file that another process is writing would block the event loop
         self._thread = ThreadPoolExecutor(1, "wayword-cache")
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The cached answer, else that of the model inside."""
+        """Return the cached answer, else call the wrapped model."""
         key = digest([self._inner.identity, completion_key(prompt, sampling)])
         if sampling.temperature > 0 and sampling.seed is None:
             self._counts[key] += 1
@@ -208,23 +202,23 @@ class CachedModel(Wrapper):
         return await self._ask_once(key, Completion, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """The cached ranking, else the wrapped model's."""
+        """Return the cached ranking, else call the wrapped model."""
         key = digest([self._inner.identity, choice_key(prompt, options)])
         return await self._ask_once(key, Choice, lambda: self._inner.choose(prompt, options))
 
     async def aclose(self) -> None:
-        """Close the file and the model inside."""
+        """Close the file and the wrapped model."""
         await asyncio.to_thread(self._thread.shutdown)
         self._cache.close()
         await super().aclose()
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The file's problems, and the inner model's warnings."""
+        """The cache's problems, and the wrapped model's warnings."""
         return (*self._cache.problems, *super().warnings)
 
     async def _ask_once(
-        self, key: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]]
+        self, key: str, answer_type: type[Answer], ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         began = time.perf_counter()
         lock = self._flying.setdefault(key, asyncio.Lock())
@@ -234,16 +228,16 @@ class CachedModel(Wrapper):
                 try:
                     while True:
                         value = await self._run_off_loop(self._cache.get, key)
-                        answer: Answer | None = self._parse_answer(key, value, kind)
+                        answer: Answer | None = self._parse_answer(key, value, answer_type)
                         if answer is not None:
                             return replace(answer, seconds=time.perf_counter() - began)
-                        if claimed:  # another process may have answered before the claim
+                        if claimed:  # read again, as another process may have answered meanwhile
                             break
                         claimed = await self._run_off_loop(self._cache.claim, key)
                         if not claimed:
-                            await asyncio.sleep(_POLL_S)  # another process is asking this question
+                            await asyncio.sleep(_POLL_S)  # another process is making this call
                     answer = await ask()
-                    if _is_worth_keeping(answer):
+                    if _is_cacheable(answer):
                         await self._run_off_loop(self._cache.put, key, asdict(answer))
                     return answer
                 finally:
@@ -253,34 +247,27 @@ class CachedModel(Wrapper):
             if not lock.locked():
                 self._flying.pop(key, None)
 
-    async def _run_off_loop(self, work: Callable[..., Json], *given: Any) -> Json:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
+    async def _run_off_loop(self, work: Callable[..., Json], *arguments: Any) -> Json:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
-    def _parse_answer(self, key: str, value: Json, kind: Any) -> Any:
-        """The answer that a value holds; a value that makes no sense is dropped."""
+    def _parse_answer(self, key: str, value: Json, answer_type: Any) -> Any:
+        """Return the answer stored as ``value``; an invalid value is deleted."""
         if value is None:
             return None
         try:
-            answer = _type_adapter(kind).validate_python(value)
+            answer = type_adapter(answer_type).validate_python(value)
         except ValueError as error:
-            what = "holds an unreadable answer; the model was asked again"
-            self._cache.problem(f"{what} ({type(error).__name__})")
+            problem = "has an unreadable answer; the model was asked again"
+            self._cache.problem(f"{problem} ({type(error).__name__})")
         else:
-            if _is_worth_keeping(answer):
+            if _is_cacheable(answer):
                 return replace(answer, cost=0.0, cached=True)
         self._cache.drop(key)
         return None
 
 
-@cache
-def _type_adapter(kind: Any) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
-
-
-def _is_worth_keeping(answer: Completion | Choice) -> bool:
-    """Empty answers, calls of tools and numbers that are none may be a server's bad moment."""
+def _is_cacheable(answer: Completion | Choice) -> bool:
+    """True unless an answer is empty, a tool call or NaN: these may be transient server errors."""
     if isinstance(answer, Choice):
         return all(math.isfinite(value) for value in answer.logprobs)
     has_text = all(text.strip() for text in answer.texts) and bool(answer.texts)

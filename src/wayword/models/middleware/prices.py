@@ -1,6 +1,6 @@
-"""Prices of models, and what each answer costs: a shipped table that the user can extend.
+"""Prices of models, from a shipped table that ``--prices FILE`` extends.
 
-``--prices FILE`` extends it; a model of no known price has no cost, never a cost of 0.
+The cost of a model without a price is unknown, not 0.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Dollars = Annotated[float, Ge(0), Le(1_000_000)]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. ``cached`` is for prompt tokens that were reused."""
+    """US dollars per million tokens. ``cached`` is the price of reused prompt tokens."""
 
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
-        """The cost of a call, in US dollars."""
+        """Return the cost of a call in US dollars."""
         cached = self.input if self.cached is None else self.cached
         fresh = usage.prompt - usage.reused
         total = fresh * self.input + usage.reused * cached + usage.completion * self.output
@@ -45,13 +45,13 @@ class Prices:
     table: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:
-        """The most specific price, that of the longest matching name; None if unknown."""
+        """Return the price of the longest matching name, None if none matches."""
         matches = [name for name in self.table if name == model or fnmatchcase(model, name)]
         return self.table[max(matches, key=lambda n: (n == model, len(n)))] if matches else None
 
 
 def load_prices(custom: Path | None = None) -> Prices:
-    """The shipped table, and before it the user's own. Raises ``DataError``."""
+    """Return the shipped table, extended by the user's file. Raises ``DataError``."""
     table = _read(SHIPPED)
     return Prices(table if custom is None else {**table, **_read(custom)})
 

@@ -1,4 +1,4 @@
-"""Requests a minute, first come, first served; and retries after transient failures."""
+"""Rate limit in requests per minute, and retries after transient failures."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Protocol
 from wayword.core.errors import ModelError
 from wayword.core.model import Answer, Model, Usage, Wrapper
 
-_TOLERANCE = 1e-6  # share of a request that is not waited for: rounding could make the wait endless
+_TOLERANCE = 1e-6  # missing share of a request that is ignored: rounding could wait forever
 
 
-class Turns(Protocol):
-    """Whatever lets requests pass at a rate: a :class:`Limiter`, or one that processes share."""
+class RateLimit(Protocol):
+    """A rate limit: a :class:`Limiter`, or one that several processes share."""
 
     async def admit(self) -> None:
-        """Wait for a turn."""
+        """Wait until the next request may be sent."""
         ...
 
 
 class Limiter:
-    """Requests a minute, shared by any number of calls; zero is no limit.
+    """Token bucket of requests per minute, shared by any number of calls; 0 sets no limit.
 
-    Up to six seconds' worth may go at once.
+    A burst has up to six seconds' worth of requests.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class Limiter:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if per_minute < 0:
-            raise ValueError("a rate limit must be positive, or 0 for none")
+            raise ValueError(f"a rate limit must be at least 0, got {per_minute}")
         self._clock, self._sleep = clock, sleep
         self._rate = per_minute / 60.0
         self._level = self._burst = max(1.0, self._rate * 6.0)
         self._filled_at = clock()
-        self._queue = asyncio.Lock()  # asyncio's lock wakes waiters in their order
+        self._queue = asyncio.Lock()  # asyncio.Lock is fair: first come, first served
 
     async def admit(self) -> None:
-        """Wait for a turn."""
+        """Wait until the next request may be sent."""
         if not self._rate:
             return
         async with self._queue:
@@ -59,9 +59,9 @@ class Limiter:
 
 
 class RateLimitedModel(Wrapper):
-    """A model that is asked no faster than its limiter allows."""
+    """A model that is called no faster than its limiter allows."""
 
-    def __init__(self, inner: Model, limiter: Turns) -> None:
+    def __init__(self, inner: Model, limiter: RateLimit) -> None:
         super().__init__(inner)
         self._limiter = limiter
 
@@ -70,27 +70,27 @@ class RateLimitedModel(Wrapper):
         return await ask()
 
 
-# Asking again after failures that may pass: equal jitter, and a server's Retry-After first.
+# Retries: exponential backoff with equal jitter, after a server's Retry-After if it sends one.
 #
 # Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """``retries`` attempts after the first; waits grow from ``first`` to ``longest`` seconds.
+    """Rules for retries: up to ``retries`` attempts after the first.
 
-    The wait before retry k is drawn from [half, whole] of ``first * 2**k``, at most ``longest``.
-    A server's Retry-After is the least wait; up to half a second is added, so that many episodes
-    do not come back in the same instant. One above ``patience`` seconds ends the call instead.
+    The wait before retry k (from 0) is a random share, half to all, of ``first * 2**k`` seconds, at
+    most ``longest``. If the server sends Retry-After, the wait is that time plus up to half a
+    second, so that episodes do not all return at once; above ``patience`` seconds the call fails
+    instead.
 
-    A server that cannot be reached and has never answered is tried ``first_contact`` times again,
-    not ``retries`` times. ``max_failures`` calls in a row that fail for good, without one answer in
-    between, make the last failure fatal.
+    A server that has never answered and cannot be reached is tried only ``first_contact`` more
+    times. After ``max_failures`` failed calls in a row, the failure is fatal.
 
-    A server that has answered before and is away (no connection, 429, 502, 503, 504) ``trip`` times
-    in a row is an outage: all calls wait together, one of them asks again every so often, and with
-    its first answer all go on. An outage costs no call its retries. One longer than ``patience`` is
-    fatal. With no retries there is no such waiting.
+    If a server that has answered before is unavailable (no connection, 429, 502, 503, 504) ``trip``
+    times in a row, this is an outage: all calls wait, one of them probes the server from time to
+    time, and all continue at its first answer. An outage uses up no retries, and is fatal after
+    ``patience`` seconds. Without retries, outages are not waited out.
     """
 
     retries: int = 5
@@ -105,15 +105,15 @@ class RetryPolicy:
     clock: Callable[[], float] = time.monotonic
 
     def wait(self, retry: int, retry_after: float | None) -> float:
-        """Seconds before retry number ``retry``, counted from 0, outside of an outage."""
-        backoff = min(self.longest, self.first * 2.0 ** min(retry, 30))
+        """Return the seconds before retry number ``retry`` (from 0), outside of outages."""
+        backoff = min(self.longest, self.first * 2.0 ** min(retry, 30))  # 2**1024 overflows
         if retry_after is None:
             return backoff * self.rng.uniform(0.5, 1.0)
         return retry_after + min(backoff, 1.0) * self.rng.uniform(0.0, 0.5)
 
 
 class Outage:
-    """A circuit breaker that all calls share: it is open while the server is away."""
+    """A circuit breaker that all calls share: open while the server is unavailable."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
@@ -124,31 +124,32 @@ class Outage:
 
     @property
     def open(self) -> bool:
-        """True if calls wait."""
+        """True during an outage: calls wait."""
         return self._policy.retries > 0 and self._failures_in_row >= self._policy.trip
 
     @property
     def seconds(self) -> float:
-        """Time since the first of the failures in a row; 0 while the server answers."""
+        """Time since the first of the failures in a row, 0 after an answer."""
         return 0.0 if self._began_at is None else self._policy.clock() - self._began_at
 
     def failed(self, error: ModelError) -> None:
-        """A call found the server away."""
+        """Count a call that found the server unavailable."""
         self._failures_in_row += 1
         self._began_at = self._policy.clock() if self._began_at is None else self._began_at
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
-        """The server is there."""
+        """Reset after an answer."""
         self._failures_in_row = self._probes = 0
         self._began_at = None
 
     async def attempt(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Ask; in an outage wait for the turn to be the one that asks, or for the end of it."""
+        """Make a call; during an outage, first wait for its end or for this call's turn to
+        probe."""
         if self.open:
             async with self._probing:
                 if self.open:
-                    # probes every half minute at most: a server that is back should not wait long
+                    # at most 2**5 s between probes: a server that is back is noticed soon
                     pause = self._policy.wait(min(self._probes, 5), self._retry_after)
                     self._probes += 1
                     await self._policy.sleep(pause)
@@ -157,12 +158,11 @@ class Outage:
 
 
 class RetryingModel(Wrapper):
-    """A model whose passing failures are tried again.
+    """A model with retries after transient failures.
 
-    Raises ``ModelError`` with the last reason once the attempts are used up, and at once for
-    failures that will not pass. After a fatal one nothing is asked any more: calls that wait or
-    come later get the same error. Answers that were billed and could not be read are added to the
-    usage of the answer that follows, or to the error.
+    Raises ``ModelError`` for other failures, and with the last reason after all attempts. After a
+    fatal failure, waiting and later calls raise the same error. The usage of billed but unreadable
+    answers is added to that of the next answer, or to the error.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class RetryingModel(Wrapper):
             except ModelError as error:
                 waste += error.billed or Usage()
                 if self._in_outage(error):
-                    wait = 0.0  # the outage has a wait of its own, which all calls share
+                    wait = 0.0  # Outage.attempt waits instead
                 elif (final := self._final_error(error, retry)) is not None:
                     final.billed = waste or None
                     raise final from None
@@ -201,14 +201,14 @@ class RetryingModel(Wrapper):
                 self._outage.answered()
                 return replace(answer, usage=answer.usage + waste) if waste else answer
             if self._on_retry is not None:
-                self._on_retry()  # before the wait, which people should hear the reason of
+                self._on_retry()  # before the wait, to show users its reason
             if wait:
                 await self._policy.sleep(wait)
 
     def _in_outage(self, error: ModelError) -> bool:
-        """Count the failure; True if it belongs to an outage, which all calls wait out together."""
+        """Count a failure; return True if it is part of an outage."""
         retry_after = error.retry_after or 0.0
-        # a server that is away may answer with any failure until it is back
+        # during an outage, any transient failure counts as unavailability
         is_away = error.away or (error.retryable and self._outage.open)
         if not (is_away and self._answered) or retry_after > self._policy.patience:
             return False
@@ -216,8 +216,8 @@ class RetryingModel(Wrapper):
         return self._outage.open and self._outage.seconds <= self._policy.patience
 
     def _final_error(self, error: ModelError, retry: int) -> ModelError | None:
-        """The error that ends the call after attempt number ``retry``; None to try again. It is
-        fatal once too many calls in a row have failed."""
+        """Return the error that ends the call after attempt number ``retry``; None to retry. It is
+        fatal if too many calls in a row have failed."""
         policy, fatal = self._policy, error.fatal
         max_retries = policy.retries
         if fatal and not self._answered:
@@ -229,7 +229,7 @@ class RetryingModel(Wrapper):
         elif error.retryable and retry >= max_retries:
             line += f"; gave up after {retry + 1} attempts" if retry else ""
         elif error.retryable and requested_wait > policy.patience:
-            line += f"; it asks to wait {requested_wait:.0f} s, more than {policy.patience:.0f}"
+            line += f"; it asks for a wait of {requested_wait:.0f} s, above {policy.patience:.0f} s"
             fatal = False
         elif error.retryable:
             return None

@@ -1,7 +1,7 @@
 """Code that model backends share.
 
-opening      ``local:smollm2`` and a few settings -> a model, with its middleware
-weights      files of weights: which are known, where they are, fetched, checked, converted
-llamacpp     one weight file in this process, and served to others
-decoding     constrained answers, where an option begins, what is thought aloud
+opening      open a model by name, with its wrappers
+weights      weight files: find, fetch, verify, convert
+llamacpp     a GGUF file in this process, and a server for it
+decoding     constrained answers, boundaries of options, reasoning text
 """

@@ -1,7 +1,7 @@
-"""Constrained answers of local engines: schemas, closed lists, and what is thought aloud before.
+"""Constrained decoding and parsing of answers: JSON schemas, lists of options, reasoning text.
 
-Without ``additionalProperties: false`` a small model invents keys without end; without the
-whitespace rule it loops on blanks inside the JSON. Both are therefore added here, once.
+Schemas are closed here: without ``additionalProperties: false`` a small model invents keys forever,
+and without the whitespace rule it repeats blanks inside the JSON.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def close_schema(schema: Mapping[str, Json], *, guidance: bool = True) -> dict[str, Json]:
-    """The schema with every object closed to other keys, and no free white space.
+    """Return the schema with objects closed to other keys, and without free white space.
 
-    A key that is already there stays. ``guidance`` adds the ``x-guidance`` rule of llama.cpp's
-    decoder; hosted servers refuse keys they do not know.
+    Existing keys are kept. ``guidance`` adds the ``x-guidance`` rule of llama.cpp's decoder; hosted
+    servers reject keys they do not know.
     """
     closed: dict[str, Json] = _close_objects(schema)
     if guidance:
@@ -33,7 +33,7 @@ def close_schema(schema: Mapping[str, Json], *, guidance: bool = True) -> dict[s
 
 
 def _close_objects(node: Any, names: bool = False) -> Any:
-    """``names`` says that the keys of this mapping are property names, not schema words."""
+    """Close the objects of a schema. With ``names``, the keys are property names, not keywords."""
     if isinstance(node, Mapping):
         inner = {
             key: _close_objects(value, key in ("properties", "$defs", "definitions") and not names)
@@ -53,7 +53,8 @@ _LENGTHS = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
 
 
 def without_lengths(schema: Any) -> Any:
-    """Drop length limits from a schema for servers that lack them; fields so named stay."""
+    """Return a schema without length limits, for servers that do not support them. Properties with
+    such a name are kept."""
     if isinstance(schema, Mapping):
         lengths = {k for k, v in schema.items() if k in _LENGTHS and isinstance(v, int)}
         return {k: without_lengths(v) for k, v in schema.items() if k not in lengths}
@@ -63,9 +64,9 @@ def without_lengths(schema: Any) -> Any:
 
 
 def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
-    """The fields of llama.cpp's requests that hold an answer to its form.
+    """Return llama.cpp's request fields for the constraint of ``sampling``.
 
-    Raises ``ModelError`` where there is no choice.
+    Raises ``ModelError`` for an empty list of choices.
     """
     if sampling.json_schema is not None:
         return {"json_schema": close_schema(sampling.json_schema)}
@@ -75,9 +76,9 @@ def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
 
 
 def choice_grammar(choices: Sequence[str]) -> str:
-    """A GBNF grammar whose sentences are exactly the choices. Raises ``ModelError`` for none."""
+    """Return a GBNF grammar that accepts exactly the choices. Raises ``ModelError`` for none."""
     if not choices:
-        raise ModelError("choices must name at least one answer")
+        raise ModelError("choices must contain at least one answer")
     escaped = {ord(sign): text for sign, text in _ESCAPES.items()}
     for sign in {sign for choice in choices for sign in choice if not sign.isprintable()}:
         escaped.setdefault(ord(sign), f"\\U{ord(sign):08X}")
@@ -85,12 +86,12 @@ def choice_grammar(choices: Sequence[str]) -> str:
 
 
 def longest(choices: Sequence[str]) -> int:
-    """Tokens that are enough to write any of the choices: a token holds at least one byte."""
+    """Return a token limit that fits every choice: a token has at least one byte."""
     return max(len(choice.encode()) for choice in choices) + 1
 
 
 def describe_form(sampling: Sampling) -> str:
-    """Text to append to a prompt where a model cannot be held to a list or schema; else empty."""
+    """Return text that states the constraint in a prompt, for models that cannot enforce it."""
     if sampling.choices:
         listed = "\n".join(f"- {option}" for option in sampling.choices)
         return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
@@ -101,8 +102,8 @@ def describe_form(sampling: Sampling) -> str:
 
 
 def as_message(text: str, sampling: Sampling) -> Message:
-    """Raw text for a model that only chats, with the request to continue it where no form of an
-    answer is set."""
+    """Return raw text as a message for a chat model, which is asked to continue the text if the
+    answer has no constraint."""
     is_free = not (sampling.choices or sampling.json_schema or sampling.grammar)
     return user(text + _CONTINUATION_REQUEST if is_free else text)
 
@@ -113,15 +114,15 @@ _CONTINUATION_REQUEST = (
 )
 _PUNCTUATION = " \t\r\n\"'`*_.,;:!()[]{}-“”"
 _LEAD_IN = re.compile(r"\W*(?:\d{1,3}\s*[.):])?(?:[\s*_]*[a-z][a-z ]{0,30}[*_]*:)?", re.IGNORECASE)
-"""A number and a label that may stand before an option: ``5.``, ``Next action:``."""
+"""A number or label before an option: ``5.``, ``Next action:``."""
 _FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
 def matched(answer: str, options: Sequence[str]) -> str:
-    r"""The option that a short answer names, letter case and punctuation aside; empty for none.
+    r"""Return the option that a short answer names, ignoring case and punctuation; else empty.
 
-    A fence, a number and a label around it do not count; after other text, the last line is
-    read where it alone is an option, so that a list of options names none.
+    A code fence, a number and a label around it are ignored. After other text, the last line
+    counts if no earlier line is an option: an answer that lists several options names none.
 
     >>> matched('**Turn left.**', ["turn left", "stop"]), matched("left or right", ["left"])
     ('turn left', '')
@@ -152,20 +153,20 @@ def matched(answer: str, options: Sequence[str]) -> str:
 
 
 def cut(text: str, finish: str, stops: Sequence[str]) -> tuple[str, str]:
-    """A text up to its first stop sequence, and why it ended."""
+    """Return the text before its first stop sequence, and the finish reason."""
     for stop in stops:
         head, stopped, _ = text.partition(stop)
         text, finish = head, "stop" if stopped else finish
     return text, finish
 
 
-NOTHING_WRITTEN = "(nothing; where thoughts took all tokens, raise model.thinking)"
+NOTHING_WRITTEN = "(nothing; if reasoning used all tokens, raise model.thinking)"
 UNPICKED_LOGPROB = -1000.0
-"""Stands for the options that were not picked where a winner is all that is known."""
+"""Log-probability of the other options if only the winner is known."""
 
 
 def picked(options: Sequence[str], answer: Completion, reasoning: Sequence[str]) -> Choice:
-    """The choice of a model that wrote one of the options, or else its ``other_text``."""
+    """Return the choice of a model that wrote one of the options, or another text."""
     text = answer.text
     values = tuple(0.0 if option == text else UNPICKED_LOGPROB for option in options)
     choice = Choice(tuple(options), values, answer.usage, seconds=answer.seconds)
@@ -174,33 +175,32 @@ def picked(options: Sequence[str], answer: Completion, reasoning: Sequence[str])
 
 
 def check_options(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of ``choose``. Raises ``ModelError`` where there is none, or an empty one."""
+    """Return the options of ``choose``. Raises ``ModelError`` for no option or an empty one."""
     if not options or not all(option.strip() for option in options):
         raise ModelError("choose needs at least one option, and none may be empty")
     return tuple(options)
 
 
 def prefix_length(lists: Iterable[Sequence[int]]) -> int:
-    """Length of the common prefix of all lists."""
+    """Return the length of the common prefix of all lists."""
     return sum(1 for _ in takewhile(lambda tokens: len({*tokens}) == 1, zip(*lists, strict=False)))
 
 
-# Where a prompt ends and an option begins, when options are ranked as the next *words*.
+# The boundary between a prompt and an option that is ranked as its continuation.
 #
-# Tokenisers glue a blank to the word after it, so ``"5. "`` followed by ``"forward"`` would be
-# scored as a word that no text contains. The blank between the two therefore always belongs to the
-# option: ``"5."`` + ``" forward"``, however the two were written.
+# Tokenizers join a blank to the word after it, so ``"5. "`` followed by ``"forward"`` would be
+# tokens that occur in no text. The blank between them is therefore moved to the option: ``"5."`` +
+# ``" forward"``.
 
 _OPENERS = "([{<\"'`"
 
 
 def continued(prompt: str, option: str) -> tuple[str, str]:
-    """The prompt without the blanks at its end, and the option with the blank it needs.
+    """Return the prompt without trailing blanks, and the option with the blank between them.
 
-    A blank is put in where neither side has white space and the prompt ends in a word or a
-    closing sign: ``continued("5.", "left")`` and ``continued("5. ", "left")`` are both
-    ``("5.", " left")``, while ``continued("(", "A")`` is ``("(", "A")``. Options that begin with
-    white space of their own are appended as they are.
+    A missing blank is inserted if the prompt ends in a word or a closing sign:
+    ``continued("5.", "left")`` and ``continued("5. ", "left")`` are both ``("5.", " left")``, while
+    ``continued("(", "A")`` is ``("(", "A")``. An option that begins with white space keeps it.
     """
     base = prompt.rstrip(" ")
     gap = prompt[len(base) :]
@@ -211,7 +211,7 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
     return base, " " + option
 
 
-# A reasoning model's thoughts, separated from its answer.
+# Reasoning text of a model, separated from its answer.
 
 _TAGS = "think|thinking"
 _OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
@@ -219,13 +219,13 @@ _CLOSE = re.compile(rf"</({_TAGS})>\s*", re.IGNORECASE)
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """The answer, and the reasoning before it.
+    """Return the answer, and the reasoning before it.
 
     >>> split_thought("<think>The lamp is left.</think>Go left.")
     ('Go left.', 'The lamp is left.')
 
-    A thought that was cut off is all thought and no answer. Chat templates may open the thought in
-    the prompt, so that a closing tag alone ends it.
+    Without a closing tag, all text is reasoning. Without an opening tag, the text before the
+    closing tag is reasoning: some chat templates put the opening tag into the prompt.
     """
     opened = _OPEN.match(text, len(text) - len(text.lstrip()))
     start = opened.end() if opened else 0

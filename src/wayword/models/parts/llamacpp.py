@@ -1,12 +1,11 @@
-"""A GGUF file in this process: continue text, tokenise, apply its chat template, serve it.
+"""llama.cpp in this process: complete text, tokenize, apply chat templates and serve a GGUF file.
 
-xllamacpp runs llama.cpp's server inside this process. Completions go through the bindings, which
-leave the interpreter free meanwhile; tokenising and templates exist only as HTTP routes, so these
-two go over the server's loopback port, which is locked with a random key.
+xllamacpp runs llama.cpp's server inside this process. Completions use its bindings, which release
+the interpreter lock. Tokenization and chat templates exist only as HTTP routes, so these two use
+the server's loopback port, which is protected by a random key.
 
-Prefixes: every finished slot keeps its tokens, and the server parks the state of conversations
-that lose their slot in memory, so a prompt that continues an earlier one evaluates its new
-tokens only, also with more episodes in the air than slots.
+A prompt that continues an earlier one evaluates its new tokens only: finished slots keep their
+tokens, and the server caches the state of conversations that lose their slot.
 
 Source: https://github.com/xorbitsai/xllamacpp and llama.cpp's ``tools/server/README.md``
 """
@@ -35,7 +34,7 @@ from wayword.models.parts.decoding import check_options, continued, prefix_lengt
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Settings to load a file: see :class:`wayword.models.local.LocalSettings`."""
+    """Settings for loading a file: see :class:`wayword.models.local.LocalSettings`."""
 
     slots: int = 4
     context: int = 8192
@@ -44,9 +43,9 @@ class EngineSettings:
 
 
 class Engine:
-    """A GGUF file in memory. Every method blocks and may be called from many threads.
+    """A loaded GGUF file. Methods block, and may be called from many threads at once.
 
-    Raises ``UsageError`` where xllamacpp is missing or cannot load the file.
+    Raises ``UsageError`` if xllamacpp is not installed or cannot load the file.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
@@ -56,27 +55,26 @@ class Engine:
         self._host, self._port = address.hostname or "127.0.0.1", address.port
 
     def complete(self, payload: Mapping[str, Json]) -> dict[str, Any]:
-        """Continue a prompt. The payload is llama.cpp's; the answer is OpenAI's text completion.
+        """Complete a prompt. The payload has llama.cpp's fields, the reply OpenAI's.
 
-        Raises ``ModelError`` with the engine's own words, or naming tokens and limit where the
-        prompt does not fit.
+        Raises ``ModelError`` with the engine's message, or with the token counts if the prompt
+        does not fit into the context.
         """
         answer: dict[str, Any] = self._server.handle_completions(dict(payload))
         return _check_reply(answer)
 
     def tokens(self, text: str) -> list[int]:
-        """The token ids of a text, as a prompt: special ones read, BOS where it has one."""
+        """Return the token ids of a prompt, with special tokens parsed and BOS if the model uses
+        it."""
         body = {"content": text, "add_special": True, "parse_special": True}
-        tokens: list[int] = self._post("/tokenize", body)["tokens"]
-        return tokens
+        return list(self._post("/tokenize", body)["tokens"])
 
     def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The conversation as text, by the chat template stored in the GGUF file."""
-        prompt: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
-        return prompt
+        """Return the conversation as text, formatted by the file's chat template."""
+        return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
 
     def close(self) -> None:
-        """Free the memory. The engine is of no use afterwards."""
+        """Free the memory. The engine cannot be used afterwards."""
         self._server = None
 
     def _post(self, route: str, body: Json) -> dict[str, Any]:
@@ -93,9 +91,10 @@ class Engine:
 
 
 def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: int = 0) -> Any:
-    """llama.cpp's server in this process, on 127.0.0.1 only; port 0 is any free one.
+    """Start llama.cpp's server in this process, on 127.0.0.1 only; port 0 takes any free port.
 
-    ``key`` locks its HTTP routes. It serves until the object is deleted. Raises ``UsageError``.
+    Its HTTP routes require ``key``. It runs until the returned object is deleted. Raises
+    ``UsageError``.
     """
     with needing("local models need xllamacpp", "local"):
         import xllamacpp
@@ -113,8 +112,8 @@ def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: i
         server = xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"{path}: llama.cpp cannot load it: {error}") from None
-    # A server that is deleted before its loop has begun to run waits for it forever; one answer
-    # is proof that the loop runs.
+    # Deleting a server before its loop has started would block forever. After one completion, the
+    # loop is known to run.
     server.handle_completions({"prompt": "a", "n_predict": 1})
     return server
 
@@ -131,24 +130,24 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
     raise ModelError(f"the local engine refused: {error.get('message', error)}")
 
 
-# The exact log-probability of each option as the next words of a prompt.
+# The exact log-probability of each option as the continuation of a prompt.
 #
-# Prompt and option are tokenised together, and what all of them share is the prefix. One pass
-# over the prefix gives the distribution of the next token; it is forced along the longest option,
-# so that this option is scored whole in the same pass. Options that part from it later are forced
-# from where they part, on top of the same cached prefix: only option tokens are evaluated again.
+# Prompt and option are tokenized together; the tokens that all options share are the prefix. One
+# pass over the prefix gives the distribution of the next token. A grammar forces this pass along
+# the longest option, which is thereby scored in full. Options that diverge later are forced from
+# the point where they diverge, on the same cached prefix, so only option tokens are evaluated.
 #
-# The engine reports a token's log-probability before grammar and temperature, so forcing a token
-# does not change its score.
+# The engine reports log-probabilities before grammar and temperature, so forcing a token does not
+# change its score.
 
 TOP_TOKENS = 128
-"""Next tokens listed a pass. An option beyond them costs one more pass over one token."""
+"""Next tokens listed per pass. An option outside the list costs one more pass over one token."""
 
 _Table = dict[tuple[tuple[int, ...], int], float]
 
 
 def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[float, ...], Usage]:
-    """Log-probabilities in the options' order, and what they took. Blocks.
+    """Return the log-probability of each option in order, and the tokens used. Blocks.
 
     Raises ``ModelError`` for an empty prompt or option.
     """
@@ -157,7 +156,7 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
     tokens = [engine.tokens(start + ending) for start, ending in pairs]
     shared_count = prefix_length([base, *tokens])
     if shared_count == 0:
-        raise ModelError("choose needs a prompt; this one is empty")
+        raise ModelError("choose needs a prompt, got an empty one")
     endings = [tuple(each[shared_count:]) for each in tokens]
     table: _Table = {}
     usage = Usage()
@@ -174,7 +173,7 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
 def _score(
     engine: Engine, prefix: list[int], ending: tuple[int, ...], start: int, table: _Table
 ) -> dict[str, Any]:
-    """Add the log-probabilities of an ending from ``start`` on; returns the pass's timings."""
+    """Add the log-probabilities of an ending from ``start`` to the table; return the timings."""
     forced = ending[start:]
     answer = engine.complete(
         {
@@ -191,34 +190,32 @@ def _score(
         for listed in (*entry["top_logprobs"], entry):
             table[ending[:i], listed["id"]] = listed["logprob"]
     if (ending[:start], ending[start]) not in table:
-        raise ModelError("the local engine did not follow the option it was to score")
+        raise ModelError("the local engine generated another text than the option to score")
     timings: dict[str, Any] = answer["timings"]
     return timings
 
 
-# A GGUF file behind OpenAI's interface on this machine: ``wayword models serve``.
+# ``wayword models serve``: a GGUF file with an OpenAI-compatible API on this machine.
 #
-# The server is llama.cpp's own, through xllamacpp, bound to 127.0.0.1 and locked with a random key:
-# other machines cannot reach it. Before it stands a door that lets in programs and pages of this
-# machine alone (:mod:`wayword.core.loopback`). Any program that speaks to OpenAI can use it,
-# ``openai:`` models of Wayword among them::
+# The server is llama.cpp's own, bound to 127.0.0.1 and protected by a random key. A proxy in front
+# of it adds the key to requests from programs and pages of this machine, and refuses all others
+# (:mod:`wayword.core.loopback`). Any OpenAI client can use it, such as an ``openai:`` model::
 #
 #     with serve(located("smollm2")) as address:
 #         model = OpenAIModel("smollm2", ServerSettings(base_url=address, dialect="llamacpp"))
 
 HOST = "127.0.0.1"
-MOST_BYTES = 64_000_000
-"""Of a request."""
-_KEPT_HEADERS = ("content-type", "content-length", "content-encoding")
-"""Headers of the engine's answer that are passed on."""
+_MAX_REQUEST_BYTES = 64_000_000
+_FORWARDED_HEADERS = ("content-type", "content-length", "content-encoding")
+"""Headers of the engine's reply that are passed on to the client."""
 
 
 @contextmanager
 def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> Iterator[str]:
-    """Serve the file while the context lasts; gives the address, ``http://127.0.0.1:PORT/v1``.
+    """Serve a GGUF file inside a ``with`` block, which yields ``http://127.0.0.1:PORT/v1``.
 
-    ``port`` 0 takes any free one. No key is asked for, but only this machine's programs and pages
-    are answered. Raises ``UsageError`` for a file that cannot be loaded and a port that is taken.
+    Port 0 takes any free port. Clients need no key, but must run on this machine. Raises
+    ``UsageError`` if the file cannot be loaded or the port is in use.
     """
     import uvicorn
 
@@ -227,60 +224,56 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
         try:
             listening.bind((HOST, port))
         except OSError:
-            raise UsageError(
-                f"port {port} of {HOST} is taken; name another, or 0 for any"
-            ) from None
-        listening.listen()  # from here on connections wait until the door is open
+            raise UsageError(f"port {port} is in use; choose another, or 0 for any") from None
+        listening.listen()  # connections now queue until the proxy is ready
         key = secrets.token_urlsafe(24)
         server = start_server(path, settings or EngineSettings(), key=key)
-        app = door(server.listening_address, key)
-        keeper = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=keeper.run, kwargs={"sockets": [listening]}, daemon=True)
+        app = local_proxy(server.listening_address, key)
+        proxy = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=proxy.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
             yield f"http://{HOST}:{listening.getsockname()[1]}/v1"
         finally:
-            keeper.should_exit = True
+            proxy.should_exit = True
             thread.join()
-            del server  # the server stops with its object
+            del server  # stops llama.cpp
 
 
-def door(inner: str, key: str) -> Any:
-    """ASGI application that passes requests of this machine on to the address ``inner``, with its
-    ``key``, and the answers back as they come."""
+def local_proxy(address: str, key: str) -> Any:
+    """Return an ASGI application that forwards requests from this machine to ``address`` with its
+    ``key``, and streams the replies back."""
     from aiohttp import ClientError, ClientSession, ClientTimeout
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    def refusal(status: HTTPStatus, why: str) -> Response:
-        return JSONResponse({"error": {"message": why, "type": "refused"}}, status)
+    def refusal(status: HTTPStatus, reason: str) -> Response:
+        return JSONResponse({"error": {"message": reason, "type": "refused"}}, status)
 
-    async def pass_on(request: Request) -> Response:
+    async def forward(request: Request) -> Response:
         if not is_local_request(request.headers.get("host", ""), request.headers.get("origin")):
-            why = "only programs and pages of this machine may ask"
-            return refusal(HTTPStatus.FORBIDDEN, why)
+            return refusal(HTTPStatus.FORBIDDEN, "only programs and pages of this machine may ask")
         length = request.headers.get("content-length", "0")
-        if not (length.isdecimal() and int(length) <= MOST_BYTES):
-            why = "send a Content-Length, at most 64 MB"
-            return refusal(HTTPStatus.BAD_REQUEST, why)
-        url = request.url.replace(scheme="http", netloc=urlsplit(inner).netloc)
+        if not (length.isdecimal() and int(length) <= _MAX_REQUEST_BYTES):
+            return refusal(HTTPStatus.BAD_REQUEST, "Content-Length must be at most 64 MB")
+        url = request.url.replace(scheme="http", netloc=urlsplit(address).netloc)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
         session = ClientSession(auto_decompress=False, timeout=ClientTimeout())
         try:
             body = await request.body()
-            answer = await session.request(request.method, str(url), data=body, headers=headers)
+            reply = await session.request(request.method, str(url), data=body, headers=headers)
         except ClientError as error:
             await session.close()
             return refusal(HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}")
 
-        async def pieces() -> AsyncIterator[bytes]:
-            async with session:  # an answer that nobody reads to its end stops the engine, too
-                async for piece in answer.content.iter_any():
-                    yield piece
+        async def chunks() -> AsyncIterator[bytes]:
+            async with session:  # if the client disconnects, this stops the engine as well
+                async for chunk in reply.content.iter_any():
+                    yield chunk
 
-        kept = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
-        return StreamingResponse(pieces(), answer.status, kept)
+        sent = {name: reply.headers[name] for name in _FORWARDED_HEADERS if name in reply.headers}
+        return StreamingResponse(chunks(), reply.status, sent)
 
-    return Starlette(routes=[Route("/{path:path}", pass_on, methods=["GET", "POST"])])
+    return Starlette(routes=[Route("/{path:path}", forward, methods=["GET", "POST"])])

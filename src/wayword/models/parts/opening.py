@@ -1,4 +1,4 @@
-"""From ``local:smollm2`` and a few settings to a model."""
+"""Open a model by name (``local:smollm2``), with settings and wrappers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.middleware.prices import load_prices
 from wayword.models.middleware.rate import (
     Limiter,
+    RateLimit,
     RateLimitedModel,
     RetryingModel,
     RetryPolicy,
-    Turns,
 )
 from wayword.settings import make
 
@@ -29,83 +29,85 @@ ReadCalls = Callable[[str], Iterable[ModelCall]]
 """Reads the model calls of a run folder, for ``replay:RUN``."""
 
 
-_GIVEN: ContextVar[Model | None] = ContextVar("model object of a run", default=None)
+_CALLER_MODEL: ContextVar[Model | None] = ContextVar("model object of a run", default=None)
 
 
 class BorrowedModel(Wrapper):
-    """A model object of the caller's, which stays open after the run."""
+    """A model object of the caller, which stays open after the run."""
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing: the caller closes the model."""
 
 
 @contextmanager
-def given_model(model: Model | str) -> Iterator[None]:
-    """Within, :func:`open_model` gives this model object for its own name; no effect for names."""
-    token = _GIVEN.set(None if isinstance(model, str) else model)
+def use_model(model: Model | str) -> Iterator[None]:
+    """Make :func:`open_model` return this model object for its name inside a ``with`` block. A
+    string has no effect."""
+    token = _CALLER_MODEL.set(None if isinstance(model, str) else model)
     try:
         yield
     finally:
-        _GIVEN.reset(token)
+        _CALLER_MODEL.reset(token)
 
 
 def open_model(
     spec: str, settings: Mapping[str, object] | None = None, recorded: ReadCalls | None = None
 ) -> Model:
-    """The model a spec names: ``kind:name``, such as ``local:smollm2`` or ``openai:gpt-5.1``.
+    """Open the model ``backend:name``, such as ``local:smollm2`` or ``openai:gpt-5.1``.
 
-    A model part is a class built as ``cls(name, settings)``, with its settings as the frozen
-    dataclass ``Settings``. ``recorded`` is what ``replay:RUN`` reads its answers with. Raises
-    ``UsageError`` for a kind, name or setting that does not exist or does not fit.
+    A backend is a class built as ``cls(name, settings)``, where ``settings`` is an instance of its
+    frozen dataclass ``Settings``. ``recorded`` reads the answers for ``replay:RUN``. Raises
+    ``UsageError`` for an unknown backend, name or setting, or an invalid value.
     """
-    given = _GIVEN.get()
-    if given is not None and spec == given.name:
-        return BorrowedModel(given)
-    kind, colon, name = spec.partition(":")
+    caller_model = _CALLER_MODEL.get()
+    if caller_model is not None and spec == caller_model.name:
+        return BorrowedModel(caller_model)
+    backend, colon, name = spec.partition(":")
     if not colon or not name:
-        raise UsageError(f"model {spec!r} is not of the form kind:name; {_guess(kind)}")
-    if kind in _PROVIDERS.values():
-        raise UsageError(f"model {spec!r}: write inspect:{kind}/{name}")
-    part = registry.load("model", kind)
-    part_settings = make(part.Settings, settings or {}, f"model {spec}")
-    if kind == "replay":
+        raise UsageError(f"model {spec!r} is not of the form backend:name; {_suggestion(backend)}")
+    if backend in _PROVIDERS.values():
+        raise UsageError(f"unknown backend in {spec!r}; did you mean inspect:{backend}/{name}?")
+    cls = registry.load("model", backend)
+    parsed = make(cls.Settings, settings or {}, f"model {spec}")
+    if backend == "replay":
         if recorded is None:
-            raise UsageError(f"model {spec}: no way to read a run folder was given")
-        return cast(Model, part(name, part_settings, calls=recorded(name)))
-    model = cast(Model, part(name, part_settings))
-    if registry.is_path(kind):  # the file's content decides about the answers, too
-        checksums = [sha256(file) for file in sorted(Path(kind).rglob("*.py")) or [Path(kind)]]
-        vars(model)["identity"] = f"{model.identity} {' '.join(checksums)} {part_settings}"
+            raise UsageError(f"model {spec}: replay works only inside a run")
+        return cast(Model, cls(name, parsed, calls=recorded(name)))
+    model = cast(Model, cls(name, parsed))
+    if registry.is_path(backend):  # answers depend on the code as well: cache them separately
+        files = sorted(Path(backend).rglob("*.py")) or [Path(backend)]
+        checksums = " ".join(map(sha256, files))
+        vars(model)["identity"] = f"{model.identity} {checksums} {parsed}"
     return model
 
 
 _PROVIDERS = {"claude": "anthropic", "gemini": "google", "grok": "grok", "mistral": "mistral"}
-"""The provider of Inspect for names that begin so."""
+"""Inspect's provider for models by the beginning of their name."""
 
 
-def _guess(name: str) -> str:
-    """A hint for a model's name without its kind, or a kind without a name."""
+def _suggestion(name: str) -> str:
+    """Return a hint for a model name without its backend, or a backend without a name."""
     from wayword.models.parts.weights import local_names
 
-    kinds = registry.names("model")
-    if name in kinds:
+    backends = registry.names("model")
+    if name in backends:
         return f"add a name, as in {name}:NAME"
-    kind = "hf:" if "/" in name else "openai:"
+    prefix = "hf:" if "/" in name else "openai:"
     for start, provider in _PROVIDERS.items():
-        kind = f"inspect:{provider}/" if name.startswith(start) else kind
+        prefix = f"inspect:{provider}/" if name.startswith(start) else prefix
     if name in local_names() or name.endswith(".gguf"):
-        kind = "local:"
-    return f"did you mean {kind + name!r}? Kinds: {', '.join(kinds)}"
+        prefix = "local:"
+    return f"did you mean {prefix + name!r}? Backends: {', '.join(backends)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Which wrappers, and how. Zero or None leaves one out.
+    """Options of the wrappers around a model; zero or None leaves a wrapper out.
 
-    ``cache`` is the file of cached answers. ``retries`` counts attempts after the first; with 0
-    a model that refuses every call still ends the run.
-    ``requests_per_minute`` limits the rate. ``prices`` is a file of the user's own prices on top
-    of the shipped ones. The budget is an ``Account``, given apart, as all models of a run share it.
+    ``cache`` is the file of cached answers. ``retries`` counts attempts after the first; with 0,
+    a model that refuses every call still ends the run. ``requests_per_minute`` limits the rate.
+    ``prices`` is a file of custom prices, which override the shipped ones. The budget is not one
+    of them: it is an ``Account`` that all models of a run share.
     """
 
     cache: Path | None = None
@@ -115,7 +117,7 @@ class Options:
 
 
 class ModelPair(Model):
-    """A small and a large model behind one name; :func:`wrap` puts wrappers around each."""
+    """A small and a large model under one name; :func:`wrap` wraps each of them."""
 
     small: Model
     large: Model
@@ -125,28 +127,28 @@ def wrap(
     model: Model,
     options: Options | None = None,
     account: Account | None = None,
-    limiter: Turns | None = None,
+    limiter: RateLimit | None = None,
 ) -> Model:
-    """The model with the wrappers asked for. Closing the result closes the model.
+    """Wrap a model. Closing the result closes the model.
 
-    From the outside in: the cache (a cached answer costs no budget, no waiting and no request), the
-    budget, which also prices the answer, retries, and the rate limit, for each attempt.
-    ``limiter`` replaces the model's own, where several processes share a rate.
+    From the outside in: the cache (a cached answer needs no budget and no request), the budget,
+    which also prices the answer, retries, and the rate limit, which applies to each attempt.
+    ``limiter`` replaces the model's own if several processes share a rate.
     """
     if isinstance(model, ModelPair):
-        parts = (wrap(each, options, account, limiter) for each in (model.small, model.large))
-        model.small, model.large = parts
+        pair = (wrap(each, options, account, limiter) for each in (model.small, model.large))
+        model.small, model.large = pair
         return model
-    given = options or Options()
-    price = load_prices(given.prices).of(model.name)
+    options = options or Options()
+    price = load_prices(options.prices).of(model.name)
     wrapped = model
-    if given.requests_per_minute:
-        wrapped = RateLimitedModel(wrapped, limiter or Limiter(given.requests_per_minute))
+    if options.requests_per_minute:
+        wrapped = RateLimitedModel(wrapped, limiter or Limiter(options.requests_per_minute))
     on_retry = None if account is None else account.retried
-    wrapped = RetryingModel(wrapped, RetryPolicy(given.retries), on_retry)
+    wrapped = RetryingModel(wrapped, RetryPolicy(options.retries), on_retry)
     wrapped = PaidModel(wrapped, account, price)
-    if given.cache is not None:
+    if options.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel
 
-        wrapped = CachedModel(wrapped, AnswerCache(given.cache))
+        wrapped = CachedModel(wrapped, AnswerCache(options.cache))
     return wrapped

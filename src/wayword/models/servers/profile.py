@@ -1,11 +1,12 @@
-"""Traits of a model behind a server: known beforehand by its name, learnt from what it refuses.
+"""Profile: the request fields that a model on a server supports.
 
     >>> profile_of("gpt-5-mini").limit
     'max_completion_tokens'
-    >>> learnt(Profile(), "Unsupported parameter: 'stop' is not supported", {"stop": ["."]})[1]
+    >>> learn(Profile(), "Unsupported parameter: 'stop' is not supported", {"stop": ["."]})[1]
     'stop sequences are applied locally'
 
-The table is ``models/profiles.yaml``; what each trait means stands at its head.
+Profiles are selected by the model's name from ``models/profiles.yaml``, which describes each trait,
+and updated by what the server refuses.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SHIPPED = Path(__file__).parent.parent / "profiles.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The traits of a model behind a server; ``models/profiles.yaml`` describes each."""
+    """The traits of a model on a server; ``models/profiles.yaml`` describes each."""
 
     temperature: bool = True
     stop: int = 16
@@ -45,15 +46,15 @@ class Profile:
     window: int = 0
     output: int = 0
     without: tuple[str, ...] = ()
-    """Fields that only some dialects have, and that this server has refused."""
+    """Other fields that the server has refused."""
 
 
 def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool = False) -> Profile:
-    """The profile of a model by its name, or the one that ``chosen`` says.
+    """Return the profile of a model, by its name or as chosen by the user.
 
-    ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that goes before
-    the shipped table, or traits to change. ``hosted`` says that the server is OpenAI's own. Raises
-    ``UsageError``, ``DataError``.
+    ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that overrides
+    the shipped table, or changed traits. ``hosted`` is true for OpenAI's own server. Raises
+    ``UsageError`` or ``DataError``.
     """
     table, entry, traits = shipped(), "", {}
     if isinstance(chosen, Mapping):
@@ -64,7 +65,7 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
         entry = chosen
         if entry not in table:
             entries = [key for key in table if "*" not in key]
-            raise UsageError(f"there is no model profile {entry!r}; {suggest(entry, entries)}")
+            raise UsageError(f"no model profile is called {entry!r}; {suggest(entry, entries)}")
     entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
     traits = {**_collect_traits(entry, table), **traits}
     profile: Profile = make(Profile, traits, f"profile {entry!r} of model {model}")
@@ -72,18 +73,18 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
 
 
 def has_profile(model: str) -> bool:
-    """True if the shipped table has an entry for a model of that name."""
+    """True if the shipped table has an entry for the model."""
     return bool(_find_entry(model, shipped()))
 
 
 @cache
 def shipped() -> Mapping[str, Mapping[str, Any]]:
-    """The table that comes with this package."""
+    """Return the table that comes with this package."""
     return _read(SHIPPED)
 
 
 def _find_entry(model: str, table: Mapping[str, object]) -> str:
-    """The longest key that fits the name, with or without the vendor's folder before it."""
+    """Return the longest key that matches the name, with or without the vendor's prefix."""
     full = model.lower()
     names = (full, full.rsplit("/", 1)[-1])
     matches = [key for key in table if any(fnmatchcase(n, key.lower()) for n in names)]
@@ -91,11 +92,11 @@ def _find_entry(model: str, table: Mapping[str, object]) -> str:
 
 
 def _collect_traits(entry: str, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The traits of an entry, and of those that it is like."""
+    """Return the traits of an entry, including those inherited by ``like``."""
     visited, traits = {entry}, dict(table[entry])
     while (like := traits.pop("like", None)) is not None:
         if like not in table or like in visited:
-            problem = "is no entry" if like not in table else "leads back to itself"
+            problem = "is not an entry" if like not in table else "forms a cycle"
             raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
         visited.add(like)
         traits = {**table[like], **traits}
@@ -107,10 +108,10 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     names = ["like", *(field.name for field in fields(Profile))]
     for name, traits in table.items():
         if not isinstance(traits, dict):
-            raise DataError(path, name, "is not a mapping of traits")
+            raise DataError(path, name, "must be a mapping of traits")
         for trait in traits:
             if trait not in names:
-                raise DataError(path, name, f"has no trait {trait!r}", suggest(trait, names))
+                raise DataError(path, name, f"unknown trait {trait!r}", suggest(trait, names))
     return table
 
 
@@ -127,12 +128,12 @@ def read_table(path: Path, what: str) -> dict[str, Any]:
         reason = " ".join(str(error).split())
         raise DataError(path, "", f"cannot be read as {what}: {reason}") from None
     if not isinstance(table, dict):
-        raise DataError(path, "", f"is not a mapping of model names to {what}")
+        raise DataError(path, "", f"must be a mapping of model names to {what}")
     return {str(name): entry for name, entry in table.items()}
 
 
-# What a refusal teaches. A server says in words which field it does not take; the field is left
-# out, renamed or replaced, and the request is made once more.
+# Learning from refusals. A server's error message names the field that it does not support; the
+# field is left out, renamed or replaced, and the request is sent again.
 
 REASONING: Mapping[str, Any] = {
     "temperature": False,
@@ -142,8 +143,8 @@ REASONING: Mapping[str, Any] = {
     "max_length": False,
     "completions": False,
 }
-"""All that servers of reasoning models refuse. Once a server refuses one of them in a telling way,
-the others go with it: one refusal instead of six."""
+"""Traits of reasoning models: their servers refuse all these fields. The first refusal that is
+typical of them changes all six, which saves the other five refusals."""
 
 _FIELD = re.compile(
     r"\b(max_completion_tokens|max_tokens|temperature|top_p|top_logprobs|logprobs|response_format"
@@ -158,12 +159,13 @@ _SYSTEM = re.compile(
 )
 
 
-def learnt(
+def learn(
     profile: Profile, message: str, body: Mapping[str, Json], param: str = ""
 ) -> tuple[Profile, str] | None:
-    """The profile after a refusal, and the lesson in words; None where there is nothing to drop.
+    """Return the profile without what a server has refused, and the change in words; None if the
+    refusal names no field that can be dropped.
 
-    ``message`` is the server's, ``param`` the field it names apart from it, ``body`` the request.
+    ``message`` and ``param`` (the named field) are the server's, ``body`` is the request.
     """
     if capped := _AT_MOST.search(message):
         limit = int(capped[1])
@@ -174,45 +176,36 @@ def learnt(
         if name in ("json_schema", "json_object", "structured_outputs"):
             name = "response_format" if "response_format" in body else name
         if _LENGTHS.fullmatch(name) or name in body:
-            lesson = _lesson(profile, name, message)
-            if lesson[0] != profile:
-                return lesson
+            changes, lesson = _lesson(profile, name, message)
+            if (changed := replace(profile, **changes)) != profile:
+                return changed, lesson
     if profile.system and _SYSTEM.search(message):
         return replace(profile, system=False), "the system message goes before the user's"
     return None
 
 
-def _lesson(profile: Profile, name: str, message: str) -> tuple[Profile, str]:
-    """The profile without a field that was refused, and the lesson in words."""
-    thinking = profile.thinking or int(shipped()["reasoning"]["thinking"])
-    reasoning = replace(
-        profile, **REASONING, limit="max_completion_tokens", thinking=thinking, output=0
-    )
+_LESSONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "max_completion_tokens": ({"limit": "max_tokens"}, "max_tokens replaces max_completion_tokens"),
+    "logprobs": ({"logprobs": 0}, "no log-probabilities"),
+    "top_logprobs": ({"logprobs": 0}, "no log-probabilities"),
+    "top_p": ({"temperature": False}, "no temperature"),
+    "stop": ({"stop": 0}, "stop sequences are applied locally"),
+    "seed": ({"seed": False}, "no seed"),
+    "n": ({"samples": False}, "one sample per request"),
+}
+"""Refused field -> changed traits, and the change in words."""
+
+
+def _lesson(profile: Profile, name: str, message: str) -> tuple[Mapping[str, Any], str]:
+    """Return the changed traits after a refused field, and the change in words."""
     if _LENGTHS.fullmatch(name):
-        return replace(profile, max_length=False), "length rules are left out of schemas"
-    match name:
-        case "max_tokens":  # refused by the reasoning models of OpenAI's kind
-            words = "max_completion_tokens, and all else that reasoning models refuse is left out"
-            return reasoning, words
-        case "max_completion_tokens":
-            words = "max_tokens instead of max_completion_tokens"
-            return replace(profile, limit="max_tokens"), words
-        case "response_format" | "tools" | "tool_choice":
-            weaker: Schema = "json_object" if profile.schema == "json_schema" else "none"
-            return replace(profile, schema=weaker), f"JSON is asked for by {weaker}"
-        case "temperature":
-            words = "treated as a reasoning model: no temperature, no stop sequences"
-            return reasoning, words
-        case "logprobs" | "top_logprobs" if "reasoning" in message.lower():
-            return reasoning, "treated as a reasoning model: no log-probabilities"
-        case "logprobs" | "top_logprobs":
-            return replace(profile, logprobs=0), "no log-probabilities"
-        case "top_p":
-            return replace(profile, temperature=False), "no temperature"
-        case "stop":
-            return replace(profile, stop=0), "stop sequences are applied locally"
-        case "seed":
-            return replace(profile, seed=False), "no seed"
-        case "n":
-            return replace(profile, samples=False), "one sample a request"
-    return replace(profile, without=(*profile.without, name)), f"{name} is left out"
+        return {"max_length": False}, "length limits are left out of schemas"
+    if name in ("response_format", "tools", "tool_choice"):
+        weaker = "json_object" if profile.schema == "json_schema" else "none"
+        return {"schema": weaker}, f"JSON is requested by {weaker}"
+    is_logprobs = name in ("logprobs", "top_logprobs")
+    if name in ("max_tokens", "temperature") or (is_logprobs and "reasoning" in message.lower()):
+        thinking = profile.thinking or int(shipped()["reasoning"]["thinking"])
+        changes = {**REASONING, "limit": "max_completion_tokens", "thinking": thinking, "output": 0}
+        return changes, f"treated as a reasoning model, because it refuses {name}"
+    return _LESSONS.get(name, ({"without": (*profile.without, name)}, f"{name} is left out"))

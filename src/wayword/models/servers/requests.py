@@ -1,4 +1,4 @@
-"""From a prompt and its sampling to the body of a request.
+"""Request bodies for servers with an OpenAI-compatible API.
 
 Source: https://platform.openai.com/docs/api-reference/chat and the servers' own extensions
 (llama.cpp ``tools/server/README.md``; vLLM, "Structured Outputs").
@@ -27,27 +27,28 @@ from wayword.models.servers.profile import Profile
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Address of a server, and what it understands.
+    """Settings of ``openai:``: the server's address, and the features that it supports.
 
-    ``base_url`` is the address up to ``/v1``; without it ``$OPENAI_BASE_URL``, else OpenAI's own.
-    ``key_env`` names the environment variable that holds the key; a key itself is never a
-    setting. ``timeout`` is in seconds, for a whole call.
+    ``base_url`` is the address up to ``/v1``; the default is ``$OPENAI_BASE_URL``, else OpenAI's
+    own. ``key_env`` names the environment variable that holds the key; a key itself is never a
+    setting. ``timeout`` is in seconds, for one call.
 
-    ``profile`` says what the model takes, where its name does not: an entry of the shipped table
-    (``reasoning``), a YAML file of the same form, or single traits (``profile.stop=false``); see
-    ``models/profiles.yaml``. What the server then refuses is left out for the rest of the run.
-    ``thinking`` is the tokens a reasoning model may think on top of the answer's limit; without
-    it, the profile's.
+    ``profile`` describes the fields that the model supports, if its name does not: an entry of the
+    shipped table (``reasoning``), a YAML file of the same form, or single traits
+    (``profile.stop=false``); see ``models/profiles.yaml``. Fields that the server refuses are left
+    out for the rest of the run. ``thinking`` is the number of reasoning tokens allowed on top of
+    the answer's limit; default: the profile's.
 
-    ``dialect`` says how answers are constrained: ``openai`` (``response_format``), ``llamacpp``
+    ``dialect`` is the form of constraints: ``openai`` (``response_format``), ``llamacpp``
     (``json_schema`` and ``grammar``) or ``vllm`` (``structured_outputs``). Grammars need one of
     the last two. ``text_as`` sends raw text to the ``completion`` route or as one user
-    ``message``; ``auto`` does the first where the profile has that route.
+    ``message``; ``auto`` uses the completion route if the profile has it.
 
-    ``choose`` is ``logprobs`` (rank by the server's ``top_logprobs`` likeliest tokens) or
-    ``constrained`` (let the model write one of the options: a winner, no ranking); ``auto`` ranks
-    where the server gives log-probabilities. ``omit`` names request fields to leave out; ``extra``
-    adds fields (``reasoning_effort``, say), and its ``extra_headers`` go into the request's head.
+    ``choose`` is ``logprobs`` (rank options by the server's ``top_logprobs`` most likely tokens) or
+    ``constrained`` (the model writes one of the options: a winner without a ranking); ``auto``
+    ranks if the server returns log-probabilities. ``omit`` names request fields to leave out;
+    ``extra`` adds fields such as ``reasoning_effort``, and its entry ``extra_headers`` adds HTTP
+    headers.
     """
 
     base_url: str = ""
@@ -64,25 +65,24 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if self.timeout <= 0 or (self.thinking or 0) < 0:
-            raise UsageError("openai: timeout must be above 0, and thinking 0 or more")
+            raise UsageError("openai: timeout must be above 0, and thinking at least 0")
 
 
 ANSWER = "answer"
-"""The field that wraps a choice where a server knows JSON schemas only."""
+"""JSON field that holds a choice, for servers that support JSON schemas only."""
 
 HEADERS = "extra_headers"
-"""The entry of ``extra`` that is sent in a request's head."""
+"""Entry of ``extra`` with HTTP headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A route, a body, and how the answer is read.
+    """A request: its route and body, and the data needed to read the reply.
 
-    ``prompt`` is what the body holds, added words included; ``limit`` the tokens that a sample may
-    take, and ``thinking`` those of it that may be thoughts. ``wrapped`` answers come as
-    ``{"answer": …}``; ``options`` were asked for in words only; ``stops`` are the stop sequences to
-    cut at here. ``unsent`` names what of the sampling the body does not carry:
-    ``Completion.unsent``.
+    ``prompt`` is the prompt as sent, with added text. ``limit`` is the maximum number of tokens of
+    a sample, ``thinking`` the part of it for reasoning. ``wrapped`` answers have the form
+    ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are the stop sequences
+    to apply locally. ``unsent`` is :attr:`Completion.unsent`.
     """
 
     route: str
@@ -101,7 +101,7 @@ class Request:
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """The route and the fields: requests of one shape are refused or taken alike."""
+        """Route and field names: a server refuses or accepts all requests of one shape."""
         schema = self.body.get("response_format") or {}
         return (self.route, str(schema.get("type", "")), *sorted(self.body))
 
@@ -111,12 +111,12 @@ class Request:
 
     @property
     def form(self) -> str:
-        """The schema that the body carries, which servers count with the prompt; else empty."""
+        """The schema in the body, whose tokens count as part of the prompt; else empty."""
         schema = self.body.get("response_format") or self.body.get("tools")
         return json.dumps(schema) if schema else ""
 
     def with_samples(self, n: int, seed: int | None) -> Request:
-        """The same request for ``n`` samples."""
+        """Return the same request for ``n`` samples."""
         body = {key: value for key, value in self.body.items() if key not in ("n", "seed")}
         if n > 1:
             body["n"] = n
@@ -131,19 +131,19 @@ _FORMS = ("json_schema", "grammar", "choices")
 def request(
     model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
 ) -> Request:
-    """The request for a call. Raises ``ModelError`` for what the server cannot be asked for."""
+    """Return the request for a call. Raises ``ModelError`` if the server cannot fulfil it."""
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
     can_constrain = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
     in_words = "" if can_constrain else describe_form(sampling)
     if isinstance(prompt, str):
         as_text = settings.text_as == "completion"
-        if settings.text_as == "auto":  # OpenAI's completions route takes no form
-            unbound = settings.dialect != "openai" or not {"json_schema", "choices"} & {*forms}
-            as_text = profile.completions and unbound
+        if settings.text_as == "auto":  # OpenAI's completion route supports no constraints
+            is_free = settings.dialect != "openai" or not {"json_schema", "choices"} & {*forms}
+            as_text = profile.completions and is_free
         prompt = prompt if as_text else [as_message(prompt, sampling)]
     if in_words and not isinstance(prompt, str):
         *earlier, last = prompt
-        if not last.content.endswith(in_words):  # a question may name its options itself
+        if not last.content.endswith(in_words):  # the caller may have stated them already
             prompt = [*earlier, replace(last, content=last.content + in_words)]
     chat = not isinstance(prompt, str)
     limit = _limit(sampling.max_tokens, chat, settings, profile)
@@ -163,10 +163,10 @@ def request(
         body.pop(name, None)
     sent_stops = body.get("stop") or []
     is_constrained = bool(constraint) and not in_words and constraint.keys() <= body.keys()
-    unset = Sampling()
-    fields = [n for n in ("top_p", "seed", *_FORMS) if getattr(sampling, n) != getattr(unset, n)]
-    values = ("temperature", "top_p", "seed")
-    sent = [n for n in values if n in body and body[n] == getattr(sampling, n)]
+    default = Sampling()
+    custom = [n for n in ("top_p", "seed", *_FORMS) if getattr(sampling, n) != getattr(default, n)]
+    names = ("temperature", "top_p", "seed")
+    sent = [n for n in names if n in body and body[n] == getattr(sampling, n)]
     sent += forms if is_constrained else []
     return Request(
         route="/chat/completions" if chat else "/completions",
@@ -177,12 +177,12 @@ def request(
         wrapped=bool({"response_format", "tools"} & constraint.keys()) and "choices" in forms,
         options=(sampling.choices or ()) if in_words else (),
         stops=() if sampling.choices else tuple(s for s in sampling.stop if s not in sent_stops),
-        unsent=tuple(name for name in ("temperature", *fields) if name not in sent),
+        unsent=tuple(name for name in ("temperature", *custom) if name not in sent),
     )
 
 
 def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Json]]:
-    """The conversation; the system's message goes into the user's where it has to."""
+    """Return the conversation; the system message is merged into the user's if it must be."""
     if not profile.system and prompt[0].role == "system" and len(prompt) > 1:
         first, second, *rest = prompt
         prompt = [replace(second, content=f"{first.content}\n\n{second.content}"), *rest]
@@ -191,8 +191,8 @@ def _messages(prompt: Sequence[Message], profile: Profile) -> list[dict[str, Jso
         content: Json = message.content
         if message.images:
             if not profile.images:
-                remedy = "use another model, or --set model.profile.images=true if it does"
-                raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
+                remedy = "use another model, or --set model.profile.images=true if it can"
+                raise ModelError(f"this model cannot see pictures; {remedy}", fatal=True)
             pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
             content = [{"type": "text", "text": message.content}, *pictures]
         messages.append({"role": message.role, "content": content})
@@ -218,18 +218,17 @@ def _sampling_fields(
         in_chat = {"logprobs": True, "top_logprobs": alternatives}
         body |= in_chat if chat else {"logprobs": alternatives}
     if settings.dialect == "llamacpp":
-        # its own default samplers would bend the model's distribution
+        # llama.cpp's default samplers would change the model's distribution
         body |= {"top_k": 0, "min_p": 0.0, "cache_prompt": True}
     return body
 
 
 def _limit_name(chat: bool, profile: Profile) -> str:
-    """The completions route never learnt the new name."""
-    return profile.limit if chat else "max_tokens"
+    return profile.limit if chat else "max_tokens"  # the completion route keeps the old name
 
 
 def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
-    """Tokens of thinking and answer together."""
+    """Return the maximum number of tokens of reasoning and answer together."""
     thinking = profile.thinking if settings.thinking is None else settings.thinking
     total = answer + (thinking if chat else 0)
     return min(total, profile.output) if profile.output else total
@@ -238,10 +237,10 @@ def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) 
 def _constraint(
     sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
 ) -> dict[str, Json]:
-    """The fields that constrain an answer's form, in the server's dialect."""
+    """Return the fields that constrain the answer, in the server's dialect."""
     schema, options = sampling.json_schema, sampling.choices
     if options is not None and not options:
-        raise ModelError("choices must name at least one answer")
+        raise ModelError("choices must contain at least one answer")
     if settings.dialect == "llamacpp":
         form = llamacpp_form(sampling)
         if options:
@@ -255,10 +254,10 @@ def _constraint(
             return {"structured_outputs": {"choice": list(options)}, "stop": []}
         return {"structured_outputs": {"grammar": sampling.grammar}}
     if sampling.grammar is not None or not chat:
-        kind = "grammars" if sampling.grammar is not None else "constraints on raw text"
+        feature = "grammars" if sampling.grammar is not None else "constraints on raw text"
         raise ModelError(
-            f"{kind} are not part of OpenAI's interface; for a llama.cpp or vLLM server give "
-            f"the model's setting 'dialect'",
+            f"OpenAI's API does not support {feature}; for a llama.cpp or vLLM server, set the "
+            f"model's setting 'dialect'",
             fatal=True,
         )
     if options is None:
@@ -271,9 +270,9 @@ def _constraint(
 
 
 def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:
-    """A response format of that schema, or a tool that has to be called.
+    """Return a response format with the schema, or a tool that must be called.
 
-    ``strict`` only where the schema is one that strict mode takes: every key required.
+    Strict mode is set if the schema allows it: all of its keys are required.
     """
     if profile.schema == "tool_call":
         tool = {"name": ANSWER, "description": "Give the answer.", "parameters": dict(schema)}

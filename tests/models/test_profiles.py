@@ -251,9 +251,7 @@ def test_lessons(message: str, body: dict[str, Any], trait: str, value: object) 
 
 
 def test_a_refusal_about_anything_else_teaches_nothing() -> None:
-    assert (
-        learn(Profile(), "The content was filtered: don't stop here", {"temperature": 0}) is None
-    )
+    assert learn(Profile(), "The content was filtered: don't stop here", {"temperature": 0}) is None
     assert learn(Profile(stop=0), "'stop' is not supported", {"temperature": 0}) is None
 
 

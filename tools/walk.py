@@ -3,17 +3,18 @@
     python tools/walk.py                        # generated places
     python tools/walk.py --data /path/to/data   # published data where there is any
 
-A file is entered where a function of it is called; importing it does not count. Five phases:
+A file is entered where a function of it is called; importing it does not count. Six phases:
 
     open    the dataset is opened, a world built and reset
     step    the agent is built, begins and acts once, the world steps
     score   the episode is scored
     table   the run's row is read from its folder and printed
-    view    the page of the run is written
+    derive  the document of the episode is derived: the recorded actions are replayed
+    view    the page of the episode is rendered from its document
 
 ``before`` counts the files of ``open`` that are entered before the first one of ``worlds/``, and
-``no view`` those of all phases but the last. It runs on older trees too (``ENTRIES`` knows where
-their entry points were), with that tree's own Python: ``/path/to/old/.venv/bin/python
+``no view`` those of all phases but the last two. It runs on older trees too (``ENTRIES`` knows
+where their entry points were), with that tree's own Python: ``/path/to/old/.venv/bin/python
 tools/walk.py``.
 """
 
@@ -36,7 +37,7 @@ from typing import Any
 import wayword
 
 SOURCE = str(Path(wayword.__file__).parent)
-PHASES = ("open", "step", "score", "table", "view")
+PHASES = ("open", "step", "score", "table", "derive", "view")
 WALKS = (
     ("navgpt", "houses", "r2r:val_seen"),
     ("react_emmem", "household", "household"),
@@ -53,7 +54,8 @@ ENTRIES = {
     "Toolkit": ("core.agent",),
     "score": ("metrics.scoring", "evaluation.scorer"),
     "table": ("runs.reports", "experiment.reports"),
-    "write": ("viewer",),
+    "Library": ("viewer.library",),
+    "Content": ("viewer.content",),
 }
 """An entry point, and the modules that hold it, the newest first."""
 
@@ -136,9 +138,13 @@ def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str,
         entry("score")(dataset, [(task, trajectory)])
     with entered() as printed:
         entry("table")([folder])
+    content = entry("Content")(entry("Library")([folder]), data)
+    where = folder.name, task.episode.id
+    with entered() as derived, suppress(AttributeError):  # earlier trees derive with the page
+        content.document(*where)
     with entered() as viewed:
-        entry("write")(folder, data=data)
-    return dict(zip(PHASES, (opened, stepped, scored, printed, viewed), strict=True))
+        content.episode(*where)
+    return dict(zip(PHASES, (opened, stepped, scored, printed, derived, viewed), strict=True))
 
 
 def before_the_world(files: Iterable[str]) -> int:
@@ -162,7 +168,7 @@ def main() -> None:
             found = walk(agent, on, given.data, Path(scratch) / "run")
         counts = [before_the_world(found["open"]), *(len(found[phase]) for phase in PHASES)]
         counts += [
-            len(set().union(*(found[p] for p in PHASES[:-1]))),
+            len(set().union(*(found[p] for p in PHASES[:-2]))),
             len(set().union(*found.values())),
         ]
         print(f"{agent + ' on ' + on:32}" + "".join(f"{count:8}" for count in counts))

@@ -20,7 +20,9 @@ def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(tmp_path: Pat
         "open": "datasets/houses.py",
         "step": "agents/navgpt/agent.py",
         "score": "metrics/indoor.py",
-        "view": "viewer/maps/indoor.py",
+        "derive": "viewer/maps/indoor.py",
+        "view": "viewer/episode.py",
     }
     for phase, file in expected.items():
         assert str(SOURCE / file) in found[phase], phase
+    assert len(found["view"]) <= 20, "a page is rendered from its document alone"

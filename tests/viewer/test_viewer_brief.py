@@ -6,6 +6,7 @@ import pytest
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import SCORES, told
+from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.model import Choice, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
@@ -16,7 +17,7 @@ from wayword.metrics.causes import find_causes
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.document import expert_advice
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 
 
 def shown(trajectory: Trajectory) -> Page:

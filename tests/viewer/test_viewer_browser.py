@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page
 
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from helpers.recorded_run import SCORES, told
+from helpers.shown import episode_page
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note
@@ -27,7 +28,7 @@ from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
 
 pytestmark = pytest.mark.skipif(

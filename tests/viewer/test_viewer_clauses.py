@@ -8,12 +8,13 @@ import pytest
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import SCORES, told
+from helpers.shown import episode_page
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Clauses, Followed
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 
 INSTRUCTION = "Go  ahead,\nthen turn right. Stop."
 TEXTS, BEGINS = ("Go ahead", "turn right", "Stop"), (0, 15, 27)

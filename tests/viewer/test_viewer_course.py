@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from helpers.parsed_page import Page
+from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.datasets.houses import Houses
@@ -15,7 +16,7 @@ from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import GoalProgress, conditions, replay
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 from wayword.worlds.household.goals import AnswerReference, Held, HouseholdReference, Inside, Lit
 from wayword.worlds.two_phase.world import TwoPhaseReference
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded import trajectories
 from helpers.recorded_run import make_run, told
+from helpers.shown import episode_page
 from wayword import viewer
 from wayword.core.model import Image, Message
 from wayword.core.trajectory import ModelCall, Trajectory
@@ -19,7 +20,7 @@ from wayword.metrics.scoring import columns
 from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 from wayword.viewer.markup import Html, data, visible
 from wayword.viewer.pages import file_name
 

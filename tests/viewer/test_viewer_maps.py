@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
+from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
@@ -20,7 +21,7 @@ from wayword.datasets.houses import Houses
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures, maps
 from wayword.viewer.data import Sources
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 from wayword.viewer.maps import drawing, household, indoor, letters_of, street, two_phase
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.two_phase.world import TwoPhaseReference

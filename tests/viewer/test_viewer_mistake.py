@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from helpers.parsed_page import Page
+from helpers.shown import episode_page
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Task
@@ -33,7 +34,7 @@ from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document, Sought
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
 from wayword.viewer.maps.indoor import floors, room_in
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
@@ -183,9 +184,12 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
     answered = Trajectory("1", {"agent": {}}, steps(Action("stop", ("yes",))), ended="stopped")
     answered.state = {"actors": {"agent": {"answer": "yes"}}}
     question = AnswerReference("1", answer="no")
-    assert mistake_of(question, answered) == "Step 1: answered 'yes'; the answer is 'no'."
+    assert mistake_of(question, answered) == "Step 1: answered “yes”; the right answer is “no”."
     answered.state = {"actors": {"agent": {"answer": ""}}}
-    assert mistake_of(question, answered) == "Step 1: gave no answer; it is 'no'."
+    assert (
+        mistake_of(question, answered)
+        == "Step 1: stopped without an answer; the right answer is “no”."
+    )
     chosen = steps(Action("go", ("tv",)), room="living room")
     phase = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped")
     room = TwoPhaseReference("1", "kitchen")

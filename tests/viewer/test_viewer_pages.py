@@ -10,6 +10,7 @@ import pytest
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run, told
 from helpers.records import lines, members, records, rewrite
+from helpers.shown import episode_page
 from wayword import viewer
 from wayword.core.errors import RecordingError, UsageError
 from wayword.datasets.houses import Houses
@@ -17,7 +18,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
-from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.episode import Links
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
 from wayword.core.model import Message, Prompt
+from wayword.runs.codec import plain
 from wayword.viewer import figures
-from wayword.viewer.steps import Block, PromptHistory, split_lines
+from wayword.viewer.episode import Block, PromptHistory, split_lines
 
 line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
 text = st.lists(line, max_size=40).map("".join)
@@ -24,7 +25,7 @@ def filled_in(calls: list[tuple[Block, ...]], call: int, block: int) -> list[str
     for piece in calls[call][block].pieces:
         if piece.kind == "folded":
             base = filled_in(calls, piece.call, block)
-            found += base[piece.start : piece.start + piece.count]
+            found += base[piece.start : piece.start + piece.lines]
         else:
             found += split_lines(piece.text)
     return found
@@ -37,7 +38,7 @@ def texts(prompt: Prompt) -> list[str]:
 @given(prompts)
 def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
     history = PromptHistory()
-    calls = [history.add("main", prompt) for prompt in asked]
+    calls = [history.add("main", plain(prompt)) for prompt in asked]
     for number, prompt in enumerate(asked):
         restored = ["".join(filled_in(calls, number, at)) for at in range(len(calls[number]))]
         assert restored == texts(prompt)

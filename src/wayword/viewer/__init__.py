@@ -5,8 +5,8 @@
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
     library data            run folders and how each stands; the dataset behind one
-    document                an episode, computed once: course, causes, conditions, clauses
-    index episode compare   a page each; steps and figures are parts of them, maps a folder
+    document                an episode as JSON, derived once: course, causes, conditions, map
+    index episode compare   a page each, rendered from data; figures are parts of them
     content app             pages made when asked for, and the server (wayword view)
     pages                   the same as files, in a notebook, as a Rerun recording
     play                    a person who plays

@@ -6,7 +6,7 @@ Plain pages over HTTP, with server-sent events for live changes. Addresses:
 
     /                            every run
     /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, search, live
-    /run/SLUG/episode?id=ID      an episode
+    /run/SLUG/episode?id=ID      an episode; document?id=ID is its data as JSON
     /compare?run=A&run=B         two runs or more
     /play                        games of a person: see wayword.viewer.play
     /live-run                    leads to the run under way, once there is one
@@ -81,6 +81,7 @@ def application(
         Route("/run/{run}/search", site.part("search", "q", kind=JSONResponse)),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.part("episode", "id")),
+        Route("/run/{run}/document", site.part("document", "id", kind=PlainTextResponse)),
         Route("/run/{run}/moves", site.part("moves", "id")),
         Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
         Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
+from itertools import zip_longest
 from statistics import NormalDist
 from urllib.parse import quote
 
@@ -233,14 +234,12 @@ def walks_page(
     apart = find_divergence(*walks)
     both = maps.together([*zip(names, walks, strict=True)], sources, apart)
     documents = [Document.of(record, sources) for record in records]
-    rows = [
-        [walk.steps[n] if n < len(walk.steps) else None for walk in walks]
-        for n in range(max(len(walk.steps) for walk in walks))
-    ]
+    rows = zip_longest(*(document.written["steps"] for document in documents))
     main = render(
         "walks.html", names=names, documents=documents, apart=apart, both=both, rows=rows,
+        episode=walks[0].episode_id,
         links=[f"run/{run}/{address(walks[0].episode_id)}#step-{max(1, apart)}" for run in slugs],
-        sources=sources, prompts=_prompt_changes(walks, apart),
+        prompts=_prompt_changes(walks, apart),
     )  # fmt: skip
     return page(
         "walks_page.html", "compare", served=True, episode=walks[0].episode_id,

@@ -22,17 +22,20 @@ from typing import Any
 
 import numpy as np
 
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import DrawnTasks, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError, WaywordError
 from wayword.core.secrets import redacted
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
 from wayword.metrics.causes import find_causes
 from wayword.runs.plan import cast_of
 from wayword.viewer import index, maps
 from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
-from wayword.viewer.episode import Links, episode_page, moves_part, running_page, walk_of
+from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.figures import value
 from wayword.viewer.index import Overview, RunCard, home_page, index_page
 from wayword.viewer.library import (
@@ -48,7 +51,7 @@ from wayword.viewer.library import (
     slug,
     standing,
 )
-from wayword.viewer.markup import Letters, visible
+from wayword.viewer.markup import Html, Letters, page, render, visible
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
@@ -75,6 +78,7 @@ class Content:
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
         self._pairs = Pairs(library, self.tasks, self._soon)
         self._pages: Cache[str] = Cache(4)
+        self._documents: Cache[dict[str, Json]] = Cache(16)
         self._readers: Cache[threading.Thread] = Cache(6)
         self._sketches: Cache[maps.Sketch] = Cache(4 * _SKETCHED)
         self._asking = threading.Lock()
@@ -275,7 +279,7 @@ class Content:
             episode, walks = str(each.get("id")), list[str]()
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                make = partial(maps.sketch, [walk_of(each)], sources)
+                make = partial(maps.sketch, [_walk_of(each)], sources)
                 walks = self._sketches.get(key, make).walks
             shown |= {"id": visible(episode), "href": address(episode), "walks": walks}
             episodes.append(shown)
@@ -289,17 +293,32 @@ class Content:
 
     def episode(self, name: str, episode: str) -> str:
         """The page of an episode. Raises ``UsageError`` where there is none."""
-        rows = self.library.rows(name)
-        sources, run = self.tasks(rows, [episode]), self.library.find(name).name
+        rows, run = self.library.rows(name), self.library.find(name).name
         if episode not in rows and (now := active_episode(rows, episode)):
-            return redacted(running_page(now, sources, run))
-        record, names = rows.run.record(episode), rows.names()
+            sources = self.tasks(rows, [episode])
+            return redacted(page(
+                "running_page.html", "live", served=True, name=episode, run=run,
+                instruction=sources.instruction(episode), moves=_moves_part(now, sources),
+            ))  # fmt: skip
+        document, names = self._document(rows, episode), rows.names()
         at = names.index(episode)
         before, after = (
             address(names[near]) if 0 <= near < len(names) else "" for near in (at - 1, at + 1)
         )
         links = Links(before, after, "./", address(episode).removeprefix("episode"))
-        return redacted(episode_page(record, rows.metrics, sources, run, links, served=True))
+        return redacted(episode_page(document, rows.metrics, run, links, served=True))
+
+    def document(self, name: str, episode: str) -> str:
+        """The document of an episode, as JSON."""
+        return redacted(json.dumps(self._document(self.library.rows(name), episode)))
+
+    def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
+        """The document of an episode, derived the first time."""
+        sources = self.tasks(rows, [episode])
+        key = rows.run.path, rows.version, episode, sources.dataset is None
+        return self._documents.get(
+            key, lambda: Document.of(rows.run.record(episode), sources).json()
+        )
 
     def ending(self, path: Path, episode: str, letters: Letters) -> GameEnd:
         """The end of a game that was recorded at ``path``, places by their letters in the game;
@@ -330,7 +349,7 @@ class Content:
         now = active_episode(rows, episode)
         if now is None:
             raise UsageError(f"episode {episode!r} is not running")
-        return redacted(moves_part(now, self.tasks(rows, [episode])))
+        return redacted(_moves_part(now, self.tasks(rows, [episode])))
 
     def raw(self, name: str, episode: str, step: str) -> str:
         """A step's record as JSON."""
@@ -365,6 +384,39 @@ class Content:
     def lengths(self, names: Sequence[str]) -> str:
         """Success of the runs by the length of the reference, in one chart."""
         return redacted(self._pairs.lengths(names))
+
+
+# A running episode: its moves so far, as the run reports them, at the address at which its
+# recorded steps are once it has ended.
+
+_LATEST = 12  # latest moves that are listed
+
+
+def _moves(now: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in now.get("moves", ()) if isinstance(each, Mapping)]
+
+
+def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
+    """The map with the moves so far, and the latest of them in words."""
+    moves, walk, step = _moves(now), _walk_of(now), now.get("step")
+    first = step - len(moves) + 1 if isinstance(step, int) else 1
+    latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
+    figure = maps.figure(maps.map_of(walk, sources))
+    part = render("moves.html", step=step, of=now.get("of"), latest=latest, figure=figure)
+    return maps.letters_of(sources, walk).over(part)
+
+
+def _walk_of(now: Mapping[str, Any]) -> Trajectory:
+    """The trajectory so far of a running episode, from where each actor's first move led."""
+    start: dict[str, Any] = {}
+    steps = []
+    for move in _moves(now):
+        actor, action, pose = str(move.get("actor", "")), move.get("action", ""), move.get("pose")
+        if isinstance(pose, Mapping):
+            start.setdefault(actor, pose)
+            status = Feedback("ok" if move.get("ok") else "failed")
+            steps.append(Step(actor, {}, Decision(Action(str(action))), status, pose))
+    return Trajectory(str(now.get("id", "")), start, steps)
 
 
 def _data_key(config: Mapping[str, Any]) -> str:

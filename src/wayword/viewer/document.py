@@ -1,12 +1,13 @@
-"""An episode as a document: everything its page says, computed once from the record.
+"""An episode as a JSON document: all that its page shows, derived once from its record.
 
     document = Document.of(record, sources)
     document.progress.best_step, document.causes    # (2, {"looped": 3, "ran_out": 5})
     document.mistake.text                           # "Step 3: went to F; the path was D, …"
+    document.json()                                 # for the page: served, in a file, in a notebook
 
-The served page, the file and the notebook's frame are rendered from it. The recorded actions are
-played again at most once: for the map, and for the progress, on which the family's scorer judges
-the world after each action as one that ends there.
+Rendering a page needs no dataset and no world. Deriving its document replays the recorded actions
+at most once: for the map, and for the progress, where the family's scorer judges the world after
+each action as if the episode ended there.
 """
 
 from __future__ import annotations
@@ -19,22 +20,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from wayword.agents.person import with_answerer
 from wayword.core.action import STOP, Action, Decision
+from wayword.core.episode import Json
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
-from wayword.metrics.causes import find_causes, meaning_of
+from wayword.metrics.causes import find_causes, label_of, meaning_of
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.scoring import Judged, Standing, scorer
-from wayword.runs.codec import to_json
+from wayword.runs.codec import plain, to_json
 from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping, count, objects_in
+from wayword.viewer.figures import as_mapping, count, objects_in, place_of
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters
@@ -50,9 +52,9 @@ Condition = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Document:
-    """The data of an episode's page. ``letters`` are the short names of its places, ``drawn`` is
+    """What a page shows of an episode. ``letters`` are the short names of its places, ``drawn`` is
     its map, ``condition_history`` the goal conditions at the steps where one changed, and
-    ``sought`` what each of them is about."""
+    ``sought`` the object of each of them."""
 
     record: EpisodeRecord
     sources: Sources
@@ -65,7 +67,7 @@ class Document:
 
     @staticmethod
     def of(record: EpisodeRecord, sources: Sources) -> Document:
-        """The document of a record, with what the dataset knows of it."""
+        """The document of a record; ``sources`` are the data of its dataset."""
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
@@ -73,10 +75,49 @@ class Document:
         clauses = Clauses.of(trajectory)
         return Document(record, sources, letters, progress, drawn, clauses, history, sought)
 
+    def json(self, patience: float = 0.0) -> dict[str, Json]:
+        """Everything the page shows, as JSON; the expert's advice too if there is ``patience`` for
+        it, seconds."""
+        progress, clauses, scores = self.progress, self.clauses, self.record.scores
+        steps = self.trajectory.steps
+        numbers, percepts = range(1, len(steps) + 1), {}
+        for number, step in enumerate(steps, 1):
+            if not (step.calls or step.percept) and (place := place_of(step.observation)):
+                percepts[number] = self.sources.percept(self.scene, place)
+        derived = plain({
+            "id": self.record.episode_id, "scene": self.scene, "instruction": self.instruction,
+            "notice": self.sources.notice, "succeeded": self.succeeded, "scores": scores,
+            "private": self.sources.private_instructions(self.record.episode_id),
+            "mistake": self.mistake and {"step": self.mistake.step, "text": self.mistake.text},
+            "conditions": self.conditions, "map": None if self.map is None else str(self.map),
+            "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
+            "progress": {
+                "course": progress.values, "conditions": progress.conditions,
+                "informative": progress.informative, "off_path": progress.off_path_step,
+                "best": progress.best_step, "worst": progress.worst_step,
+                "summary": progress.summary(),
+                "steps": [(progress.describe(n), progress.kind(n)) for n in numbers],
+            },
+            "clauses": {
+                "texts": clauses.texts, "cut": clauses.cut(self.instruction),
+                "followed": clauses.followed, "begun": [clauses.begun(n) for n in numbers],
+                "steps": [(now.number, now.done) for now in map(clauses.at, numbers)],
+            },
+            "rises": self.rises, "letters": self.letters.by_place, "percepts": percepts,
+            "fair": self.expert_is_fair,
+            "advice": expert_advice(self.trajectory, self.sources, patience) if patience else None,
+        })  # fmt: skip
+        return {**derived, "trajectory": self.written}
+
     @property
     def trajectory(self) -> Trajectory:
         """The recorded steps."""
         return self.record.trajectory
+
+    @cached_property
+    def written(self) -> dict[str, Json]:
+        """The recorded steps as a run folder holds them."""
+        return to_json(self.trajectory)
 
     @property
     def succeeded(self) -> bool | None:
@@ -110,7 +151,7 @@ class Document:
         rises, places = {}, dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
             before, after = (
-                heights.get(maps.place_of(pose)) for pose in (places.get(step.actor), step.pose)
+                heights.get(place_of(pose)) for pose in (places.get(step.actor), step.pose)
             )
             places[step.actor] = step.pose
             if before is not None and after is not None and abs(after - before) >= _RISE:
@@ -122,7 +163,7 @@ class Document:
         """The causes of an episode without success, each with the first step that shows it."""
         if self.succeeded is not False:
             return {}
-        return find_causes(to_json(self.trajectory), self.record.scores, self.instruction)
+        return find_causes(self.written, self.record.scores, self.instruction)
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
@@ -303,7 +344,7 @@ def replay(
         with suppress(WaywordError, LookupError, TypeError, ValueError, AttributeError):
             sources.played(trajectory, watch)
     gold = set(sources.gold(trajectory.episode_id))
-    places = enumerate((maps.place_of(step.pose) for step in trajectory.steps), 1)
+    places = enumerate((place_of(step.pose) for step in trajectory.steps), 1)
     off = next((n for n, place in places if gold and place and place not in gold), 0)
     if len(standings) != len(trajectory.steps) + 1:
         return GoalProgress(tuple(maps.distances(drawn)), off_path_step=off), drawn, {}, []
@@ -339,9 +380,8 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
 # The mistake: the step at which an episode went wrong, in one sentence.
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """``step`` is that of the mistake, from 1; 0 where it is no single one."""
+class Mistake(NamedTuple):
+    """``step`` is that of the mistake, from 1; 0 if it is no single one."""
 
     step: int
     text: str
@@ -370,8 +410,9 @@ def find_mistake(document: Document) -> Mistake | None:
     elif isinstance(reference, AnswerReference):
         answers = [as_mapping(who).get("answer") for who in _actors(trajectory.state)]
         given = next((str(each) for each in answers if each), "")
-        words = f"answered {given!r}; the answer is" if given else "gave no answer; it is"
-        mistake = Mistake(last, f"Step {last}: {words} {reference.answer!r}.")
+        words = f"answered “{given}”" if given else "stopped without an answer"
+        text = f"Step {last}: {words}; the right answer is “{reference.answer}”."
+        mistake = Mistake(last, text)
     elif isinstance(reference, TwoPhaseReference) and last:
         final = trajectory.steps[-1]
         chosen = final.decision.action if isinstance(final.decision, Decision) else "no action"
@@ -399,7 +440,7 @@ def _off_path(document: Document, gold: Sequence[str]) -> Mistake | None:
     end."""
     steps, progress = document.trajectory.steps, document.progress
     start = next(iter(document.trajectory.start.values()), {})
-    places = [maps.place_of(pose) for pose in (start, *(step.pose for step in steps))]
+    places = [place_of(pose) for pose in (start, *(step.pose for step in steps))]
     if gold[-1] in places and places[-1] != gold[-1]:
         number = places.index(gold[-1])
         gone = next(n for n in range(number, len(places)) if places[n] != gold[-1])
@@ -583,14 +624,11 @@ def expert_advice(
 # Recipes that know it note it: ``walker`` and ``velma`` with ``follow`` mark the instruction's own
 # words, DiscussNav's decomposition and published sub-instructions are a list below it.
 
-SHOWN_ELSEWHERE = frozenset({CLAUSES, FOLLOWED})
-"""Kinds of notes that the instruction shows, so that cards need not."""
 _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 """A character of a text whose white space counts once, and not at its ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(NamedTuple):
     """The clause that is followed at a step, from 1, and those done; 0 where it is not said."""
 
     number: int = 0
@@ -660,11 +698,6 @@ class Clauses:
         """The clause that the agent begins to follow at a step; 0 for none."""
         number = self.at(step).number
         return number if number != self.at(step - 1).number else 0
-
-    @property
-    def listed(self) -> Sequence[str]:
-        """Clauses that are no words of the instruction."""
-        return () if self.begins else self.texts
 
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:

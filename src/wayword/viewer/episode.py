@@ -1,33 +1,34 @@
-"""The page of one episode, and that of an episode under way."""
+"""The page of one episode, rendered from its JSON document; and that of an episode under way.
+
+A prompt repeats most of the one before. A page that held each of them in full would grow with the
+square of the steps; so a long passage that an earlier prompt has too is a reference to it, which
+the page's script fills in on demand.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
 
-from wayword.core.action import Action, Decision
+from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback
+from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE
 from wayword.metrics import accounting
-from wayword.metrics.causes import label_of, meaning_of
-from wayword.runs.record import EpisodeRecord
-from wayword.viewer import maps
-from wayword.viewer.data import Sources
-from wayword.viewer.document import SPOKEN, Document, GoalProgress, expert_advice
-from wayword.viewer.markup import Html, page, render
-from wayword.viewer.steps import ENDINGS, Cards, label
+from wayword.metrics.state_accuracy import claims
+from wayword.runs.codec import restore
+from wayword.viewer import figures
+from wayword.viewer.figures import as_mapping, count, place_of
+from wayword.viewer.markup import Html, Letters, page, render, template_function
 
-_PATIENCE = 1.0
-"""Seconds of looking for what an expert would have done, in a page that no server stands behind."""
+Written = Mapping[str, Any]
+"""A part of a trajectory as a run folder holds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Addresses of the pages before and after, empty where there is none, and of the run's.
+class Links(NamedTuple):
+    """Addresses of the previous and next page, empty where there is none, and of the run's.
 
     ``ask`` is the query that names the episode to the server.
     """
@@ -39,59 +40,46 @@ class Links:
 
 
 def episode_page(
-    record: EpisodeRecord,
+    document: Mapping[str, Json],
     metrics: Sequence[Metric],
-    sources: Sources,
     run: str,
     links: Links,
     served: bool = False,
 ) -> str:
-    """The whole document. ``run`` is what the run is called."""
-    document = Document.of(record, sources)
-    trajectory, scores = document.trajectory, record.scores
-    advice = None
-    if not served:
-        advice = [*map(list, expert_advice(trajectory, sources, _PATIENCE))]
-    first, others = _split_metrics(scores, metrics)
+    """The page of a document (``wayword.viewer.document``). ``run`` is the name of its run."""
+    document = restore(document)
+    trajectory, scores = document["trajectory"], document["scores"]
+    steps, letters = trajectory["steps"], Letters(document["letters"])
+    present = [metric for metric in metrics if metric.key in scores]
+    family = [metric for metric in present if metric not in accounting.METRICS]
+    first = [*family[:_SCORES], *(metric for metric in present if metric.key in _ACCOUNT)]
     main = render(
-        "episode.html", document=document, trajectory=trajectory, scores=scores, endings=ENDINGS,
-        cards=Cards(document.sources, trajectory), ask=links.ask if served else "",
-        causes=[(label_of(c), meaning_of(c, scores), n) for c, n in document.causes.items()],
-        actions=_actions(trajectory), first=first, others=others, usage=_usage(trajectory.steps),
-        curve=curve_of(trajectory, document.progress), tall=CURVE, spoken=SPOKEN,
-        private=sources.private_instructions(record.episode_id),
+        "episode.html", document=document, trajectory=trajectory, steps=steps,
+        cards=_Cards(document, trajectory, letters), ask=links.ask if served else "",
+        actions=_actions(steps), scores=scores, first=first, figure=Html(document["map"] or ""),
+        others=[metric for metric in present if metric not in first], usage=_usage(steps),
+        curve=curve_of(document["progress"], len(steps)), tall=CURVE,
+        actors=list(dict.fromkeys(step["actor"] for step in steps)),
     )  # fmt: skip
     return page(
-        "episode_page.html", "episode", served, name=record.episode_id, run=run, links=links,
-        main=document.letters.over(main), advice=advice,
+        "episode_page.html", "episode", served, name=document["id"], run=run, links=links,
+        main=letters.over(main), advice=document["advice"],
     )  # fmt: skip
 
 
 _SCORES = 4
-"""Measures of the family that are in view; others are folded away, as is most of the account."""
+"""Metrics of the family that are in view; the others are folded, as is most of the account."""
 _ACCOUNT = ("steps", "rejections", "calls", "cost", "seconds")
-
-
-def _split_metrics(
-    scores: Mapping[str, float], metrics: Sequence[Metric]
-) -> tuple[list[Metric], list[Metric]]:
-    """The family's first measures and what the episode took; the rest."""
-    present = [metric for metric in metrics if metric.key in scores]
-    family = [metric for metric in present if metric not in accounting.METRICS]
-    first = [*family[:_SCORES], *(metric for metric in present if metric.key in _ACCOUNT)]
-    return first, [metric for metric in present if metric not in first]
-
-
 _MOST_ACTIONS = 20
 """Actions in the line that lists all of them, an even number; repeated ones count as one."""
 
 
-def _actions(trajectory: Trajectory) -> list[tuple[int, Step | None, int]]:
+def _actions(steps: Sequence[Written]) -> list[tuple[int, Written | None, int]]:
     """Every action in a line: its first step, how often it was repeated; the middle of many is
     left out, with their number in place of a step."""
-    items: list[tuple[int, Step | None, int]] = []
-    numbered = enumerate(trajectory.steps, 1)
-    for _, same in groupby(numbered, lambda item: (item[1].actor, label(item[1]))):
+    items: list[tuple[int, Written | None, int]] = []
+    numbered = enumerate(steps, 1)
+    for _, same in itertools.groupby(numbered, lambda item: (item[1]["actor"], label(item[1]))):
         (number, step), *again = same
         items.append((number, step, 1 + len(again)))
     if (more := len(items) - _MOST_ACTIONS) > 0:
@@ -104,76 +92,371 @@ CURVE = 34
 """Height of the curve in the drawing of time, which is 1000 units wide."""
 
 
-def curve_of(trajectory: Trajectory, progress: GoalProgress) -> tuple[str, str]:
-    """The corners of a curve of how far success was at each step, and what it shows; empty where
-    that is not known."""
-    if not progress.informative or len(progress.values) != len(trajectory.steps) + 1:
+def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
+    """The corners of a curve of the distance to success at each step, and what it shows; empty
+    if that is not known."""
+    if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
-    width = 1000 / len(trajectory.steps)
-    values = [each if math.isfinite(each) else 0.0 for each in progress.values]
-    most = progress.conditions or max(values) or 1.0
-    points = [(n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(values)]
-    if progress.conditions:  # one comes to hold at the end of a step, not in its course
+    course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
+    most = conditions or max(course) or 1.0
+    points = [(n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(course)]
+    if conditions:  # one comes to hold at the end of a step, not in its course
         points = [
-            corner for (x, y), (_, after) in pairwise(points)
+            corner for (x, y), (_, after) in itertools.pairwise(points)
             for corner in ((x, y), (x + width, y), (x + width, after))
         ]  # fmt: skip
-    words = "goal conditions that hold" if progress.conditions else "distance to go"
+    words = "goal conditions that hold" if conditions else "distance to go"
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:g}"
 
 
-def _usage(steps: Sequence[Step]) -> list[tuple[int, float, str]]:
+def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
     """Each step with calls: its tokens as the height of a bar; tokens, cost and time in words."""
     rows = []
     for number, step in enumerate(steps, 1):
-        answers = [call.answer for call in step.calls if call.answer is not None]
-        tokens = sum(each.usage.prompt + each.usage.completion for each in answers)
-        if tokens:
-            costs = [each.cost for each in answers if each.cost is not None]
+        answers = [call["answer"] for call in step.get("calls", ()) if "answer" in call]
+        if tokens := sum(_tokens(each, "prompt") + _tokens(each, "completion") for each in answers):
+            costs = [each["cost"] for each in answers if "cost" in each]
             price = f", ${sum(costs):.4f}" if len(costs) == len(answers) else ""
-            took = sum(each.seconds for each in answers if math.isfinite(each.seconds))
+            took = sum(each["seconds"] for each in answers if math.isfinite(each["seconds"]))
             rows.append((number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s"))
     most = max((tokens for _, tokens, _ in rows), default=1)
     return [(number, max(1.0, 16 * tokens / most), words) for number, tokens, words in rows]
 
 
-# A running episode: its moves so far, as the run reports them, at the address at which its
-# recorded steps are once it has ended.
-
-_LATEST = 12  # latest moves that are listed
+def _tokens(answer: Written, kind: str) -> int:
+    return int(answer.get("usage", {}).get(kind, 0))
 
 
-def running_page(now: Mapping[str, Any], sources: Sources, run: str) -> str:
-    """The document of an episode under way; its script brings the moves up to date."""
-    name = str(now.get("id", ""))
-    return page(
-        "running_page.html", "live", served=True, name=name, run=run,
-        instruction=sources.instruction(name), moves=moves_part(now, sources),
-    )  # fmt: skip
+# The new passages of a prompt, and references to the earlier ones.
+
+FOLD = 6
+"""Shared passages of this many lines or more are folded away."""
+_HEAD = 64
+_MOST = 1500  # longer differences are taken as new all through, rather than compared line by line
 
 
-def moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
-    """The map with the moves so far, and the latest of them in words."""
-    moves, walk, step = _moves(now), walk_of(now), now.get("step")
-    first = step - len(moves) + 1 if isinstance(step, int) else 1
-    latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
-    figure = maps.figure(maps.map_of(walk, sources))
-    part = render("moves.html", step=step, of=now.get("of"), latest=latest, figure=figure)
-    return maps.letters_of(sources, walk).over(part)
+class Piece(NamedTuple):
+    """A passage: ``new``, or ``same`` as in an earlier prompt, or ``folded``.
+
+    A folded one has no text; it is ``lines`` lines from line ``start`` (from 0) of the same block
+    of call ``call``.
+    """
+
+    kind: str
+    text: str = ""
+    call: int = 0
+    start: int = 0
+    lines: int = 0
 
 
-def _moves(now: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [each for each in now.get("moves", ()) if isinstance(each, Mapping)]
+class Block(NamedTuple):
+    """A message; a raw text prompt is a single block without a role."""
+
+    role: str
+    pieces: tuple[Piece, ...]
+    images: Sequence[Written] = ()
 
 
-def walk_of(now: Mapping[str, Any]) -> Trajectory:
-    """The trajectory so far of an episode under way, from where each actor's first move led."""
-    start: dict[str, Any] = {}
-    steps = []
-    for move in _moves(now):
-        actor, action, pose = str(move.get("actor", "")), move.get("action", ""), move.get("pose")
-        if isinstance(pose, Mapping):
-            start.setdefault(actor, pose)
-            status = Feedback("ok" if move.get("ok") else "failed")
-            steps.append(Step(actor, {}, Decision(Action(str(action))), status, pose))
-    return Trajectory(str(now.get("id", "")), start, steps)
+class PromptHistory:
+    """The prompts of one episode, in the order of its calls, each compared with the last one of the
+    same role and beginning."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, str], tuple[int, list[tuple[str, list[str]]]]] = {}
+        self._count = 0
+
+    def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
+        """The blocks of a prompt as it was recorded; ``role`` is that of the model it went to."""
+        whole = isinstance(prompt, str)
+        messages: list[Any] = [{"role": "", "content": prompt}] if whole else list(prompt)
+        key = (role, messages[0]["content"][:_HEAD] if messages else "")
+        call, earlier = self._latest.get(key, (0, []))
+        lines = [(each["role"], split_lines(each["content"])) for each in messages]
+        self._latest[key] = self._count, lines
+        self._count += 1
+        blocks = []
+        for at, (who, new) in enumerate(lines):
+            pieces: Iterator[Piece] = iter([Piece("new", "".join(new))])
+            if at < len(earlier) and earlier[at][0] == who:
+                pieces = _pieces(earlier[at][1], new, call)
+            blocks.append(Block(who, tuple(pieces), messages[at].get("images", ())))
+        return tuple(blocks)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with their newlines; only ``\\n`` ends a line, as in the page's script."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piece]:
+    """The lines of a block, compared with the same block of an earlier call."""
+
+    def shared(one: Sequence[str], other: Sequence[str]) -> int:
+        pairs = enumerate(zip(one, other, strict=False))
+        return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+    head = shared(base, new)
+    tail = shared(base[head:][::-1], new[head:][::-1])
+    middle, other = new[head : len(new) - tail], base[head : len(base) - tail]
+    runs = [(True, 0, head, 0)]  # shared?, from and to in ``new``, from where in ``base``
+    if len(middle) + len(other) > _MOST:
+        runs.append((False, head, head + len(middle), 0))
+    else:
+        for kind, a0, _, b0, b1 in SequenceMatcher(None, other, middle, False).get_opcodes():
+            runs.append((kind == "equal", head + b0, head + b1, head + a0))
+    runs.append((True, len(new) - tail, len(new), len(base) - tail))
+    for same, start, end, origin in runs:
+        if same and end - start >= FOLD:
+            yield Piece("folded", "", call, origin, end - start)
+        elif end > start:
+            yield Piece("same" if same else "new", "".join(new[start:end]))
+
+
+# Cards of steps.
+
+_FEW_OBJECTS, _MOST_CHIPS = 6, 16
+_REPEATED = ("action", "executed", "place", "thing", "to")
+"""Details of feedback that often repeat the action."""
+_VERDICTS = {True: "reported: success", False: "reported: failure", None: "not reported"}
+SPOKEN = ("chat", "ask")
+"""Actions whose argument is something said."""
+
+
+class _Cards:
+    """The cards of one episode, in order. The page's keys and map go by the steps of the trial
+    that counts, the last one; ``trials`` are the earlier ones. ``when`` each call was made, in
+    words."""
+
+    def __init__(self, document: Mapping[str, Json], trajectory: Written, letters: Letters) -> None:
+        self._percepts, self._letters = document["percepts"], letters
+        self._history = PromptHistory()
+        self.when: list[str] = []
+        self._met: dict[str, set[str]] = {}  # the objects that each actor has seen
+        self.trials = [
+            (trial, self._trial(trial, number))
+            for number, trial in enumerate(trajectory.get("earlier", ()), 1)
+        ]
+        self.cards = self._trial(trajectory, 0)
+
+    def _trial(self, trial: Written, number: int) -> list[dict[str, Any]]:
+        """The calls before the first step, the steps, and the reflection after a trial."""
+        prefix = f"trial-{number}-" if number else ""
+
+        def frame(kind: str, calls: str, notes: str, title: str, summary: str) -> dict[str, Any]:
+            views = self._calls(trial.get(calls, ()), kind)
+            noted = listed_notes(trial.get(notes, ()))
+            return {"id": prefix + title.lower(), "calls": views, "notes": noted,
+                    "step": None, "title": title, "summary": summary}  # fmt: skip
+
+        opening = frame(
+            "the opening", "opening_calls", "opening_notes", "Opening", "before the first step"
+        )
+        cards, poses = [opening] if opening["calls"] or opening["notes"] else [], {**trial["start"]}
+        for n, step in enumerate(trial["steps"], 1):
+            cards.append(self._step(step, n, number, as_mapping(poses.get(step["actor"], {}))))
+            poses[step["actor"]] = step["pose"]
+        if verdict := trial.get("verdict"):
+            words = _VERDICTS[verdict.get("succeeded")]
+            names = ("closing_calls", "closing_notes")
+            cards.append(frame("the reflection", *names, "Verdict", words))
+        return cards
+
+    def _calls(self, calls: Sequence[Written], when: str) -> list[dict[str, Any]]:
+        views = []
+        for call in calls:
+            blocks, answer = self._history.add(call["role"], call["prompt"]), call.get("answer")
+            new = sum(len(p.text) for block in blocks for p in block.pieces if p.kind == "new")
+            words = "" if call["role"] == "main" else f"to {call['role']}, "
+            words += f"{count(_tokens(answer, 'prompt'), 'token')}, " if answer else ""
+            views.append({
+                "call": call, "answer": answer, "number": len(self.when), "blocks": blocks,
+                "summary": f"{words}{new:,} characters new",
+            })  # fmt: skip
+            self.when.append(when)
+        return views
+
+    def _step(self, step: Written, number: int, trial: int, before: Written) -> dict[str, Any]:
+        """Step ``number``, counted from 1 over all actors; ``before`` is the actor's pose then."""
+        when = f"step {number}" + (f" of trial {trial}" if trial else "")
+        held = as_mapping(step["observation"])
+        names = figures.objects_in(held)
+        met = self._met.setdefault(step["actor"], set())
+        new = [name for name in names if name not in met]
+        met.update(names)
+        taken = place_of(step["pose"]) if "action" in step["decision"] else ""
+        folded = len(names) > _FEW_OBJECTS or "depth" in held
+        calls, notes = self._calls(step.get("calls", ()), when), step.get("notes", ())
+        stated = [
+            (claim.about, claim.stated, claim.true, claim.right)
+            for note in notes if note["kind"] == STATE
+            for claim in claims(as_mapping(note["details"]), before, step["observation"])
+        ]  # fmt: skip
+        answers = [view["answer"] for view in calls if view["answer"]]
+        kinds = ("prompt", "completion", "reused")
+        return {
+            "id": f"trial-{trial}-step-{number}" if trial else f"step-{number}", "step": step,
+            "number": number, "title": "", "calls": calls, "notes": listed_notes(notes),
+            "earlier": bool(trial),
+            "observation": figures.observation(step["observation"], taken, self._letters),
+            "objects": names, "new_objects": new, "folded": folded, "claims": stated,
+            "chips": new[:_MOST_CHIPS] if folded else (), "questions": _questions(calls),
+            # The place in words, where no prompt of the step has them.
+            "percept": None if calls else step.get("percept") or self._percepts.get(str(number)),
+            "usage": {kind: sum(_tokens(each, kind) for each in answers) for kind in kinds},
+        }  # fmt: skip
+
+
+def _questions(calls: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
+    """Many questions of yes or no with the probability of yes; none for other calls."""
+    rows = []
+    for view in calls:
+        answer = view["answer"] or {}
+        if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
+            return []
+        logprobs = dict(zip(answer["options"], answer["logprobs"], strict=False))
+        yes = figures.probability(logprobs.get("yes", -math.inf))
+        rows.append((last_line(view["call"]), yes))
+    return rows if len(rows) >= _SEVERAL else []
+
+
+@template_function
+def outcome(step: Written) -> str:
+    """``ok``, ``rejected``, ``fallback`` (the recipe's own action for a rejected answer), ``odd``
+    (carried out, but the world's answer was not ``ok``)."""
+    if "rejected" in step["decision"]:
+        return "rejected"
+    if "fallback_for" in step["decision"]:
+        return "fallback"
+    return "ok" if step["feedback"]["status"] == "ok" else "odd"
+
+
+@template_function
+def label(step: Written) -> str:
+    """The action, or what kind of answer was rejected."""
+    decision = step["decision"]
+    if "rejected" in decision:
+        return f"rejected: {decision['rejected'].replace('_', ' ')}"
+    arguments = "" if speech(step) else ", ".join(decision.get("arguments", ()))
+    return f"{decision['action']}[{arguments}]" if arguments else str(decision["action"])
+
+
+@template_function
+def speech(step: Written) -> str:
+    """The message to others, or empty."""
+    decision = step["decision"]
+    return decision.get("arguments", [""])[0] if decision.get("action") in SPOKEN else ""
+
+
+@template_function
+def seconds(took: float) -> str:
+    """``48.0 s``, ``12 ms``; a dash for a missing number."""
+    if not math.isfinite(took):
+        return "–"
+    return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"
+
+
+@template_function
+def messages(step: Written) -> list[tuple[str, str]]:
+    """Sender and text of what others said since the actor's last turn."""
+    listed = as_mapping(step["observation"]).get("messages")
+    items = map(as_mapping, listed if isinstance(listed, list | tuple) else ())
+    return [(str(each.get("sender", "")), str(each.get("text", ""))) for each in items]
+
+
+@template_function
+def new_details(step: Written) -> dict[str, Any]:
+    """Details of the feedback that neither the card's head nor the pose shows; words that repeat
+    as ``move_ahead × 5, turn_left``."""
+    decision, shown = step["decision"], {}
+    words = (decision.get("action"), *decision.get("arguments", ()))
+    for key, value in step["feedback"].get("details", {}).items():
+        if key in ("heading", "heading_before") and "heading" in step["pose"]:
+            continue
+        if key in _REPEATED and value in words:
+            continue
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            runs = ((word, len(list(same))) for word, same in itertools.groupby(value))
+            value = [word if times == 1 else f"{word} × {times}" for word, times in runs]
+        shown[key] = value
+    return shown
+
+
+@template_function
+def brief_pose(pose: Any) -> Any:
+    """A pose as ``d800c0, facing 36° north-east`` or ``kitchen (2.0, 1.5), facing …``, else as
+    it is."""
+    if not isinstance(pose, Mapping):
+        return pose
+    place, heading = place_of(pose), pose.get("heading")
+    x, y = pose.get("x"), pose.get("y")
+    if "heading" in pose and isinstance(x, int | float) and isinstance(y, int | float):
+        place = f"{pose.get('room', '')} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
+    place = place or str(pose.get("place", ""))
+    if place and set(pose) == {"place"}:
+        return place
+    if place and isinstance(heading, int | float):
+        return f"{place}, facing {figures.number(heading, 'heading')}"
+    return pose
+
+
+def listed_notes(notes: Sequence[Written]) -> list[Written]:
+    """Notes that no other part of the page shows."""
+    return [note for note in notes if note["kind"] not in (CLAUSES, FOLLOWED, STATE)]
+
+
+# Answers of models.
+
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+_SEVERAL = 3  # yes-or-no questions in one step from which they are shown as a table
+LAST_LINE = 300
+"""Characters of a prompt's last line that stand above its ranked answers, at most."""
+_FORMS = {"json_schema": "a JSON schema", "grammar": "a grammar", "choices": "a list of choices"}
+
+
+@template_function
+def last_line(call: Written) -> str:
+    """The last line of a text prompt, or its end: what was asked."""
+    prompt = call["prompt"]
+    line = prompt.rpartition("\n")[2].strip() if isinstance(prompt, str) else ""
+    return line[-LAST_LINE:]
+
+
+@template_function
+def call_summary(call: Written) -> str:
+    """The call's small print: tokens, time, price, and how the answer was sampled, as far as it
+    was sent to the model's server."""
+    answer, sampling = call["answer"], call.get("sampling")
+    usage, unsent = answer.get("usage", {}), answer.get("unsent", ())
+    model = f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
+    finish = [end for end in answer.get("finish", ()) if end != "stop"]
+    other, reasoning, reused = answer.get("other_text"), usage.get("reasoning"), usage.get("reused")
+    parts = [
+        f"{count(_tokens(answer, 'completion'), 'token')} written{model}",
+        f"{reasoning:,} of them for reasoning" if reasoning else "",
+        "tokens estimated: the server counts none" if usage.get("estimated") else "",
+        f"none of the options was written, but {other[:80]!r}" if other else "",
+        "one option written, not ranked: the server gives no log-probabilities"
+        if answer.get("picked") and not other else "",
+        f"{reused:,} prompt tokens reused" if reused else "",
+        f"ended by {', '.join(answer['finish'])}" if finish else "",
+        seconds(answer["seconds"]),
+        f"${answer['cost']:.4f}" if "cost" in answer else "price unknown",
+        "from the response cache" if answer.get("cached") else "",
+    ]  # fmt: skip
+    if sampling is not None:
+        if "temperature" not in unsent:
+            parts.append(f"temperature {sampling['temperature']:g}")
+        if left := [name for name in unsent if name not in _FORMS]:
+            parts.append(f"{' and '.join(left)} not sent")
+        for name, words in _FORMS.items():
+            if sampling.get(name) is not None:
+                parts.append(f"{'prompted with' if name in unsent else 'constrained to'} {words}")
+    return " · ".join(filter(None, parts))
+
+
+@template_function
+def picture_source(image: Written) -> str:
+    """An image as a ``data:`` address; empty for a format that pages do not show."""
+    kind = image["media_type"]
+    return f"data:{kind};base64,{image['data']}" if kind in _PICTURES else ""

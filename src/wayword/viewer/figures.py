@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
-from wayword.core.model import Choice
-from wayword.core.perceiver import Sector
 from wayword.metrics import accounting
 from wayword.metrics import table as tables
 from wayword.metrics.causes import label_of
@@ -203,10 +201,10 @@ def probability(logprob: float) -> float:
 
 
 @template_function
-def ranked_options(choice: Choice) -> list[tuple[str, float]]:
+def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Options and their probabilities, the best first. Those of a closed list need not add up to
     one."""
-    pairs = zip(choice.options, choice.logprobs, strict=False)
+    pairs = zip(choice["options"], choice["logprobs"], strict=False)
     return [(option, probability(p)) for option, p in sorted(pairs, key=lambda pair: -pair[1])]
 
 
@@ -330,10 +328,11 @@ def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 @template_function
-def sightings(sector: Sector) -> str:
+def sightings(sector: Mapping[str, Any]) -> str:
     """``sofa (2.1 m), lamp``."""
     return ", ".join(
-        s.name if s.distance is None else f"{s.name} ({s.distance:.1f} m)" for s in sector.sightings
+        f"{each['name']} ({each['distance']:.1f} m)" if "distance" in each else each["name"]
+        for each in sector["sightings"]
     )
 
 
@@ -391,6 +390,12 @@ def _walls(walls: Any) -> Any:
     sides = zip(walls, ("ahead", "left", "right"), strict=True)
     distances = [f"{way} {count(n, 'step')}" for n, way in sides if n is not None]
     return ", ".join(distances) or "none in view"
+
+
+def place_of(pose: Any) -> str:
+    """The name of a place in a pose or an observation, or empty."""
+    held = as_mapping(pose)
+    return str(held.get("viewpoint") or held.get("panorama") or "")
 
 
 def objects_in(held: Mapping[str, Any]) -> list[str]:

@@ -16,9 +16,10 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -148,8 +149,8 @@ class Letters:
     prompts. The id stays in the document as the text that is copied and as the title.
     """
 
-    def __init__(self) -> None:
-        self.by_place: dict[str, str] = {}
+    def __init__(self, by_place: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.by_place = dict(by_place)
 
     @staticmethod
     def of_ids(places: Sequence[str]) -> Letters:

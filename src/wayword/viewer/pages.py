@@ -27,6 +27,7 @@ from wayword.runs.results import RunResult
 from wayword.viewer import maps
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.document import Document
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
@@ -59,6 +60,9 @@ def file_name(episode_id: str) -> str:
 
 
 # A folder of pages.
+
+_PATIENCE = 1.0
+"""Seconds of looking for what an expert would have done, in a page that no server stands behind."""
 
 LIMIT = 200
 _MARK = ".wayword-pages"
@@ -139,7 +143,8 @@ def _write(
     links = {each: Links(around[at], around[at + 2]) for at, each in enumerate(chain)}
     for done, each in enumerate(chosen, 1):
         record = rows.run.record(each)
-        text = episode_page(record, rows.metrics, sources, name, links[each])
+        document = Document.of(record, sources).json(_PATIENCE)
+        text = episode_page(document, rows.metrics, name, links[each])
         _put(folder / "episodes" / files[each], text)
         if on_page is not None:
             on_page(done, len(chosen))
@@ -195,16 +200,17 @@ def framed(shown: object) -> str:
                 shown.path.name, rows, rows.row(), rows.heads()[:MOST],
                 Sources(success=rows.success), command=f"wayword view {shown.path}",
             )  # fmt: skip
-            document = index_page(overview)
+            text = index_page(overview)
         elif isinstance(shown, EpisodeRecord):
             title = f"episode {shown.episode_id}"
-            document = episode_page(shown, (), Sources(), "", Links(up=""))
+            document = Document.of(shown, Sources()).json()
+            text = episode_page(document, (), "", Links(up=""))
         else:
             return Html("<pre>{}</pre>").format(repr(shown))
     except WaywordError as error:
         return Html("<p>{}</p>").format(str(error))
     frame = '<iframe srcdoc="{}" sandbox="allow-scripts" title="{}" width="100%" height="640" '
-    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(str(document), title)
+    return Html(frame + 'frameborder="0" loading="lazy"></iframe>').format(str(text), title)
 
 
 displays = {"notebook": framed}

@@ -46,9 +46,9 @@ from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 from wayword.viewer import figures
-from wayword.viewer.figures import as_mapping, spaced
+from wayword.viewer.figures import as_mapping, place_of, spaced
 from wayword.viewer.maps import drawing as draw
-from wayword.viewer.maps import finite, heading_and_length, place_of, toward
+from wayword.viewer.maps import finite, heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
 from wayword.viewer.maps.objectnav import fan

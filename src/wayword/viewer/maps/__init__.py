@@ -18,7 +18,7 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping
+from wayword.viewer.figures import as_mapping, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
@@ -69,13 +69,6 @@ def walked_on_graph(
             if min(ys) - margin <= y <= max(ys) + margin
         }
     return drawn
-
-
-def place_of(pose: Any) -> str:
-    """The name of a place in a pose, or empty."""
-    if not isinstance(pose, Mapping):
-        return ""
-    return str(pose.get("viewpoint") or pose.get("panorama") or "")
 
 
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:

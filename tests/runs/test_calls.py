@@ -129,6 +129,8 @@ def test_the_command_says_what_it_cannot_export(tmp_path: Path) -> None:
     command = ["export", str(tmp_path / "gold"), "--as", "calls", "--out", str(tmp_path / "calls")]
     for _ in range(2):  # nothing is left behind
         failed = CliRunner().invoke(app, command)
-        assert "nothing to export; left out: 1 episodes without a call" in str(failed.exception)
+        assert "nothing to export; left out: 1 episodes without model calls" in str(
+            failed.exception
+        )
     wrong = CliRunner().invoke(app, [*command, "--format", "steps"])
     assert "leave --format and --parquet out" in str(wrong.exception)

@@ -110,7 +110,7 @@ def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
     card = export([gold], steps, Export("act", "steps", settings))
     export([gold], chat, Export("act", "chat", settings))
     assert card.longer_than_context == 2
-    assert any("longer than the strategy's context" in line for line in card.notices)
+    assert any("exceed the strategy's context" in line for line in card.notices)
     for whole in lines(chat):
         own = [line for line in lines(steps) if line["episode"] == whole["episode"]]
         answers = [line["completion"][0]["content"] for line in own]
@@ -130,9 +130,9 @@ def test_nothing_is_invented_and_what_is_missing_is_told(gold: Path, tmp_path: P
     said = [json.loads(m["content"]) for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
     assert {tuple(answer) for answer in said} == {("state", "action")}
     assert {tuple(answer["state"]) for answer in said} == {("place", "facing", "holding")}
-    assert card.untold == ["state.seen", "state.done", "state.left", "plan"]
+    assert card.missing_fields == ["state.seen", "state.done", "state.left", "plan"]
     assert any("answers lack state.seen" in line for line in card.notices)
-    assert export([gold], out, Export("act")).untold == []
+    assert export([gold], out, Export("act")).missing_fields == []
 
 
 def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path
     told = json.loads((tmp_path / "one.jsonl.card.json").read_text())
     assert (told["episodes"], told["lines"], told["omitted"]) == (2, 2, {})
     assert told["decisions"] == sum(line["steps"] for line in lines(one))
-    assert "2 lines of 2 episodes" in card.line
+    assert "2 lines, 2 episodes" in card.line
     assert card.notices[:1] != [f"{HOMES} is not a training split"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "one.jsonl", "one.jsonl.card.json", "two.jsonl", "two.jsonl.card.json",
@@ -155,7 +155,7 @@ def test_failures_and_repetitions_are_left_out_and_counted(gold: Path, tmp_path:
     out = tmp_path / "train.jsonl"
     again = run(Plan("expert", HOMES, settings=SMALL, limit=2, seed=1, out=tmp_path / "again")).path
     card = export([lost, gold, again], out, Export())
-    assert dict(card.omitted) == {"without success": 2, "twice": 2}
+    assert dict(card.omitted) == {"without success": 2, "duplicate": 2}
     assert {line["agent"] for line in lines(out)} == {"expert"}
     every = export([lost, gold], out, Export(everything=True))
     assert every.lines == 4
@@ -201,7 +201,7 @@ def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -
     path = run(Plan("expert", "ma_household", settings=small, out=tmp_path / "run")).path
     out = tmp_path / "train.jsonl"
     card = export([path], out, Export())
-    assert dict(card.omitted) == {"an actor that only stopped": 1}
+    assert dict(card.omitted) == {"actor that only stopped": 1}
     assert [line["actor"] for line in lines(out)] == ["follower"]
 
 
@@ -219,18 +219,20 @@ def test_an_episode_that_goes_otherwise_now_is_left_out(
 
     monkeypatch.setattr(HouseholdWorld, "step", otherwise)
     card = export([gold], tmp_path / "train.jsonl", Export())
-    assert dict(card.omitted) == {"answered otherwise when replayed": 2}
+    assert dict(card.omitted) == {"with other feedback when replayed": 2}
     assert (tmp_path / "train.jsonl").read_text() == ""
 
 
 def test_an_empty_export_names_the_option_that_keeps_failures() -> None:
     card = Card("act", "chat", {}, omitted={"without success": 4})
-    assert card.why_empty() == "left out: 4 without success; --all keeps episodes without success"
+    assert (
+        card.why_empty() == "left out: 4 without success; --all includes episodes without success"
+    )
 
 
 def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
     out = tmp_path / "train.jsonl"
-    with pytest.raises(UsageError, match="--as random: is not a strategy"):
+    with pytest.raises(UsageError, match="--as random: not a strategy"):
         export([gold], out, Export("random"))
     with pytest.raises(UsageError, match="act has no setting 'decodin'"):
         export([gold], out, Export("act", settings={"decodin": "free"}))
@@ -262,7 +264,7 @@ def test_an_experts_run_is_exported_with_its_reasons(tmp_path: Path) -> None:
     said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
     assert all(text.startswith("Thought: ") for text in said)
     assert said[-1] == "Thought: All that was asked for is done, so I stop.\nAction: stop"
-    assert not card.untold
+    assert not card.missing_fields
 
 
 def test_high_level_gold_is_exported(tmp_path: Path) -> None:

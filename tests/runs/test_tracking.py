@@ -129,7 +129,7 @@ def test_no_secret_reaches_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
     ("spec", "line"),
     [
         ("trackoi:walks", "did you mean 'trackio'"),
-        ("wandb", "name a project"),
+        ("wandb", "the project is missing"),
         ("mlflow:walks", r"mlflow is not installed: pip install 'wayword\[mlflow\]'"),
     ],
 )

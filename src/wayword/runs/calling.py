@@ -1,4 +1,4 @@
-"""Runs from Python: ``run`` takes names, classes, instances and models.
+"""Runs from Python: ``run`` accepts names, classes, instances and models.
 
 import wayword
 
@@ -32,7 +32,7 @@ from wayword.settings import merge
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run, as those of ``wayword run``: see :class:`~wayword.runs.plan.Plan`."""
+    """Options of a run, described in :class:`~wayword.runs.plan.Plan`."""
 
     settings: Mapping[str, Any]
     limit: int | None
@@ -68,16 +68,16 @@ def run(
     person: Person | None = None,
     **options: Unpack[RunOptions],
 ) -> RunResult:
-    """Play episodes with an agent; finished ones are kept, and the same call resumes.
+    """Play episodes with an agent. Finished episodes are kept: the same call resumes the run.
 
-    ``agent`` and ``on`` are names as for ``wayword run``, files, classes or instances, ``model`` a
-    name such as ``openai:gpt-5-mini`` or a model object; a :class:`Plan` takes the place of all
-    three. Options are those of ``wayword run``, with underscores: ``limit``, ``seed``, ``data``,
-    ``out``, ``max_steps``, ``max_dollars``, ``concurrency`` …; ``settings`` is the tree of
-    ``--set``, also with dotted keys: ``{"decoding": "free", "model.threads": 2}``.
+    ``agent`` and ``on`` are names as for ``wayword run``, files, classes or instances; ``model`` is
+    a name such as ``openai:gpt-5-mini`` or a model object. A :class:`Plan` replaces all three.
+    Options are those of ``wayword run`` with underscores: ``limit``, ``seed``, ``data``, ``out``,
+    ``max_steps``, ``max_dollars``, ``concurrency`` …; ``settings`` corresponds to ``--set``, nested
+    or with dotted keys: ``{"decoding": "free", "model.threads": 2}``.
 
-    Blocks, also where an event loop is running (notebooks); :func:`run_async` awaits. Raises
-    ``UsageError``, ``DataError`` or ``RecordingError``, one line that says what to do.
+    Blocks until the run ends, even inside an event loop (notebooks); :func:`run_async` can be
+    awaited. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
     return _wait(run_async(agent, on, model, on_progress=on_progress, person=person, **options))
 
@@ -91,16 +91,18 @@ async def run_async(
     person: Person | None = None,
     **options: Unpack[RunOptions],
 ) -> RunResult:
-    """As :func:`run`, to be awaited."""
+    """Asynchronous version of :func:`run`."""
     if on_progress is not None and not callable(on_progress):
-        raise UsageError(f"on_progress is a function of (done, total, scores), got {on_progress!r}")
+        raise UsageError(
+            f"on_progress must be a function of (done, total, scores), got {on_progress!r}"
+        )
     plan = _plan(agent, on, model, options)
     with use_model(model):
         return await running.run_async(plan, on_progress, person)
 
 
 def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
-    """The plan of a call. Raises ``UsageError`` for what is none of the types."""
+    """The plan of a call. Raises ``UsageError`` for an argument of another type."""
     names = [each.name for each in fields(Plan) if each.name not in ("agent", "on", "model")]
     for key in options:
         if key not in names:
@@ -108,8 +110,8 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
             shipped = isinstance(agent, str) and agent in registry.names("agent")
             owner = registry.load("agent", agent) if shipped else Agent
             if key in [each.name for each in fields(owner.Settings)]:
-                hint = f"it is a setting of {agent}: settings={{{key!r}: {options[key]!r}}}"
-            raise UsageError(f"runs have no option {key!r}; {hint}")
+                hint = f"it is a setting of {agent}: write settings={{{key!r}: {options[key]!r}}}"
+            raise UsageError(f"run has no option {key!r}; {hint}")
     values = dict(options)
     for key in ("settings", "actors"):
         if not isinstance(values.get(key, {}), Mapping):
@@ -119,22 +121,23 @@ def _plan(agent: Any, on: Any, model: Any, options: Mapping[str, Any]) -> Plan:
     settings = expand_keys(values.pop("settings", {}))
     if isinstance(agent, Plan):
         if on != "houses" or model != "":
-            raise UsageError("a Plan names its dataset and model; leave on= and model= out")
+            raise UsageError("a Plan contains its dataset and model; remove on= and model=")
         return replace(agent, **values, settings=merge(agent.settings, settings))
-    agent_name, agent_settings = _part("agent", agent)
-    dataset_name, dataset_settings = _part("dataset", on)
+    agent_name, agent_settings = _name_and_settings("agent", agent)
+    dataset_name, dataset_settings = _name_and_settings("dataset", on)
     if not isinstance(model, str | Model):
         raise UsageError(f'model must be a name such as "local:smollm2" or a Model, got {model!r}')
     objects = [each for each in (agent, on, model) if not isinstance(each, str | Path)]
     if values.get("engine") and objects:
-        raise UsageError(f"engine={values['engine']!r} takes names and files, not {objects[0]!r}")
-    below = merge(agent_settings, {"dataset": dataset_settings} if dataset_settings else {})
+        problem = f"engine={values['engine']!r} needs names or files"
+        raise UsageError(f"{problem}, got {objects[0]!r}")
+    defaults = merge(agent_settings, {"dataset": dataset_settings} if dataset_settings else {})
     name = model if isinstance(model, str) else model.name
-    return Plan(agent_name, dataset_name, name, settings=merge(below, settings), **values)
+    return Plan(agent_name, dataset_name, name, settings=merge(defaults, settings), **values)
 
 
-def _part(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:
-    """The name of an agent or a dataset, and the settings of an instance."""
+def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:
+    """Name of an agent or dataset; of an instance also its settings."""
     option = "on" if kind == "dataset" else kind
     base = Dataset if kind == "dataset" else Agent
     if isinstance(part, str | Path):
@@ -155,7 +158,7 @@ def _part(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _wait(work: Coroutine[Any, Any, RunResult]) -> RunResult:
-    """The result of a coroutine; on a thread of its own where a loop runs in this one."""
+    """Run a coroutine and return its result; in another thread if an event loop is running."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -170,7 +173,7 @@ def _wait(work: Coroutine[Any, Any, RunResult]) -> RunResult:
         future = pool.submit(copy_context().run, asyncio.run, started())
         try:
             return future.result()
-        except KeyboardInterrupt:  # the kernel's stop button: the run ends in order
+        except KeyboardInterrupt:  # a notebook's stop button: let the run end normally
             for task in tasks:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             raise

@@ -2,17 +2,17 @@
 
     wayword export runs/a runs/b --as calls --out calls
 
-Nothing is replayed: each call of a model is taken as the run recorded it. The folder holds, in the
-chat form that LLaMA-Factory and axolotl read (docs/finetuning.md has a configuration each):
+Model calls are exported as recorded, without a replay. The output folder contains these files, in
+the chat format of LLaMA-Factory and axolotl (see docs/finetuning.md for configurations):
 
-- ``sft.jsonl``: ``messages``, a prompt and its answer, where the outcome was good
-- ``kto.jsonl``: ``messages`` and ``label`` (true where the outcome was good) of every call
-- ``dpo.jsonl``: ``messages`` (a prompt), ``chosen`` and ``rejected``: the best and the worst of the
-  answers that were given to this very prompt
+- ``sft.jsonl``: ``messages`` (a prompt and its answer) of calls with a good outcome
+- ``kto.jsonl``: ``messages`` and ``label`` (true for a good outcome) of every call
+- ``dpo.jsonl``: ``messages`` (a prompt), and its best and worst answer as ``chosen`` and
+  ``rejected``
 - ``dataset_info.json``: the three files for LLaMA-Factory; ``card.json``: counts and settings
 
-The outcome of an answer is the score of its episode, and -1 where no legal action came of it; that
-of an answer given several times to a prompt is their mean.
+The outcome of an answer is the score of its episode, or -1 if the answer was not a legal action.
+Outcomes are averaged if a prompt received the same answer several times.
 
 Sources: Ouyang et al. 2022 (SFT), Rafailov et al. 2023 (DPO), Ethayarajh et al. 2024 (KTO);
 LLaMA-Factory, ``data/README.md``.
@@ -30,11 +30,11 @@ from statistics import fmean
 from typing import Any
 
 from wayword.core.action import Rejection
-from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Choice, user
 from wayword.core.trajectory import Trajectory
 from wayword.runs.config import success_of
-from wayword.runs.export import Card, OnEpisode
+from wayword.runs.export import Card, OnEpisode, require_new
 from wayword.runs.plan import cast_of
 from wayword.runs.record import RunFolder
 from wayword.settings import make
@@ -45,18 +45,17 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "kto": {"messages": "messages", "kto_tag": "label"},
     "dpo": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
 }
-"""File -> LLaMA-Factory's name of each column -> ours."""
-ILLEGAL = -1.0
-"""Outcome of an answer that is no legal action: below any score."""
+"""Columns of each file: LLaMA-Factory's name and ours."""
+ILLEGAL = -1.0  # outcome of an answer without a legal action, lower than any score
 
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
     """Settings of an export of calls: ``--set by=spl --set least=0.8``.
 
-    ``by``: the metric that is an episode's score, higher is better; by default the one that means
-    success. ``least``: the score from which an outcome is good. ``role``: only calls in this role
-    of the agent. ``actors``: only theirs; all where empty.
+    ``by`` is the metric used as score (higher is better), by default the success metric. Outcomes
+    of at least ``least`` are good. ``role`` and ``actors`` restrict the calls to a model role and
+    to some actors; empty means all.
     """
 
     by: str = ""
@@ -65,37 +64,36 @@ class CallSettings:
     actors: Sequence[str] = ()
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
-        """True if a call's actor and role are to be exported."""
+        """True if calls of this actor and role are exported."""
         return self.role in ("", row["role"]) and (not self.actors or row["actor"] in self.actors)
 
 
 Answers = tuple[int, defaultdict[str, list[float]]]
-"""Place of a prompt in kto.jsonl, and the outcomes of each answer to it."""
+"""Byte offset of a prompt in ``kto.jsonl``, and the outcomes of each of its answers."""
 
 
 def export_calls(
     runs: Sequence[Path],
     out: Path,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     everything: bool = False,
     thoughts: bool = False,
     on_episode: OnEpisode | None = None,
 ) -> Card:
-    """Write the folder ``out``, which must be new or empty; ``given`` are the settings.
+    """Write the folder ``out``, which must be new or empty; ``values`` are the settings.
 
-    ``everything`` takes answers of any outcome into ``sft.jsonl``; ``thoughts`` adds what reasoning
-    models wrote before an answer as ``reasoning_content``. Raises ``UsageError`` for a metric that
-    a run has not, ``RecordingError`` for a folder that is no run or is not empty.
+    ``everything`` includes answers with any outcome in ``sft.jsonl``; ``thoughts`` adds the text of
+    reasoning models before an answer as ``reasoning_content``. Raises ``UsageError`` for a metric
+    that a run does not have, ``RecordingError`` if a run cannot be read or ``out`` is not empty.
     """
-    settings: CallSettings = make(CallSettings, given, "calls")
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise RecordingError(f"{out}: is not empty; give a new folder")
+    settings: CallSettings = make(CallSettings, values, "calls")
+    require_new(out)
     opened = [RunFolder.read(path) for path in runs]
     out.mkdir(parents=True, exist_ok=True)
     card = Card("calls", "chat", asdict(settings))
     answers: dict[bytes, Answers] = {}
-    written, done, total = set[bytes](), 0, sum(len(run.index) for run in opened)
+    digests, done, total = set[bytes](), 0, sum(len(run.index) for run in opened)
     with (out / "sft.jsonl").open("wb") as sft, (out / "kto.jsonl").open("wb") as kto:
         for run in opened:
             identity, metric = run.config["identity"], settings.by or success_of(run.config)
@@ -106,17 +104,17 @@ def export_calls(
             for record in run.records():
                 if metric not in record.scores:
                     hint = suggest(metric, list(record.scores))
-                    raise UsageError(f"{run.path}: its episodes have no metric {metric!r}; {hint}")
+                    raise UsageError(f"{run.path}: the episodes have no metric {metric!r}; {hint}")
                 before, score = card.lines, record.scores[metric]
                 if not any(True for _ in record.trajectory.calls()):
-                    card.omit("episodes without a call of a model")
+                    card.omit("episodes without model calls")
                 for row in _rows(record.trajectory, score, thoughts, card):
                     if not settings.keeps(row):
                         continue
                     row |= {"episode": record.episode_id, **about}
                     *prompt, answer = row["messages"]
-                    place = kto.tell(), defaultdict[str, list[float]](list)
-                    _, outcomes = answers.setdefault(_digest(prompt), place)
+                    first = kto.tell(), defaultdict[str, list[float]](list)
+                    _, outcomes = answers.setdefault(_digest(prompt), first)
                     outcomes[json.dumps(answer)].append(row["outcome"])
                     good = row["outcome"] >= settings.least
                     kto.write(_line({**row, "label": good}))
@@ -124,10 +122,10 @@ def export_calls(
                     if not (good or everything):
                         illegal = row["outcome"] == ILLEGAL
                         card.omit("illegal" if illegal else f"below {settings.least:g}")
-                    elif (digest := _digest(row["messages"])) in written:
-                        card.omit("twice")
+                    elif (digest := _digest(row["messages"])) in digests:
+                        card.omit("duplicate")
                     else:
-                        written.add(digest)
+                        digests.add(digest)
                         sft.write(_line(row))
                         card.lines += 1
                 card.episodes += card.lines > before
@@ -145,7 +143,7 @@ def export_calls(
 
 
 def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
-    """Write ``dpo.jsonl``: the best against the worst answer of each prompt, where they differ."""
+    """Write ``dpo.jsonl``: the best and worst answer of each prompt, unless they are equal."""
     with (out / "kto.jsonl").open("rb") as kto, (out / "dpo.jsonl").open("wb") as dpo:
         for at, outcomes in answers:
             means = {answer: fmean(each) for answer, each in outcomes.items()}
@@ -160,7 +158,7 @@ def _write_pairs(out: Path, answers: Iterable[Answers]) -> None:
 def _rows(
     trajectory: Trajectory, score: float, thoughts: bool, card: Card
 ) -> Iterator[dict[str, Any]]:
-    """The answered calls of an episode's last trial; raw text is one message of the user."""
+    """The answered calls of an episode's last trial. A plain text prompt becomes a user message."""
     calls = [(call, next(iter(trajectory.start)), 0, score) for call in trajectory.opening_calls]
     for number, step in enumerate(trajectory.steps, 1):
         outcome = ILLEGAL if isinstance(step.decision, Rejection) else score

@@ -1,9 +1,9 @@
-"""Finished episodes as training data: a strategy asks, and answers with what was done.
+"""Finished episodes as training data: a strategy's prompts, answered with the recorded actions.
 
-Each episode is replayed in its world while a strategy plays it against a model that dictates every
-answer. So the prompts are those that the strategy would have asked, byte for byte, and an answer
-holds what a replay can know: the action and, where the recipe asks for a state, the true one.
-Thoughts and plans are left out unless the run recorded them and ``thoughts`` is set.
+Each episode is replayed in its world by a strategy whose model answers with the recorded actions.
+The prompts are therefore exactly those that the strategy would have sent. An answer contains what a
+replay can provide: the action and, if the recipe requests it, the true state. Thoughts and plans
+are included only if the run recorded them and ``thoughts`` is set.
 
 Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -37,7 +37,8 @@ from wayword.core.recording import DictatedModel
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.active import demonstrations
-from wayword.runs.codec import plain
+from wayword.runs.codec import dump
+from wayword.runs.config import success_of
 from wayword.runs.plan import cast_of, dataset_of
 from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import recorded_answers
@@ -45,16 +46,16 @@ from wayword.settings import make
 
 Format = Literal["chat", "steps"]
 OnEpisode = Callable[[int, int], None]
-"""Called after every episode: how many are done, of how many."""
+"""Called after each episode with the number of processed episodes and their total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
     """Options of an export.
 
-    ``strategy`` is the agent that would have been asked, with ``settings`` of its own; ``actors``
-    limits the lines to these. Failures are left out unless ``everything``. ``thoughts`` are kept
-    where a run has them, as those of models do.
+    ``strategy`` is the agent whose prompts are written, with its ``settings``; ``actors`` restricts
+    the export to some actors. ``everything`` includes episodes without success; ``thoughts``
+    includes recorded thoughts.
     """
 
     strategy: str = "act"
@@ -66,20 +67,18 @@ class Export:
     thoughts: bool = False
 
     def opened(self) -> tuple[type[Strategy], StrategySettings]:
-        """The strategy's class and settings. Raises ``UsageError`` for an agent that is none."""
+        """The strategy's class and settings. Raises ``UsageError`` if it is not a strategy."""
         cls = registry.load("agent", self.strategy)
         if not issubclass(cls, Strategy):
-            raise UsageError(
-                f"--as {self.strategy}: is not a strategy; use act, react or react_emmem, or an "
-                "agent of your own that derives from Strategy"
-            )
+            remedy = "use act, react, react_emmem or a custom subclass of Strategy"
+            raise UsageError(f"--as {self.strategy}: not a strategy; {remedy}")
         settings: StrategySettings = make(cls.Settings, self.settings, self.strategy)
         return cls, settings
 
 
 @dataclass(slots=True)
 class Card:
-    """Contents of an export, and what it left out and why."""
+    """Summary of an export: its content, and what was left out and why."""
 
     strategy: str
     form: str
@@ -93,78 +92,81 @@ class Card:
     longer_than_context: int = 0
     unlisted: int = 0
     omitted: dict[str, int] = field(default_factory=dict)
-    untold: list[str] = field(default_factory=list)
+    missing_fields: list[str] = field(default_factory=list)
     wayword: str = field(default_factory=lambda: version("wayword"))
 
-    def omit(self, cause: str, count: int = 1) -> None:
-        """Count what is left out, by its cause."""
-        if count:
-            self.omitted[cause] = self.omitted.get(cause, 0) + count
+    def omit(self, cause: str) -> None:
+        """Count an omission by its cause."""
+        self.omitted[cause] = self.omitted.get(cause, 0) + 1
 
     @property
     def left_out(self) -> str:
-        """Counts and causes of what is left out; empty for nothing."""
+        """Counts and causes of omissions; empty if there are none."""
         return ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
 
     def why_empty(self) -> str:
-        """The reason for an export without a line."""
-        if self.left_out:
-            kept = (
-                "; --all keeps episodes without success"
-                if "without success" in self.omitted
-                else ""
-            )
-            return f"left out: {self.left_out}{kept}"
-        return "the runs have no finished episode"
+        """The reason why an export has no lines."""
+        remedy = "; --all includes episodes without success"
+        remedy = remedy if "without success" in self.omitted else ""
+        reason = f"left out: {self.left_out}{remedy}"
+        return reason if self.left_out else "the runs have no finished episodes"
 
     @property
     def line(self) -> str:
-        """One-line summary for users."""
-        lines = f"{self.lines:,} lines of {self.episodes:,} episodes ({self.decisions:,} decisions)"
+        """Summary for users, in one line."""
+        lines = f"{self.lines:,} lines, {self.episodes:,} episodes, {self.decisions:,} decisions"
         return f"{lines} from {', '.join(self.splits)}; left out: {self.left_out or 'none'}"
 
     @property
     def notices(self) -> list[str]:
-        """Lines that a person should read before training on it."""
+        """Warnings to read before training on the data."""
         lines = [
             f"{split} is not a training split: do not test on it afterwards"
             for split in self.splits
             if "train" not in split.rpartition(":")[2]
         ]
-        if self.untold:
+        if self.missing_fields:
+            fields = ", ".join(self.missing_fields)
             lines.append(
-                f"answers lack {', '.join(self.untold)}, which {self.strategy} asks for: no one "
-                "had them, and a model learns to leave them out (--as act asks for nothing more)"
+                f"answers lack {fields}, which {self.strategy} requests but the runs did not "
+                "record; a model learns to omit them (--as act requests only actions)"
             )
         if self.unlisted:
-            lines.append(f"{self.unlisted} actions were legal, but not among those listed")
+            lines.append(f"{self.unlisted} legal actions were not in the list shown to the agent")
         if self.longer_than_context:
             lines.append(
-                f"{self.longer_than_context} conversations are longer than the strategy's context: "
-                "it would have dropped their oldest steps (see the field whole)"
+                f"{self.longer_than_context} conversations exceed the strategy's context, so it "
+                "would have dropped their oldest steps (field whole is false)"
             )
         return lines
 
 
-def export(
-    runs: Sequence[Path], out: Path, what: Export, on_episode: OnEpisode | None = None
-) -> Card:
-    """Write the episodes of run folders as JSON lines, and a card next to them.
+def require_new(out: Path) -> None:
+    """Raise ``RecordingError`` unless the folder is missing or empty."""
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise RecordingError(f"{out}: is not empty; give a new folder")
 
-    The file appears whole or not at all; ``OUT.card.json`` says what it holds. The same run folders
-    give the same bytes. Raises ``UsageError`` for an agent that is no strategy or data that are not
-    the run's own, ``RecordingError`` for a folder that is no run.
+
+def export(
+    runs: Sequence[Path], out: Path, options: Export, on_episode: OnEpisode | None = None
+) -> Card:
+    """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``.
+
+    The file is written completely or not at all. The same run folders give the same bytes. Raises
+    ``UsageError`` for an agent that is not a strategy and for data that differ from the run's,
+    ``RecordingError`` for a path that is not a run folder.
     """
-    cls, settings = what.opened()
+    cls, settings = options.opened()
     opened = [RunFolder.read(path) for path in runs]
-    untold = [name for name in cls(settings, Toolkit()).unknown if "." in name or not what.thoughts]
-    card = Card(what.strategy, what.form, asdict(settings), untold=untold)
+    fields = cls(settings, Toolkit()).unknown
+    missing = [name for name in fields if "." in name or not options.thoughts]
+    card = Card(options.strategy, options.form, asdict(settings), missing_fields=missing)
     total = sum(len(run.index) for run in opened)
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with new.open("w", encoding="utf-8", newline="\n") as file:
-            for done, lines in enumerate(_lines(opened, what, cls, settings, card), 1):
+            for done, lines in enumerate(_lines(opened, options, cls, settings, card), 1):
                 file.writelines(lines)
                 if on_episode:
                     on_episode(done, total)
@@ -181,16 +183,16 @@ def export(
 
 def _lines(
     runs: Sequence[RecordedRun],
-    what: Export,
+    options: Export,
     cls: type[Strategy],
     settings: StrategySettings,
     card: Card,
 ) -> Iterator[list[str]]:
-    """The lines of one episode after the other; no lines for one that is left out."""
+    """Yield the lines of each episode; none if it is left out."""
     digests: set[bytes] = set()
     shared = Shared()
     for run in runs:
-        dataset = dataset_of(run, what.data)
+        dataset = dataset_of(run, options.data)
         tasks = of_ids(dataset.tasks, set(run.index.ids()))
         identity = run.config["identity"]
         card.runs.append(run.path.name)
@@ -200,16 +202,19 @@ def _lines(
             task, trajectory = tasks.get(record.episode_id), record.trajectory
             success = record.scores.get(dataset.family.success, 0.0) > 0.5
             try:
-                if not (what.everything or success):
-                    raise Unfit("without success")
+                if not (options.everything or success):
+                    raise Omitted("without success")
                 if task is None:
-                    raise Unfit("not in the dataset")
+                    raise Omitted("not in the dataset")
                 tools = {"shared": shared, "max_steps": identity.get("max_steps") or 0}
-                work = _replay(task, trajectory, dataset, cls, settings, tools, what.thoughts)
-                players = [p for p in asyncio.run(work) if p.actor in (what.actors or [p.actor])]
+                replay = _replay(task, trajectory, dataset, cls, settings, tools, options.thoughts)
+                players = asyncio.run(replay)
+                players = [
+                    each for each in players if each.actor in (options.actors or [each.actor])
+                ]
                 if not players:
-                    raise Unfit("without a decision")
-            except Unfit as reason:
+                    raise Omitted("without a decision")
+            except Omitted as reason:
                 card.omit(str(reason))
                 yield []
                 continue
@@ -223,17 +228,17 @@ def _lines(
             }
             new = []
             for player in players:
-                # It left at once and others did it all: nothing that one should learn from.
+                # do not teach an actor to leave the work to the others
                 if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {STOP}:
-                    card.omit("an actor that only stopped")
+                    card.omit("actor that only stopped")
                     continue
                 card.decisions += len(player.answers)
                 card.longer_than_context += not player.complete
                 card.unlisted += player.unlisted
-                for text in player.lines(what):
+                for text in player.lines(options):
                     digest = hashlib.sha256(json.dumps(text).encode()).digest()
                     if digest in digests:
-                        card.omit("twice")
+                        card.omit("duplicate")
                     else:
                         new.append(json.dumps({**text, **about}, ensure_ascii=False) + "\n")
                     digests.add(digest)
@@ -243,19 +248,18 @@ def _lines(
             yield new
 
 
-# A recorded episode, played again by strategies whose answers are dictated.
+# Replay of a recorded episode by strategies whose answers are given.
 
 
-class Unfit(Exception):
-    """The reason, in a few words, why an episode cannot be exported."""
+class Omitted(Exception):
+    """The reason, in a few words, why an episode is left out."""
 
 
 class _Player:
-    """Strategy of an actor, the model that dictates its answers, and every prompt and answer.
+    """An actor's strategy, the model that gives its answers, and all prompts and answers.
 
-    ``complete`` is True if the strategy's last prompt held the full episode; else its context was
-    too short, and it dropped old steps. ``unlisted`` counts actions that were legal, but not among
-    those listed: a constrained model could not have chosen them.
+    ``complete`` is False if the strategy dropped old steps to fit its context. ``unlisted`` counts
+    legal actions outside the listed ones, which a constrained model could not have chosen.
     """
 
     def __init__(
@@ -274,22 +278,22 @@ class _Player:
             self.complete = False
 
     async def take(self, game: Game, action: Action, thought: str = "") -> Feedback:
-        """Take an action as the strategy would have. Raises ``Unfit``."""
+        """Let the strategy take an action. Raises ``Omitted`` if it cannot."""
         observation, space = game.observation(self.actor), game.space(self.actor)
         if action not in space:
-            raise Unfit("not legal when replayed")
+            raise Omitted("with an action that is illegal when replayed")
         text = self.strategy.answer(action, observation, space, thought)
         self._model.calls = [ModelCall("main", "", Completion((text,), ("stop",)))]
         try:
             decided = await self.strategy.act(observation, space)
         except UsageError as error:
-            raise Unfit(str(error)) from None
+            raise Omitted(str(error)) from None
         if not isinstance(decided, Decision) or decided.action != action:
-            raise Unfit("parses to another action")
-        if not self._model.calls:  # else the dataset gave the step away
+            raise Omitted("with an answer that is parsed as another action")
+        if not self._model.calls:  # the strategy has called the model
             prompt = self._model.prompts[-1]
             if isinstance(prompt, str):
-                raise Unfit("asked without messages")
+                raise Omitted("without chat messages")
             self.prompts.append(list(prompt))
             self.answers.append(text)
             listed = action in list(space.listed) or action.name in space.open_verbs
@@ -297,18 +301,17 @@ class _Player:
         _, feedback = game.carry_out(self.actor, decided)
         self.strategy.on_feedback(decided, feedback)
         if len(self.users) < len(self.answers):
-            # the task stands before the first observation
+            # the first message also contains the task
             first = not self.users
             self.users.append(self.prompts[-1][-1].content if first else self.strategy.turns[-1][0])
         return feedback
 
-    def lines(self, what: Export) -> list[dict[str, Any]]:
-        """The whole conversation, nothing dropped, as one line; or each prompt as it was asked,
-        with its answer."""
-        about = {"actor": self.actor, "strategy": what.strategy, "steps": len(self.answers)}
+    def lines(self, options: Export) -> list[dict[str, Any]]:
+        """The full conversation as a single line, or each prompt with its answer."""
+        about = {"actor": self.actor, "strategy": options.strategy, "steps": len(self.answers)}
         answers = [{"role": "assistant", "content": answer} for answer in self.answers]
         prompts = [[{"role": m.role, "content": m.content} for m in p] for p in self.prompts]
-        if what.form == "chat":
+        if options.form == "chat":
             *chat, _ = prompts[0]
             for text, answer in zip(self.users, answers, strict=True):
                 chat += [{"role": "user", "content": text}, answer]
@@ -328,22 +331,22 @@ async def _replay(
     tools: Mapping[str, Any],
     thoughts: bool,
 ) -> list[_Player]:
-    """Each actor's prompts and answers, those who were asked nothing left out.
+    """Replay an episode. Returns the players that called a model.
 
-    With ``thoughts`` an answer holds the recorded thought, if any. Answers that were rejected in
-    the run changed nothing, and are left out. Raises ``Unfit`` where the world does not answer as
-    it did then, or the strategy does not take the action.
+    With ``thoughts``, answers include the recorded thought. Rejected answers changed nothing and
+    are skipped. Raises ``Omitted`` if the world's feedback differs from the recorded one, or the
+    strategy cannot take an action.
     """
     world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
     game = Game(world, task.episode)
     players = {}
     for actor in world.actors:
-        own = {
+        actor_tools = {
             "perceiver": dataset.perceiver(),
             "rng": random.Random(f"{task.episode.id}/{actor}"),
             "demonstrations": demonstrations(dataset),
         }
-        players[actor] = _Player(actor, cls, settings, {**tools, **own})
+        players[actor] = _Player(actor, cls, settings, {**tools, **actor_tools})
     for player in players.values():
         await player.strategy.begin(task.episode)
     for step in trajectory.steps:
@@ -351,26 +354,26 @@ async def _replay(
             thought = step.decision.thought if thoughts else ""
             feedback = await players[step.actor].take(game, step.decision.action, thought)
             if feedback.status != step.feedback.status:
-                raise Unfit("answered otherwise when replayed")
+                raise Omitted("with other feedback when replayed")
     return [player for player in players.values() if player.prompts]
 
 
-# Finished runs as a dataset in the Hugging Face layout: tables, and a card that describes them.
+# Finished runs as a dataset in the Hugging Face layout: tables and a dataset card.
 #
 #     wayword export runs/gold --format hub --out gold-dataset --parquet
 #
-# ``datasets.load_dataset("gold-dataset", "chat")`` opens a table: JSON lines, and pictures as files
-# that the table names; with ``parquet`` Parquet, written by duckdb, pictures inside.
+# ``datasets.load_dataset("gold-dataset", "chat")`` opens a table. Tables are JSON Lines that refer
+# to picture files; with ``parquet``, they are Parquet files that contain the pictures.
 #
 # Source: Hugging Face hub documentation, "Manual configuration" of a dataset repository's card.
 
-TABLES = ("chat", "completion", "steps", "trajectory")
-ABOUT = {
-    "chat": "an episode of one actor as messages: what it would be asked, and the answers",
-    "completion": "a decision: the whole prompt, and the answer",
-    "steps": "a step as it happened: action, thought, result",
-    "trajectory": "a step with the picture of what the actor faced before it",
+TABLES = {
+    "chat": "an actor's episode as a conversation: prompts and answers",
+    "completion": "a decision: the full prompt and the answer",
+    "steps": "a recorded step: action, thought, result",
+    "trajectory": "a step with a picture of the actor's view before it",
 }
+"""Tables, and what each of their rows contains."""
 PICTURED = {
     "episode": ("VARCHAR", "string"),
     "run": ("VARCHAR", "string"),
@@ -382,35 +385,33 @@ PICTURED = {
     "success": ("BOOLEAN", "bool"),
     "image": ("VARCHAR", "image"),
 }
-"""Columns of ``trajectory``: their types for duckdb and for ``datasets``."""
-WIDTH = 90.0
-"""Degrees that a picture is wide and high, where it is cut out of a larger one."""
+"""Columns of ``trajectory`` with their types in duckdb and ``datasets``."""
+VIEW_WIDTH = 90.0  # field of view, in degrees, of a picture that is cut out of a panorama
 
 
 def publish(
     runs: Sequence[Path],
     out: Path,
-    what: Export,
+    options: Export,
     parquet: bool = False,
     on_episode: OnEpisode | None = None,
 ) -> Card:
-    """Write the tables and ``README.md`` into the folder ``out``, which must be new or empty.
+    """Write the tables and ``README.md`` to the folder ``out``, which must be new or empty.
 
-    Raises as :func:`wayword.runs.export.export` does, and ``UsageError`` where Parquet is asked for
-    and duckdb is not there.
+    Raises the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set without duckdb.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RecordingError(f"{out}: is not empty; give a new folder")
+    require_new(out)
     duckdb = None
     if parquet:
         with needing("Parquet is written by duckdb", "parquet"):
             duckdb = import_module("duckdb")
     paths = {name: out / "data" / f"{name}.jsonl" for name in TABLES}
-    card = export(runs, paths["chat"], replace(what, form="chat"), on_episode)
-    export(runs, paths["completion"], replace(what, form="steps"))
+    card = export(runs, paths["chat"], replace(options, form="chat"), on_episode)
+    export(runs, paths["completion"], replace(options, form="steps"))
     opened = [RunFolder.read(path) for path in runs]
-    _write(paths["steps"], _steps(opened, what))
-    _write(paths["trajectory"], _pictured(opened, what, out / "images"))
+    steps = ({**about, **row_of(step)} for run in opened for step, about in _steps(run, options))
+    _write(paths["steps"], steps)
+    _write(paths["trajectory"], _pictured(opened, options, out / "images"))
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
         path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)
@@ -429,8 +430,8 @@ def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
-    """A table as Parquet in place of JSON lines; its pictures go in as Hugging Face's library has
-    them (bytes and path), and the folder of ``images`` goes."""
+    """Convert a table to Parquet. The pictures in ``images`` are moved into it, in the form that
+    Hugging Face's library expects: bytes and path."""
 
     def quoted(name: Path) -> str:
         return "'" + str(name).replace("'", "''") + "'"
@@ -452,7 +453,7 @@ def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
 
 
 def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str) -> str:
-    """The card: what the hub reads at the top, then what a person should know."""
+    """The dataset card: metadata for the hub, then a description."""
     configs = [
         f"- config_name: {name}\n  data_files:\n  - split: train\n    path: data/{name}.{suffix}"
         for name in TABLES
@@ -476,42 +477,36 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         "---\n",
         f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
         "| Table | Rows | A row is |\n| --- | ---: | --- |",
-        *(f"| `{name}` | {rows[name]:,} | {ABOUT[name]} |" for name in TABLES if rows[name]),
+        *(f"| `{name}` | {rows[name]:,} | {row} |" for name, row in TABLES.items() if rows[name]),
         "",
         f"Episodes: {card.episodes:,}, decisions: {card.decisions:,}. "
         f"Left out: {card.left_out or 'none'}.",
-        f"Prompts and answers are those of the strategy `{card.strategy}`.\n",
+        f"Prompts and answers are in the format of the strategy `{card.strategy}`.\n",
         "| Run | Agent | Split | Data |\n| --- | --- | --- | --- |",
         *played,
         "",
         *(f"- {line}" for line in card.notices),
-        "\nPublished data keeps its own terms: see the datasets page of Wayword's documentation.",
+        "\nPublished data keeps its license: see the datasets page of Wayword's documentation.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:
-    for run in runs:
-        for step, about in _chosen_steps(run, what):
-            yield {**about, **row_of(step)}
-
-
-def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterator[dict[str, Any]]:
-    """Steps with the picture of what the actor had before it: its own camera's, else one from
-    where it stood. Each picture is written into the folder ``images`` first."""
+def _pictured(
+    runs: Sequence[RecordedRun], options: Export, images: Path
+) -> Iterator[dict[str, Any]]:
+    """Steps with a picture of the actor's view: from its camera, else from the place's panorama.
+    The pictures are written to the folder ``images``."""
     count = 0
     for run in runs:
-        dataset = dataset_of(run, what.data)
+        dataset = dataset_of(run, options.data)
         camera = dataset.perceiver()
         if camera is not None and "picture" not in camera.capabilities:
             camera = None
         tasks = of_ids(dataset.tasks, set(run.index.ids()))
-        for step, about in _chosen_steps(run, what):
-            if (task := tasks.get(about["episode"])) is None:
+        for step, about in _steps(run, options):
+            task, observation = tasks.get(about["episode"]), step.observation
+            if task is None or not isinstance(observation, Mapping):
                 continue
-            observation = step.observation
-            if not isinstance(observation, Mapping):
-                continue  # never: records hold mappings
             content, place = observation.get("image"), observation.get(dataset.family.place)
             if isinstance(content, bytes) and content:
                 png = content.startswith(b"\x89PNG")
@@ -520,7 +515,7 @@ def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterat
                 heading = float(observation.get("heading", 0.0))
                 elevation = float(observation.get("elevation", 0.0))
                 scene = task.episode.scene
-                picture = camera.picture(scene, str(place), heading, WIDTH, elevation)
+                picture = camera.picture(scene, str(place), heading, VIEW_WIDTH, elevation)
             else:
                 continue
             count += 1
@@ -536,17 +531,17 @@ def _pictured(runs: Sequence[RecordedRun], what: Export, images: Path) -> Iterat
             yield {key: row[key] for key in PICTURED}
 
 
-def _chosen_steps(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
-    """The steps of the episodes and actors to export, each with its episode and number."""
-    success = str(run.config.get("success", "sr"))
+def _steps(run: RecordedRun, options: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
+    """The selected steps of a run, each with its episode, run, number and success."""
+    metric = success_of(run.config)
     for record in run.records():
-        solved = record.scores.get(success, 0.0) > 0.5
-        if not (solved or what.everything):
+        success = record.scores.get(metric, 0.0) > 0.5
+        if not (success or options.everything):
             continue
         for number, step in enumerate(record.trajectory.steps, 1):
-            if step.actor in (what.actors or [step.actor]):
+            if step.actor in (options.actors or [step.actor]):
                 about = {"episode": record.episode_id, "run": run.path.name}
-                yield step, {**about, "step": number, "success": solved}
+                yield step, {**about, "step": number, "success": success}
 
 
 def row_of(step: Step) -> dict[str, Any]:
@@ -560,8 +555,8 @@ def row_of(step: Step) -> dict[str, Any]:
         "rejected": rejected,
         "rejection": decision.reason if isinstance(decision, Rejection) else "",
         "status": step.feedback.status,
-        "observation": json.dumps(plain(step.observation), ensure_ascii=False),
-        "feedback": json.dumps(plain(dict(step.feedback.details)), ensure_ascii=False),
-        "pose": json.dumps(plain(dict(step.pose)), ensure_ascii=False),
+        "observation": dump(step.observation).decode(),
+        "feedback": dump(step.feedback.details).decode(),
+        "pose": dump(step.pose).decode(),
         "seconds": step.seconds,
     }

@@ -1,8 +1,9 @@
-"""A run as MCAP files, one an episode, for Foxglove and other viewers of robot logs.
+"""Runs as MCAP files, one per episode, for Foxglove and other viewers of robot logs.
 
-Topics: ``/pose`` (``foxglove.PoseInFrame``) and ``/camera`` (``foxglove.CompressedImage``) where a
-step has them, ``/log`` (``foxglove.Log``) in words, and ``/step`` with all that tables have. Times
-count from the episode's start. Poses are in ROS's axes: x forward, angles counterclockwise.
+Topics: ``/pose`` (``foxglove.PoseInFrame``) and ``/camera`` (``foxglove.CompressedImage``) for
+steps that have them, ``/log`` (``foxglove.Log``) as text, and ``/step`` with all columns of the
+exported tables. Times count from the start of the episode. Poses use the axes of ROS: x forward,
+angles counterclockwise.
 
 Sources: MCAP (mcap.dev/spec), JSON with JSON schemas; Foxglove's message schemas.
 """
@@ -17,9 +18,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from wayword.core.errors import RecordingError, needing
+from wayword.core.errors import needing
 from wayword.core.trajectory import Step, Trajectory
-from wayword.runs.export import OnEpisode, row_of
+from wayword.runs.export import OnEpisode, require_new, row_of
 from wayword.runs.record import RunFolder
 from wayword.worlds.objectnav.robot import ros_pose
 
@@ -27,15 +28,14 @@ INFO, WARNING = 2, 3  # levels of a foxglove.Log
 
 
 def export_mcap(runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None) -> int:
-    """Write ``RUN/EPISODE.mcap`` into the folder ``out`` for every episode, and return how many.
+    """Write ``RUN/EPISODE.mcap`` for each episode to the folder ``out``. Returns their number.
 
-    Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` for a folder that is no
-    run or is not empty.
+    Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` if a run cannot be read
+    or ``out`` is not empty.
     """
     with needing("MCAP files are written by mcap", "mcap"):
         writers = import_module("mcap.writer")
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise RecordingError(f"{out}: is not empty; give a new folder")
+    require_new(out)
     opened, done = [RunFolder.read(path) for path in runs], 0
     total = sum(len(run.index) for run in opened)
     for run in opened:
@@ -71,7 +71,7 @@ def write_episode(writer: Any, trajectory: Trajectory) -> None:
 
 
 def messages(step: Step, stamp: Mapping[str, int]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Topic, schema name and content of a step's messages."""
+    """Topic, schema name and content of each message of a step."""
     row = row_of(step)
     image = step.observation.get("image") if isinstance(step.observation, Mapping) else None
     if isinstance(image, bytes) and image:
@@ -91,7 +91,7 @@ def messages(step: Step, stamp: Mapping[str, int]) -> Iterator[tuple[str, str, d
 
 
 def schema_of(value: Any) -> dict[str, Any]:
-    """Return the JSON schema of a message like this one."""
+    """JSON schema of messages like this one."""
     if isinstance(value, Mapping):
         properties = {key: schema_of(each) for key, each in value.items()}
         return {"type": "object", "properties": properties}

@@ -1,4 +1,4 @@
-"""Result of a run in Python: its episodes, tables and data frame.
+"""The result of a run in Python: episodes, tables and a data frame.
 
 result = wayword.run("random", "houses", limit=20)
 print(result.table(["sr", "spl"]))
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Text(str):
-    """A text that notebooks show as it prints."""
+    """A string that notebooks display without quotes and escapes."""
 
     __slots__ = ()
     __repr__ = str.__str__
@@ -38,9 +38,9 @@ class Text(str):
 
 @dataclass(frozen=True)
 class RunResult:
-    """The outcome of a run: its folder, how it ended, notices for the user, and its episodes.
+    """The result of a run: its folder, outcome, notices for the user, and episodes.
 
-    ``dataset`` is the run's dataset, opened when it is needed.
+    ``resumed`` counts the episodes that were already finished. ``dataset`` is opened on access.
     """
 
     path: Path
@@ -51,17 +51,17 @@ class RunResult:
 
     @classmethod
     def read(cls, path: Path | str, data: Path | str | None = None) -> Self:
-        """The result of an earlier run; ``data`` is the folder of published data."""
+        """Open the result of an earlier run; ``data`` is the folder of published data."""
         try:
             run = RunFolder.read(path)
         except TypeError:
-            raise UsageError(f"read takes the path of a run folder, got {path!r:.80}") from None
+            raise UsageError(f"read expects the path of a run folder, got {path!r:.80}") from None
         outcome = Outcome(len(run.index), sum(1 for _ in run.failures()))
         return cls(run.path, outcome, len(run.index), data=None if data is None else Path(data))
 
     @cached_property
     def recorded(self) -> RecordedRun:
-        """The run folder, to read."""
+        """The run folder, opened for reading."""
         return RunFolder.read(self.path)
 
     @cached_property
@@ -71,8 +71,7 @@ class RunResult:
 
     @property
     def episodes(self) -> list[EpisodeRecord]:
-        """The finished episodes in the order they ended; then those that ended with an error,
-        which have no scores."""
+        """The finished episodes in the order they ended, then the failed ones, without scores."""
         run, tasks = self.recorded, self.dataset.tasks
         failed = dict.fromkeys(each.episode_id for each in run.failures())
         records = [*run.records(), *(run.record(name) for name in failed if name not in run.index)]
@@ -80,36 +79,33 @@ class RunResult:
         return [self._describe(record, matches.get(record.episode_id)) for record in records]
 
     def failures(self) -> list[EpisodeRecord]:
-        """The episodes without success."""
+        """Episodes without success, including failed ones."""
         return [record for record in self.episodes if not self._is_success(record)]
 
     def table(self, metrics: Sequence[str] = ()) -> Text:
-        """The table of ``wayword table``; ``metrics`` selects columns: ``["sr", "spl"]``."""
+        """Table of metrics, as by ``wayword table``; ``metrics`` selects columns."""
         return Text(reports.table([self.path], keys=_names(metrics)))
 
     def compare(self, other: RunResult | Path | str, metrics: Sequence[str] = ()) -> Text:
-        """This run against another on the same episodes, as ``wayword compare``. Raises
-        ``UsageError`` if they share no episode."""
+        """Compare with another run on the same episodes, as by ``wayword compare``. Raises
+        ``UsageError`` if they have no episode in common."""
         if not isinstance(other, RunResult | Path | str):
-            raise UsageError(f"compare takes one result or run folder, got {other!r:.80}")
+            raise UsageError(f"compare expects a result or run folder, got {other!r:.80}")
         path = other.path if isinstance(other, RunResult) else Path(other)
         return Text(reports.compare([self.path, path], keys=_names(metrics)).text)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row per episode: run, agent, model, dataset, instruction, scene, ``gold_length`` (the
-        reference's places or the expert's actions), success, first cause of failure
-        (:mod:`wayword.metrics.causes`), and all scores, cost included. Raises ``UsageError`` if
-        pandas is missing."""
+        """Data frame with a row per episode: run, agent, model, dataset, instruction, scene,
+        ``gold_length`` (number of actions in the reference solution), success, the first cause of
+        failure (:mod:`wayword.metrics.causes`), and all scores, including cost. Raises
+        ``UsageError`` if pandas is missing."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
-        names = self.recorded.config.get("identity", {})
-        run = {
-            "run": self.path.name,
-            **{key: names.get(key) for key in ("agent", "model", "dataset")},
-        }
+        identity = self.recorded.config.get("identity", {})
         rows = [
             {
-                **run,
+                "run": self.path.name,
+                **{key: identity.get(key) for key in ("agent", "model", "dataset")},
                 "episode": record.episode_id,
                 "instruction": record.instruction,
                 "scene": record.scene,
@@ -129,17 +125,17 @@ class RunResult:
     def _causes(self, record: EpisodeRecord) -> Mapping[str, int]:
         if self._is_success(record):
             return {}
-        written = self.recorded.raw_record(record.episode_id).get("trajectory", {})
-        written = {"ended": record.trajectory.ended, **written}
-        return find_causes(written, record.scores, record.instruction)
+        trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
+        trajectory = {"ended": record.trajectory.ended, **trajectory}
+        return find_causes(trajectory, record.scores, record.instruction)
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:
-        """The record with what the dataset knows of its episode."""
+        """The record with the instruction, scene and reference length from the dataset."""
         if task is None:
             return record
         try:
             length = self.dataset.expert_length(task)
-        except UsageError:  # a split without public answers
+        except UsageError:  # the split has no public answers
             length = None
         episode = task.episode
         return replace(
@@ -151,9 +147,9 @@ class RunResult:
 
 
 def _names(metrics: Sequence[str]) -> list[str]:
-    """Metric names, of a list or as the command line takes them: ``"sr,spl"``."""
+    """Metric names from a list, or from text as on the command line: ``"sr,spl"``."""
     if isinstance(metrics, str):
         return [name.strip() for name in metrics.split(",") if name.strip()]
     if not isinstance(metrics, Sequence) or not all(isinstance(each, str) for each in metrics):
-        raise UsageError(f'metrics must be names such as ["sr", "spl"], got {metrics!r}')
+        raise UsageError(f'metrics must be a list of names such as ["sr", "spl"], got {metrics!r}')
     return list(metrics)

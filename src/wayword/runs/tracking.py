@@ -1,8 +1,8 @@
-"""Experiment trackers: a run's or a training's figures in Trackio, Weights & Biases or MLflow.
+"""Experiment trackers: metrics of a run or a training in Trackio, Weights & Biases or MLflow.
 
-``--track trackio:PROJECT``, ``wandb:PROJECT`` (or ``ENTITY/PROJECT``), ``mlflow:EXPERIMENT``. Where
-figures go (a server, a folder, offline) is the tracker's own setting, such as ``WANDB_MODE`` or
-``MLFLOW_TRACKING_URI``. A tracker that fails never ends a run.
+``--track trackio:PROJECT``, ``wandb:PROJECT`` (or ``ENTITY/PROJECT``), ``mlflow:EXPERIMENT``. The
+tracker's own settings, such as ``WANDB_MODE`` or ``MLFLOW_TRACKING_URI``, define the destination (a
+server, a folder, offline). A failing tracker never ends a run.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
 
 EXTRAS = {"trackio": "trackio", "wandb": "wandb", "mlflow": "mlflow"}
-"""Kind of tracker -> the extra that installs it."""
-_LONGEST = 250  # characters of a parameter, MLflow's own limit
+"""Name of each tracker's library, and the extra that installs it."""
+_MAX_PARAMETER = 250  # characters: MLflow's limit
 
 
 class Tracker:
-    """Trackio, Weights & Biases or MLflow; ``step`` counts finished episodes or training steps.
+    """A context manager that logs metrics to Trackio, Weights & Biases or MLflow.
 
-    Its first error becomes a notice and ends tracking, not the run. Figures that are not finite are
-    left out. Use as a context manager.
+    Its first error is reported as a notice and ends tracking, not the run. Values that are not
+    finite are left out.
     """
 
     def __init__(
@@ -42,20 +42,19 @@ class Tracker:
         if self._mlflow:
             self._library.set_experiment(project)
             self._library.start_run(run_name=name)
-            self._library.log_params({k: str(value)[:_LONGEST] for k, value in config.items()})
+            parameters = {key: str(value)[:_MAX_PARAMETER] for key, value in config.items()}
+            self._library.log_params(parameters)
         else:
             owner, _, project_name = project.rpartition("/")
             entity = {"entity": owner} if owner else {}
             self._library.init(project=project_name, name=name, config=dict(config), **entity)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Log these figures."""
+        """Log metrics; ``step`` counts finished episodes or training steps."""
         finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
-        if self._mlflow:  # the only special characters it allows in names
+        if self._mlflow:  # allows neither ":" nor "%" in names
             finite = {key.replace(":", "/").replace("%", ""): v for key, v in finite.items()}
-            self._try("log_metrics", finite, step=step)
-        else:
-            self._try("log", finite, step=step)
+        self._try("log_metrics" if self._mlflow else "log", finite, step=step)
 
     def close(self) -> None:
         """End the tracker's run."""
@@ -80,13 +79,13 @@ class Tracker:
 
 
 class Means:
-    """Progress of a run as figures: each episode's scores, and their means so far."""
+    """A progress callback that logs each episode's scores and their means so far."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker, self._sums, self._counts = tracker, dict[str, float](), dict[str, int]()
 
     def __call__(self, done: int, total: int, scores: Mapping[str, float]) -> None:
-        """Log a finished episode; other reports of a run are ignored."""
+        """Log a finished episode; ignore other reports of progress."""
         if not scores or "steps_so_far" in scores:
             return
         for key, value in scores.items():
@@ -101,15 +100,15 @@ class Means:
 def open_tracker(
     spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
 ) -> Tracker:
-    """The tracker of ``KIND:PROJECT``, with a new run of that name.
+    """Start a run called ``name`` in the tracker ``KIND:PROJECT``.
 
-    ``config`` describes the run; secrets of this process are removed. Raises
-    ``UsageError`` for an unknown kind, a missing project or library, and one that does not start.
+    ``config`` describes the run; secrets are redacted. Raises ``UsageError`` for an unknown
+    tracker, a missing project or library, and if the tracker does not start.
     """
     kind, _, project = spec.partition(":")
     if kind not in EXTRAS or not project:
-        hint = suggest(kind, list(EXTRAS)) if kind not in EXTRAS else "name a project"
-        raise UsageError(f"--track {spec}: write KIND:PROJECT, as in trackio:houses; {hint}")
+        hint = suggest(kind, list(EXTRAS)) if kind not in EXTRAS else "the project is missing"
+        raise UsageError(f"--track {spec}: write KIND:PROJECT, for example trackio:houses; {hint}")
     clean = {k: redacted(value) if isinstance(value, str) else value for k, value in config.items()}
     try:
         return Tracker(spec, name, clean, notify)
@@ -125,7 +124,7 @@ def open_tracker(
 def tracked(
     spec: str, plan: Plan, progress: OnProgress | None, notify: Callable[[str], None]
 ) -> Iterator[OnProgress | None]:
-    """A progress callback that also logs to the tracker of ``spec``; unchanged if that is empty."""
+    """A progress callback that also logs to a tracker; ``progress`` itself if ``spec`` is empty."""
     if not spec:
         yield progress
         return
@@ -137,8 +136,8 @@ def tracked(
         "limit": plan.limit,
         "settings": json.dumps(plan.settings, default=str),
     }
-    named = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
-    with open_tracker(spec, plan.out.name if plan.out else named, config, notify) as tracker:
+    name = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
+    with open_tracker(spec, plan.out.name if plan.out else name, config, notify) as tracker:
         means = Means(tracker)
 
         def both(done: int, total: int, scores: Mapping[str, float]) -> None:

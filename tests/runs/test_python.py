@@ -195,7 +195,7 @@ WRONG: list[tuple[str, str]] = [
     ("wayword.run('act', 'houses', 3)", "model must be a name"),
     ("wayword.run('act', 'houses', 'gpt-5-mini')", "did you mean 'openai:gpt-5-mini'?"),
     ("wayword.run('act', 'houses', 'claude-x')", "did you mean 'inspect:anthropic/claude-x'?"),
-    ("wayword.run('act', 'houses', 'anthropic:claude-x')", "write inspect:anthropic/claude-x"),
+    ("wayword.run('act', 'houses', 'anthropic:claude-x')", "did you mean inspect:anthropic"),
     ("wayword.run('act', 'houses', 'smollm2')", "did you mean 'local:smollm2'?"),
     ("wayword.run('act', 'houses', 'openai')", "add a name, as in openai:NAME"),
     ("wayword.run('act', 'houses', 'Qwen/Qwen3-4B')", "did you mean 'hf:Qwen/Qwen3-4B'?"),

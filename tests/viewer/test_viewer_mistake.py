@@ -175,8 +175,8 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"Step {last}: (stopped|ran out of steps) (next to|\d+ squares? from) the {name}, "
-            "and the task was not done.", text,
+            rf"Step {last}: (stopped|ran out of steps) (next to|\d+ squares? from) the {name}; "
+            "the task was not done.", text,
         )  # fmt: skip
 
 

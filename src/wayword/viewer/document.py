@@ -140,8 +140,12 @@ class Document:
     def map(self) -> Html | None:
         """The map, with the mistake and the end marked in an episode without success."""
         if isinstance(self.drawn, Map) and self.succeeded is False:
-            step = self.mistake.step if self.mistake else 0
-            return maps.figure(replace(self.drawn, failed=True, mistake=step))
+            step, text = self.mistake or (0, "")
+            lettered = self.drawn.lettered  # also the places that the sentence names
+            if lettered is not None:
+                lettered |= {place for place in self.letters.by_place if place in text}
+            drawn = replace(self.drawn, failed=True, mistake=step, lettered=lettered)
+            return maps.figure(drawn)
         return maps.figure(self.drawn)
 
     @cached_property
@@ -555,7 +559,7 @@ def _short_of_target(document: Document) -> Mistake | None:
     (squares, _), (name,) = min(away), called
     verb = "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
-    return Mistake(last, f"Step {last}: {verb} {where} the {name}, and the task was not done.")
+    return Mistake(last, f"Step {last}: {verb} {where} the {name}; the task was not done.")
 
 
 def _actors(state: Mapping[str, Any]) -> list[Any]:

@@ -32,7 +32,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         chosen, led = "".join(action.arguments[:1]) if action else "", step.feedback.details
         choices, x, y = [], 0.0, down + 30
         for name in [str(each) for each in listed]:
-            wide = _CHARACTER * len(name) + 16
+            text = f"{name} → {led.get('room')}" if name == chosen and led.get("room") else name
+            wide = _CHARACTER * len(text) + 16
             if x + wide > _WIDE:
                 x, y = 0.0, y + _LINE + _GAP
             choices.append((name, x, y, wide, name in right, name == chosen))

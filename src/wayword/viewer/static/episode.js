@@ -77,10 +77,28 @@
     const target = Math.max(1, Math.min(steps.length, number));
     const card = document.getElementById("step-" + target);
     if (!card) return;
+    if (card.hidden) unfoldSteps();
     mark(target);
     card.scrollIntoView({ block: "start" });
     settled = scrollY;
     try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
+  }
+
+  // A failed episode opens on its mistake: the steps before it are folded.
+  const fold = document.createElement("button");
+  function foldSteps() {
+    const before = steps.slice(0, Math.max(0, mistake - 1));
+    if (!before.length) return;
+    fold.type = "button";
+    fold.className = "press";
+    fold.textContent = before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
+    fold.addEventListener("click", () => { unfoldSteps(); go(1); });
+    before[0].before(fold);
+    for (const card of before) card.hidden = true;
+  }
+  function unfoldSteps() {
+    fold.remove();
+    for (const card of steps) card.hidden = false;
   }
 
   // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.
@@ -270,8 +288,9 @@
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      const above = steps.filter((card) => card.getBoundingClientRect().top < innerHeight * 0.4);
-      const number = above.length ? Number(above[above.length - 1].dataset.step) : 1;
+      const shown = steps.filter((card) => !card.hidden);
+      const last = shown.filter((card) => card.getBoundingClientRect().top < innerHeight * 0.4).at(-1) || shown[0];
+      const number = Number(last?.dataset.step);
       if (number !== now && steps.length) mark(number);
     });
   }, { passive: true });
@@ -376,7 +395,10 @@
   unclutter(document.querySelectorAll("svg.map, svg.dial"));
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked) go(Number(asked[1]));
-  else if (steps.length) mark(mistake || 1, true);
+  else if (steps.length) {
+    foldSteps();
+    mark(mistake || 1, true);
+  }
   document.body.dataset.ready = "1";
   if (steps.length) experts();
 })();

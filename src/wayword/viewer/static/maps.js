@@ -26,7 +26,7 @@ function beside(map) {
   const wide = Number(map.dataset.wide);
   for (const label of labels) {
     const [x, y] = marks.get(label), gap = Number(label.dataset.gap);
-    const width = label.getBBox().width + 2, high = 12, aside = width / 2 + gap - 3;
+    const box = label.getBBox(), width = box.width + 2, high = box.height - 2, aside = width / 2 + gap - 3;
     const spot = [[0, -gap], [0, gap + 4], [aside, 2], [-aside, 2], [aside, -gap], [-aside, -gap], [aside, gap + 2], [-aside, gap + 2]]
       .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }))
       .find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other)));

@@ -1,0 +1,133 @@
+"""The first screen of a failed episode: what failed, where and why, in a window of either size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from helpers.in_a_browser import CHROMIUM, chromium, wrong
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
+)
+FAILED = (
+    *("houses", "towns", "household", "apartments", "grounding", "iqa", "rearrangement"),
+    *("ma_household", "two_phase"),
+)
+WITH_GOLD = ("houses", "towns")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    top = tmp_path_factory.mktemp("first") / "runs"
+    for on in FAILED:
+        run(Plan("random", on, limit=3, max_steps=8, out=top / on))
+    with Server(Content(Library([top]))) as server, server.beside():
+        yield server.address.rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def browser(address: str) -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+def first_screen(browser: Browser, address: str, on: str, wide: int, tall: int) -> Page:
+    page = browser.new_page(viewport={"width": wide, "height": tall})
+    page.goto(f"{address}/run/{on}/")
+    page.wait_for_selector("body[data-whole]")
+    failed = page.locator("#episodes tr:has(.bad) a, #episodes tr:has(.cause) a").first
+    page.goto(f"{address}/run/{on}/{failed.get_attribute('href')}")
+    page.wait_for_selector("body[data-experts]")
+    return page
+
+
+@pytest.mark.parametrize(("wide", "tall"), [(1400, 900), (390, 844)])
+@pytest.mark.parametrize("on", FAILED)
+def test_a_failed_episode_opens_on_its_mistake_with_the_map_in_view(
+    on: str, wide: int, tall: int, browser: Browser, address: str
+) -> None:
+    page = first_screen(browser, address, on, wide, tall)
+    assert page.evaluate("scrollY") == 0
+    sentence = page.locator(".mistake-words")
+    assert sentence.count() == 1
+    box = sentence.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < tall / 3
+    drawn = page.locator("svg.map").bounding_box()
+    assert drawn is not None
+    shown = min(tall, drawn["y"] + drawn["height"]) - drawn["y"]
+    assert shown > 0.7 * drawn["height"], "the map is above the fold"
+    assert page.locator("svg.map .future").count() == 0, "the whole walk is opaque"
+    assert page.locator(".instruction").count() <= 1
+    assert page.locator(".actions-line").get_attribute("open") is None
+    if on != "two_phase":
+        assert page.locator("svg.map .cross").count() == page.locator("svg.map g.walk").count()
+    if on in WITH_GOLD:
+        assert page.locator("svg.map .star").count() == 1
+        assert page.locator("svg.map .mistake").count() == 1
+    step = page.locator("main").get_attribute("data-mistake")
+    if step is not None:
+        assert page.locator("#now").input_value() == step
+        assert page.locator(".step:visible h2").first.inner_text() == f"Step {step}"
+    assert wrong(page, axe=False) == []
+    page.close()
+
+
+def test_steps_before_the_mistake_are_folded_until_they_are_asked_for(
+    browser: Browser, address: str
+) -> None:
+    page = first_screen(browser, address, "iqa", 1400, 900)
+    mistake = int(page.locator("main").get_attribute("data-mistake") or 0)
+    assert mistake > 1, "the answer comes last"
+    assert page.locator(".step:visible").count() == 1
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".step:visible").count() == mistake
+    assert page.locator("#now").input_value() == str(mistake - 1)
+    page.keyboard.press("f")
+    assert page.locator("#now").input_value() == str(mistake)
+    page.keyboard.press("End")
+    page.reload()
+    page.wait_for_selector("body[data-experts]")
+    assert page.locator(".step:visible").count() == mistake, "the address names a step"
+    page.close()
+
+
+def test_on_a_phone_the_map_stays_while_steps_scroll(browser: Browser, address: str) -> None:
+    page = first_screen(browser, address, "houses", 390, 844)
+    page.locator(".step").last.scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
+    drawn = page.locator("svg.map").bounding_box()
+    assert drawn is not None
+    assert 0 <= drawn["y"] < 422
+    page.close()
+
+
+def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> None:
+    page = first_screen(browser, address, "apartments", 1400, 900)
+    names = page.locator("svg.map .goalname:visible").all_text_contents()
+    assert names
+    assert all(name.startswith("★ ") for name in names)
+    page.close()
+
+
+def test_the_home_page_names_its_costs_and_aligns_its_heads(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(address + "/?all=1")
+    page.wait_for_selector("body[data-ready]")
+    heads = page.locator("#runs thead > tr > *")
+    assert "Cost an episode" in heads.all_inner_texts()
+    cells = page.locator("#runs tbody tr").first.locator("> *")
+    assert heads.count() == cells.count()
+    for number in range(heads.count()):
+        align = "e => getComputedStyle(e).textAlign"
+        assert heads.nth(number).evaluate(align) == cells.nth(number).evaluate(align)
+    assert page.locator(".lead").first.inner_text().startswith(f"{len(FAILED)} runs in ")
+    page.close()

@@ -78,9 +78,9 @@ def house(objects: int) -> Scene:
             )
         elif n % 10 < 8:
             spread = {"x": at[0] + rng.uniform(-0.3, 0.3), "y": at[1] + rng.uniform(-0.2, 0.2)}
-            made.thing(rng.choice(THINGS), parent=holder, **spread)
+            made.item(rng.choice(THINGS), parent=holder, **spread)
         else:
-            made.thing(rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3))
+            made.item(rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3))
     return made.build()
 
 

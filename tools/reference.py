@@ -11,9 +11,10 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run it again. -->"
@@ -103,9 +104,10 @@ def _facts(kind: str, part: Any) -> list[str]:
 
 
 def _settings(settings: Any) -> list[str]:
+    hints = get_type_hints(settings, include_extras=True)
     rows = [
-        f"| `{field.name}` | {_cell(_type(field.type))} | {_cell(_default(field))} |"
-        for field in fields(settings)
+        f"| `{each.name}` | {_cell(_type(each.type, hints[each.name]))} | {_cell(_default(each))} |"
+        for each in fields(settings)
     ]
     if not rows:
         return ["No settings."]
@@ -115,8 +117,26 @@ def _settings(settings: Any) -> list[str]:
     return [own, "\n".join([*head, *rows])]
 
 
-def _type(annotation: Any) -> str:
+def _type(annotation: Any, hint: Any) -> str:
+    """A field's type as it is written, but numbers with their limits: ``2 <= int <= 9``."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if any(get_origin(part) is Annotated for part in parts):
+        return " or ".join(map(_limited, parts))
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+
+
+def _limited(hint: Any) -> str:
+    if get_origin(hint) is not Annotated:
+        return " or ".join(map(repr, get_args(hint)))
+    limits = {name: value for limit in hint.__metadata__ for name, value in asdict(limit).items()}
+    number = get_args(hint)[0].__name__
+    for sign, text in (("ge", "<="), ("gt", "<")):
+        if sign in limits and not {"le", "lt"} & limits.keys():
+            return f"{number} {text.replace('<', '>')} {limits[sign]:,}"
+        number = f"{limits[sign]:,} {text} {number}" if sign in limits else number
+    for sign, text in (("le", "<="), ("lt", "<")):
+        number = f"{number} {text} {limits[sign]:,}" if sign in limits else number
+    return number
 
 
 def _default(field: Any) -> str:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, make_dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
+
+from annotated_types import Ge
 
 from wayword.core.errors import UsageError, suggest
+
+Count = Annotated[int, Ge(1)]
+"""A whole number above 0."""
 
 _MOST_VALUES = 100_000  # per YAML file: nine lines of aliases can expand to a billion values
 
@@ -41,6 +46,14 @@ def check(instance: Any) -> None:
     plain = _plain_copy(type(instance))  # type: ignore[arg-type]
     for key, value in vars(_validated(plain, given, "")).items():
         object.__setattr__(instance, key, value)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Base of settings that are checked when a program creates them, too; see :func:`check`."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def _validated(cls: type[Any], given: Mapping[str, Any], owner: str) -> Any:

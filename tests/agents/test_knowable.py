@@ -82,11 +82,11 @@ def _told(part: str, truth: str, message: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["expert", "errands"])
+@pytest.mark.parametrize("how", ["expert", "skills"])
 def test_every_answer_can_be_seen_with_the_actions_there_are(kind: str, how: str) -> None:
     """Whoever looks where the answer lies has seen all that decides it, by single steps or errands:
     the things of the kind, and for a no or a number the inside of everything that shuts."""
-    actions = "high" if how == "errands" else "low"
+    actions = "high" if how == "skills" else "low"
     settings = InteractiveQuestions.Settings(homes=3, episodes=6, kind=kind, actions=actions)
     dataset = InteractiveQuestions(settings=settings)
     for task in dataset.tasks:

@@ -167,7 +167,7 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
     task = dataset.tasks[0]
     reference = task.reference
     assert isinstance(reference, PlannedReference)
-    bad = replace(reference.plan[0], deed="slice", object="fridge|1", other=reference.plan[0].other)
+    bad = replace(reference.plan[0], kind="slice", object="fridge|1", other=reference.plan[0].other)
     knives = [o.id for o in dataset.world(task.episode).scene.objects if o.type == "knife"]
     if knives:
         bad = replace(bad, other=knives[0])

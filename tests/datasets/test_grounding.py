@@ -129,8 +129,8 @@ def test_settings_that_cannot_be_are_refused() -> None:
     for wrong, told in (
         ({"levels": "TestGoToBlocked"}, "has no level 'TestGoToBlocked'"),
         ({"levels": ("GoToObj", "../x")}, "no level '../x'"),
-        ({"episodes": 0}, "episodes=0 must be 1 to"),
-        ({"seed": -1}, "seed=-1 must be at least 0"),
+        ({"episodes": 0}, "episodes must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
     ):
         with pytest.raises(UsageError, match=told):
             Grounding.Settings(**wrong)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.grounding_homes import KINDS, GroundingHomes
 from wayword.datasets.procedural.homes.chores import spoken_name
-from wayword.worlds.household.goals import Beside, HouseholdReference, Near
+from wayword.worlds.household.goals import HouseholdReference, Near, NextTo
 from wayword.worlds.household.verbs import LOW_LEVEL
 
 
@@ -49,7 +49,7 @@ def test_near_asks_for_sight_and_reach() -> None:
 
 
 def test_beside_asks_for_one_and_the_same_receptacle() -> None:
-    goal = Beside(("mug",), ("cup", "bowl"))
+    goal = NextTo(("mug",), ("cup", "bowl"))
     for mug, cup, bowl, met in (
         ("table", "shelf", "desk", 0),
         ("table", "shelf", "table", 1),

@@ -81,7 +81,7 @@ def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
 
 def test_plenty_multiplies_the_things() -> None:
     home = build_home(home_name("test", 0, 6, 1))
-    few, many = (arrange(random.Random(0), home, plenty) for plenty in (1.0, 5.0))
+    few, many = (arrange(random.Random(0), home, clutter) for clutter in (1.0, 5.0))
     assert len(many.objects) > 2 * len(few.objects)
 
 

@@ -62,7 +62,7 @@ def test_tasks_in_homes_take_the_length_to_an_eighth(
     kind: Any, settings: dict[str, Any], length: int
 ) -> None:
     dataset = kind(settings=kind.Settings(**settings, homes=2, episodes=2, length=length))
-    how = "errands" if settings.get("actions") == "high" else "expert"
+    how = "skills" if settings.get("actions") == "high" else "expert"
     for task in dataset.tasks:
         assert abs(len(dataset.solve(task, how)) - length) <= length / 8
         assert task.episode.id.endswith(f"_l{length}")
@@ -82,7 +82,7 @@ def test_agents_are_told_after_how_many_actions_an_episode_ends(tmp_path: Path) 
 def test_a_length_that_no_task_can_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grounding, "TRIES", 5)
     for kind, length in ((houses.dataset, 1), (towns.dataset, 3), (apartments.dataset, 64)):
-        with pytest.raises(UsageError, match=f"length={length}"):
+        with pytest.raises(UsageError, match=f"length must be 0 or at .* got {length}"):
             kind.Settings(length=length)
     with pytest.raises(UsageError, match="tasks of fixed length; set length=0"):
         ma_household.dataset(settings=ma_household.dataset.Settings(length=32))

@@ -80,13 +80,13 @@ def kitchen() -> Scene:
     )  # fmt: skip
     house.furniture("house_plant", 0.2, 2, 0.2, 0.2, 0.3, "fillable", bottom=0.6)
     for kind in ("mug", "mug"):
-        house.thing(kind, "dirtyable", "fillable", parent=table, dirty=True)
-    house.thing("pot", "fillable", parent=table, receptacle="in")
+        house.item(kind, "dirtyable", "fillable", parent=table, dirty=True)
+    house.item("pot", "fillable", parent=table, receptacle="in")
     for kind in ("plate", "plate"):
-        house.thing(kind, "dirtyable", parent=table, receptacle="on", dirty=True)
-    house.thing("knife", "slicer", parent=table)
+        house.item(kind, "dirtyable", parent=table, receptacle="on", dirty=True)
+    house.item("knife", "slicer", parent=table)
     for kind in ("potato", "tomato", "tomato", "lettuce", "bread", "egg"):
-        house.thing(kind, "sliceable", "cookable", parent=table)
+        house.item(kind, "sliceable", "cookable", parent=table)
     scene = house.build()
     return replace(scene, objects=tuple(enable(each) for each in scene.objects))
 
@@ -253,16 +253,14 @@ def test_the_commander_has_a_view_of_its_own_where_asked_for() -> None:
     world.reset(dataset.tasks[0].episode)
     seen = {name: actor.body.view_distance for name, actor in world.house.actors.items()}
     assert seen == {"commander": 10.0, "follower": 2.0}
-    with pytest.raises(UsageError, match="body: no field 'sight'"):
+    with pytest.raises(UsageError, match="body: unknown field 'sight'"):
         MaHousehold.Settings(commander={"sight": 3.0})
 
 
 def test_path_weighted_scores_count_the_follower_alone() -> None:
     seen = HouseholdObservation("commander", "kitchen", 0.0, (), (), (), (), ())
     said = Decision(Action("chat", ("hm",)))
-    failed = [
-        Step(a, seen, said, Feedback("nobody_listens"), {}) for a in ("commander", "follower")
-    ]
+    failed = [Step(a, seen, said, Feedback("no_listener"), {}) for a in ("commander", "follower")]
     actors = {"commander": {"low_level": 40}, "follower": {"low_level": 7}}
     trajectory = Trajectory("1", {}, failed, {"actors": actors})
     assert actions_taken(trajectory, ("follower",)) == 8

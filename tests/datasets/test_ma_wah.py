@@ -150,7 +150,7 @@ def test_jobs_for_more_actors_are_the_same_jobs() -> None:
 
 
 def test_settings_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(UsageError, match="agents must be between 1 and 4, got 5"):
+    with pytest.raises(UsageError, match="agents must be at most 4, got 5"):
         MaWah.Settings(agents=5)
     with pytest.raises(UsageError, match="did you mean 'put_fridge'"):
         MaWah.Settings(kind="put_frige")

@@ -21,13 +21,13 @@ from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset
 
 FLAT: Mapping[str, Any] = {
-    "words": "Put the mug on the shelf.",
+    "instruction": "Put the mug on the shelf.",
     "rooms": [
         {"name": "kitchen", "at": [0, 0], "size": [4, 4], "furniture": ["counter_top"]},
         {"name": "study", "at": [4, 0], "size": [3, 4], "furniture": ["shelf"]},
     ],
-    "things": [{"kind": "mug", "place": "counter_top"}],
-    "goal": [{"inside": {"thing": "mug", "place": "shelf"}}],
+    "objects": [{"kind": "mug", "place": "counter_top"}],
+    "goal": [{"inside": {"object": "mug", "place": "shelf"}}],
 }
 
 
@@ -63,11 +63,11 @@ def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
 
 
 def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Path) -> None:
-    goal = [{"inside": {"thing": "mine", "place": "fridge"}}]
-    things = [{"kind": "apple", "place": "counter_top", "name": "mine"}]
+    goal = [{"inside": {"object": "mine", "place": "fridge"}}]
+    objects = [{"kind": "apple", "place": "counter_top", "name": "mine"}]
     home = {"rooms": 2, "seed": 3}
     path = written(
-        tmp_path, rooms=None, home=home, plenty=1, things=things, goal=goal, max_steps=200
+        tmp_path, rooms=None, home=home, clutter=1, objects=objects, goal=goal, max_steps=200
     )
     accept(path)
     with make(str(path), include=["expert_action"]) as env:
@@ -91,20 +91,20 @@ def test_the_page_lists_what_comes_with_furniture() -> None:
 
 
 def test_a_thing_lies_in_an_appliance_that_came_with_its_counter(tmp_path: Path) -> None:
-    path = written(tmp_path, things=[{"kind": "mug", "place": "microwave"}])
+    path = written(tmp_path, objects=[{"kind": "mug", "place": "microwave"}])
     assert accept(path)[0].accepted
 
 
 def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
     dataset = registry.load("dataset", str(written(tmp_path)))
-    with pytest.raises(DataError, match="is a draft that the expert has not solved; check it with"):
+    with pytest.raises(DataError, match="has not been solved by the expert yet; check it with"):
         dataset("test", None, dataset.Settings())
     path = accept(written(tmp_path))[0].path
     text = path.read_text(encoding="utf-8")
     path.write_text("# a remark\n" + text, encoding="utf-8")
     dataset("test", None, dataset.Settings())  # comments are nobody's business
     path.write_text(text.replace("Put the mug", "Leave the mug"), encoding="utf-8")
-    with pytest.raises(DataError, match="was changed after the expert had solved it"):
+    with pytest.raises(DataError, match="was changed since the expert solved it"):
         dataset("test", None, dataset.Settings())
     path.write_text(text.replace('"scene": "', '"scene": "0'), encoding="utf-8")
     with pytest.raises(DataError, match="another version of Wayword"):
@@ -113,8 +113,8 @@ def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
 
 KITCHEN = room("kitchen", [0, 0], [4, 4], "counter_top")
 MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
-    "no words": ({"words": None}, "field 'words': is missing"),
-    "words of numbers": ({"words": 3}, "field 'words': must be a valid string, got 3"),
+    "no words": ({"instruction": None}, "field 'instruction': is missing"),
+    "words of numbers": ({"instruction": 3}, "field 'instruction': must be a valid string, got 3"),
     "unknown field": ({"goals": []}, "has no field 'goals'; did you mean 'goal'?"),
     "no home": ({"rooms": None}, "needs either a 'home' (generated) or 'rooms'"),
     "both homes": ({"home": {"rooms": 3}}, "needs either a 'home' (generated) or 'rooms'"),
@@ -125,52 +125,52 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "half a name": ({"rooms": [room("kitchen", [0, 0], [4, 4], "sink")]},
                     "there is no 'sink'; did you mean 'bathroom_sink' or 'kitchen_sink'?"),
     "overlap": ({"rooms": [KITCHEN, room("study", [3, 0], [3, 4], "shelf")]},
-                "room 2, field 'at': study overlaps kitchen; change room 1"),
+                "room 2, field 'at': study overlaps kitchen; move or shrink room 1"),
     "same name": ({"rooms": [KITCHEN, room("kitchen", [4, 0], [3, 4])]},
-                  "room 2, field 'name': 'kitchen' is the name of two rooms"),
+                  "room 2, field 'name': 'kitchen' is the name of another room, too"),
     "apart": ({"rooms": [KITCHEN, room("study", [9, 0], [3, 4], "shelf")]},
               "no doors lead from kitchen to study"),
     "bad size": ({"rooms": [room("kitchen", [0, 0], [4, 0.5])]}, "must be 1.5 to 30 m per side"),
     "bad place": ({"rooms": [{"name": "kitchen", "at": "here", "size": [4, 4]}]},
                   "room 1, field 'at': must be two numbers, as in [1.5, 2], got 'here'"),
     "crowded": ({"rooms": [room("kitchen", [0, 0], [2, 2], "bed", "sofa", "counter_top")]},
-                "field 'rooms': there is no room left for the"),
+                "field 'rooms': has no free space for the"),
     "in the wall": ({"rooms": [room("kitchen", [0, 0], [4, 4], {"kind": "desk", "at": [0, 0]})]},
-                    "there is no room left for the desk in the kitchen"),
+                    "has no free space for the desk in the kitchen"),
     "no such door": ({"doors": [{"between": ["kitchen", "attic"]}]},
                      "door 1, field 'between': there is no room 'attic'"),
-    "no such thing": ({"things": [{"kind": "mgu", "place": "shelf"}]},
-                      "thing 1, field 'kind': there is no 'mgu'; did you mean 'mug'?"),
-    "nowhere": ({"things": [{"kind": "mug", "place": "sofa"}]},
-                "thing 1, field 'place': there is no 'sofa' in the home"),
-    "not in that room": ({"things": [{"kind": "mug", "place": "shelf", "room": "kitchen"}]},
-                         "thing 1, field 'place': there is no 'shelf' in the kitchen"),
-    "does not go there": ({"things": [{"kind": "book", "place": "microwave"}]},
-                          "a book does not go into or onto a microwave"),
-    "never dirty": ({"things": [{"kind": "book", "place": "shelf", "dirty": True}]},
-                    "thing 1, field 'dirty': a book is never dirty"),
+    "no such thing": ({"objects": [{"kind": "mgu", "place": "shelf"}]},
+                      "object 1, field 'kind': there is no 'mgu'; did you mean 'mug'?"),
+    "nowhere": ({"objects": [{"kind": "mug", "place": "sofa"}]},
+                "object 1, field 'place': there is no 'sofa' in the home"),
+    "not in that room": ({"objects": [{"kind": "mug", "place": "shelf", "room": "kitchen"}]},
+                         "object 1, field 'place': there is no 'shelf' in the kitchen"),
+    "does not go there": ({"objects": [{"kind": "book", "place": "microwave"}]},
+                          "a book does not fit in or on a microwave"),
+    "never dirty": ({"objects": [{"kind": "book", "place": "shelf", "dirty": True}]},
+                    "object 1, field 'dirty': a book cannot be dirty"),
     "20,000 conditions": (
-        {"goal": [{"has": {"thing": "old_mug", "dirty": False}}] * 20_000},
-        "field 'goal': holds 20,000 conditions; at most 1,000 are checked; split the task",
+        {"goal": [{"has": {"object": "old_mug", "dirty": False}}] * 20_000},
+        "field 'goal': must have at most 1,000 conditions, got 20,000; split the task",
     ),
     "no goal": ({"goal": None}, "field 'goal': is missing; list conditions, as in - inside:"),
     "no such condition": ({"goal": [{"insid": {}}]},
                           "goal 1: there is no condition 'insid'; did you mean 'inside'?"),
-    "goal without its thing": ({"goal": [{"held": {"thing": "apple"}}]},
-                               "goal 1 (held), field 'thing': there is no 'apple' in the home; add "
-                               "one, as in things: [{kind: apple, place: desk}]"),
-    "goal with a stray field": ({"goal": [{"held": {"thing": "mug", "colour": "red"}}]},
+    "goal without its thing": ({"goal": [{"held": {"object": "apple"}}]},
+                               "goal 1 (held), field 'object': there is no 'apple' in the home; "
+                               "add one, as in objects: [{kind: apple, place: desk}]"),
+    "goal with a stray field": ({"goal": [{"held": {"object": "mug", "colour": "red"}}]},
                                 "goal 1 (held): has no field 'colour'"),
-    "too many": ({"goal": [{"inside": {"thing": "mug", "place": "shelf", "count": 2}}]},
-                 "goal 1 (inside), field 'count': asks for 2, and there are 1"),
-    "no state": ({"goal": [{"has": {"thing": "mug"}}]}, "goal 1 (has): names no state"),
-    "met at once": ({"goal": [{"inside": {"thing": "mug", "place": "counter_top"}}]},
-                    "field 'goal': already holds at the start"),
-    "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': no free place to stand at 0, 0"),
+    "too many": ({"goal": [{"inside": {"object": "mug", "place": "shelf", "count": 2}}]},
+                 "goal 1 (inside), field 'count': must be at most 1, the number of these"),
+    "no state": ({"goal": [{"has": {"object": "mug"}}]}, "goal 1 (has): requires no state"),
+    "met at once": ({"goal": [{"inside": {"object": "mug", "place": "counter_top"}}]},
+                    "field 'goal': is met at the start"),
+    "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': is no free position: [0, 0]"),
     "start nowhere": ({"start": {"room": "attic"}}, "there is no room 'attic'"),
-    "beyond the expert": ({"goal": [{"has": {"thing": "mug", "sliced": True}}]},
+    "beyond the expert": ({"goal": [{"has": {"object": "mug", "sliced": True}}]},
                           "the expert cannot solve this: "),
-    "too few steps": ({"max_steps": 3}, "field 'max_steps': is 3, and the expert takes"),
+    "too few steps": ({"max_steps": 3}, "field 'max_steps': must be at least"),
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_a_mistake_ends_in_one_line(mistake: str, tmp_path: Path) -> None:
     assert "accepted" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", ["words: [", "- 1", "", "&a [*a]", "words: \x00"])
+@pytest.mark.parametrize("text", ["instruction: [", "- 1", "", "&a [*a]", "instruction: \x00"])
 def test_what_is_no_task_file_ends_in_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "task.yaml"
     path.write_text(text, encoding="utf-8")
@@ -220,7 +220,7 @@ def test_a_file_and_a_folder_hold_several_tasks(tmp_path: Path) -> None:
     assert checksum != source_checksum("dataset", str(path))
     (tmp_path / "tasks" / "other.yml").write_text(text.replace("task", "t"), encoding="utf-8")
     (tmp_path / "tasks" / "third.yml").write_text(f"name: other-1\n{one}", encoding="utf-8")
-    with pytest.raises(DataError, match="'other-1' names two tasks"):
+    with pytest.raises(DataError, match="'other-1' is the name of two tasks"):
         read_tasks(tmp_path / "tasks")
     with pytest.raises(UsageError, match=r"\./none: no such file or folder"):
         registry.load("dataset", "./none")

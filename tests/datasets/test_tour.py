@@ -39,7 +39,7 @@ TOUR: dict[str, Any] = {
         "lobby": {"x": 4, "y": 0, "picture": "IMG_0042.png", "north": 90},
         "lab": {"x": 8, "y": 0, "picture": "lab.png"},
     },
-    "ways": [["hall", "lobby"], ["lobby", "lab"]],
+    "edges": [["hall", "lobby"], ["lobby", "lab"]],
     "episodes": [
         {"id": "1", "instruction": "Go east to the end.", "path": ["hall", "lobby", "lab"]}
     ],
@@ -197,8 +197,8 @@ def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ways": [["hall", "moon"]]}, "way 0: does not join two of the places"),
-        ({"places": {"hall": {"x": 0, "y": 0}}, "ways": []}, "place 'hall', field 'picture'"),
+        ({"edges": [["hall", "moon"]]}, "edge 0: does not join two of the places"),
+        ({"places": {"hall": {"x": 0, "y": 0}}, "edges": []}, "place 'hall', field 'picture'"),
         ({"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]}, "which is not a place"),
         ({"episodes": [{"id": 1, "instruction": "", "path": []}]}, "field 'path'.*is empty"),
     ],

@@ -138,8 +138,8 @@ def test_gold_paths_are_walked_under_the_original_function_too() -> None:
     ("settings", "told"),
     [
         ({"towns": 0}, "at least 1"),
-        ({"size": 2}, "size=2 must be between 3 and 9"),
-        ({"towns": 1, "episodes": 41}, "at most 40 episodes"),
+        ({"size": 2}, "size must be at least 3, got 2"),
+        ({"towns": 1, "episodes": 41}, "episodes must be at most 40 in 1 towns, got 41"),
     ],
 )
 def test_impossible_settings_end_in_one_line(settings: dict[str, int], told: str) -> None:

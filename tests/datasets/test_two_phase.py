@@ -144,7 +144,7 @@ def test_the_world_refuses_what_is_not_listed_and_starts_that_lead_nowhere() -> 
     with pytest.raises(DataError, match="spaceship"):
         world.reset(Episode("x", "Find it.", "home", start))
     start = {**task.episode.start, "objects": ["couch"]}
-    with pytest.raises(DataError, match="nothing to choose"):
+    with pytest.raises(DataError, match="has no choices"):
         world.reset(Episode("x", "Find it.", "home", start))
     with pytest.raises(UsageError, match="shuffles"):
         TwoPhase.Settings(shuffles=0)

@@ -48,11 +48,11 @@ def flat(**kitchen: Any) -> Scene:
         controls=(sink,),
         name="faucet",
     )
-    house.thing("apple", "sliceable", "cookable", parent=fridge, name="apple")
-    house.thing("knife", "slicer", parent=table, x=1.8, name="knife")
-    house.thing("mug", "fillable", "dirtyable", parent=table, x=2.3, dirty=True, name="mug")
-    house.thing("bowl", parent="", x=1.0, y=0.6, receptacle="in", name="bowl")
-    house.thing("box", "openable", x=5.0, y=2.5, receptacle="in", name="box", height=0.3)
+    house.item("apple", "sliceable", "cookable", parent=fridge, name="apple")
+    house.item("knife", "slicer", parent=table, x=1.8, name="knife")
+    house.item("mug", "fillable", "dirtyable", parent=table, x=2.3, dirty=True, name="mug")
+    house.item("bowl", parent="", x=1.0, y=0.6, receptacle="in", name="bowl")
+    house.item("box", "openable", x=5.0, y=2.5, receptacle="in", name="box", height=0.3)
     house.furniture(
         *("cabinet", 6.6, 1.5, 0.7, 0.7, 2.0, "openable"), receptacle="in", name="cabinet"
     )
@@ -126,7 +126,7 @@ def random_house(seed: int, rooms: int = 6, things: int = 60) -> Scene:
             what = rng.choice(["apple", "mug", "knife", "bowl", "book"])
             extra = {"apple": ("sliceable", "cookable"), "mug": ("fillable", "dirtyable")}
             holder = rng.choice(holders)
-            made = house.thing(
+            made = house.item(
                 *(what, *extra.get(what, ("slicer",) if what == "knife" else ())),
                 parent=holder,
                 **({} if holder else {"x": x, "y": y}),

@@ -30,7 +30,7 @@ def flat() -> Scene:
     house.room("hall", [(4, 0), (7, 0), (7, 3), (4, 3)])
     house.door("door", (4, 1), (4, 2))
     table = house.furniture("table", 2.0, 2.6, 1.0, 0.6, 0.8, receptacle="on")
-    house.thing("mug", "fillable", "dirtyable", parent=table, dirty=True)
+    house.item("mug", "fillable", "dirtyable", parent=table, dirty=True)
     house.furniture("box", 6.5, 1.5, 0.4, 0.4, 0.3, "openable", receptacle="in")
     return house.build()
 

@@ -27,7 +27,7 @@ def walked_tour(folder: Path) -> Path:
         for number, name in enumerate(COLOURS)
     }
     episode = {"id": "1/a", "instruction": "Go to the lab.", "path": ["hall", "lab"]}
-    made = {"places": places, "ways": [["hall", "lab"]], "episodes": [episode]}
+    made = {"places": places, "edges": [["hall", "lab"]], "episodes": [episode]}
     (tour / "tour.json").write_text(json.dumps(made))
     seen: dict[str, Any] = {
         "observations_list_summarized/tour": ["bare"] * 8,

@@ -28,7 +28,7 @@ def flat() -> Scene:
     house.room("hall", [(4, 0), (7, 0), (7, 3), (4, 3)])
     house.door("door", (4, 1), (4, 2), closed=True)
     table = house.furniture("table", 2.0, 2.6, 1.0, 0.6, 0.8, receptacle="on")
-    house.thing("apple", parent=table)
+    house.item("apple", parent=table)
     house.furniture("box", 6.5, 2.5, 0.4, 0.4, 0.3, "openable", receptacle="in")
     return house.build()
 

@@ -111,8 +111,8 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: P
 
 HOME = {"homes": 1, "episodes": 3, "rooms": 2}
 COMPETENT: list[tuple[str, str, dict[str, Any], str]] = [
-    ("react", "household", {"dataset": HOME}, "errands"),
-    ("react_emmem", "household", {"dataset": {**HOME, "actions": "high"}}, "errands"),
+    ("react", "household", {"dataset": HOME}, "skills"),
+    ("react_emmem", "household", {"dataset": {**HOME, "actions": "high"}}, "skills"),
     ("act", "houses", {}, "gold"),
     ("discussnav", "houses", {}, "gold"),
     ("velma", "towns", {"shots": 0, "dataset": {"towns": 1, "episodes": 3}}, "gold"),

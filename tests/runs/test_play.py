@@ -184,7 +184,7 @@ def test_without_a_person_nobody_can_be_asked_but_the_terminal(
         limit=1, max_steps=1, out=tmp_path / "there", ask="terminal",
     )  # fmt: skip
     run(there, person=me)
-    assert statuses(tmp_path / "there") == ["ok", "nobody_answers"]
+    assert statuses(tmp_path / "there") == ["ok", "no_answer"]
     assert RunFolder.read(tmp_path / "there").config["identity"]["ask"] == "terminal"
 
 

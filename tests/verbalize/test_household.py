@@ -116,7 +116,7 @@ def test_one_word_for_what_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
             {"action": "open", "object": "box_1", "contents": [], "kind": "receptacle"},
             "You opened box_1. In it: nothing.",
         ),
-        ("ok", {"action": "open", "object": "door_1", "kind": "thing"}, "You opened door_1."),
+        ("ok", {"action": "open", "object": "door_1", "kind": "object"}, "You opened door_1."),
         (  # what is out of view may lie there, too
             "ok",
             {"action": "go_check", "receptacle": "bed_1", "preposition": "on", "contents": []},

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
@@ -17,9 +19,10 @@ from wayword.core.world import Family
 from wayword.datasets.procedural.homes.episodes import cached_home
 from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
+from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
-from wayword.worlds.objectnav.observation import Camera
+from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
     ObjectNavReference,
@@ -64,30 +67,20 @@ ARRANGEMENTS = 4
 
 
 @dataclass(frozen=True)
-class ApartmentsSettings:
+class ApartmentsSettings(Checked):
     """``rooms`` includes the hallway (homes with five or more rooms have one). Episodes cycle
     through the homes. ``field_of_view`` (degrees) and ``depth`` (metres) describe the camera.
-    ``length``: shortest-path length in metres, 2 to 32, met to within an eighth; 0: any length.
-    Long paths need large homes.
+    ``length``: shortest-path length in metres, met to within an eighth; 0: any length. Long paths
+    need large homes.
     """
 
-    homes: int = 20
-    episodes: int = 120
+    homes: Count = 20
+    episodes: Count = 120
     seed: int = 0
-    rooms: int = 5
-    field_of_view: float = 80.0
-    depth: float = 5.0
-    length: int = 0
-
-    def __post_init__(self) -> None:
-        if self.homes < 1 or self.episodes < 1:
-            raise UsageError("apartments: homes and episodes must be at least 1")
-        if not MIN_ROOMS <= self.rooms <= MAX_ROOMS:
-            raise UsageError(f"apartments: rooms={self.rooms} must be {MIN_ROOMS} to {MAX_ROOMS}")
-        if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
-            raise UsageError("apartments: field_of_view must be 10 to 180, depth 0.5 to 50")
-        if self.length and not 2 <= self.length <= 32:
-            raise UsageError(f"apartments: length={self.length} must be 2 to 32, or 0")
+    rooms: Annotated[int, Ge(MIN_ROOMS), Le(MAX_ROOMS)] = 5
+    field_of_view: FieldOfView = 80.0
+    depth: Range = 5.0
+    length: Literal[0] | Annotated[int, Ge(2), Le(32)] = 0
 
     @property
     def camera(self) -> Camera:
@@ -125,7 +118,7 @@ class Apartments(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A home with its small objects; cached."""
+        """Return a home with its small objects; cached."""
         return _build_scene(scene)
 
     def _task(self, number: int) -> Task:

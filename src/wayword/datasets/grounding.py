@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.world import Family
+from wayword.settings import Checked
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels, expert_length
 from wayword.worlds.babyai.level import Level
@@ -56,13 +59,13 @@ SEED_STRIDE = 1_000_000
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:
-    """The seed passed to ``minigrid`` for an episode. Streams and seeds never share one."""
+    """Return the seed passed to ``minigrid``; two streams or settings never share one."""
     return len(STREAMS) * (SEED_STRIDE * seed + number) + STREAMS.index(stream)
 
 
 @lru_cache(maxsize=4096)
 def mission(level: str, seed: int) -> str:
-    """The instruction of a level generated from ``seed``."""
+    """Return the instruction of a level generated from ``seed``."""
     instance = _cached_level(level)
     instance.start(seed)
     return instance.mission
@@ -74,34 +77,27 @@ def _cached_level(level: str) -> Level:
 
 
 @dataclass(frozen=True)
-class GroundingSettings:
+class GroundingSettings(Checked):
     """``levels`` names BabyAI levels (empty: all of LangSuitE's list); episodes cycle through them.
 
     ``actions``: ``low`` for the level's own actions, ``high`` for skills. ``length``: low-level
-    actions the expert needs, 2 to 128, met to within an eighth; 0: any length.
+    actions that the expert needs, met to within an eighth; 0: any length.
     """
 
     levels: tuple[str, ...] | str = ()
-    episodes: int = 500
-    seed: int = 0
+    episodes: Annotated[int, Ge(1), Le(SEED_STRIDE)] = 500
+    seed: Annotated[int, Ge(0)] = 0
     actions: Actions = "low"
-    length: int = 0
+    length: Literal[0] | Annotated[int, Ge(2), Le(128)] = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.episodes <= SEED_STRIDE:
-            raise UsageError(f"grounding: episodes={self.episodes} must be 1 to {SEED_STRIDE:,}")
-        if self.length and not 2 <= self.length <= 128:
-            raise UsageError(f"grounding: length={self.length} must be 2 to 128, or 0")
-        if self.seed < 0:
-            raise UsageError(f"grounding: seed={self.seed} must be at least 0")
+        super().__post_init__()
         for name in self.level_names():
-            if name in MISSING_LEVELS:
-                raise UsageError(f"grounding: the package minigrid has no level {name!r}")
-            if not name.isalnum():
-                raise UsageError(f"grounding: no level {name!r}; {suggest(name, list(LEVELS))}")
+            if name in MISSING_LEVELS or not name.isalnum():  # minigrid checks the other names
+                raise UsageError(f"minigrid has no level {name!r}; {suggest(name, list(LEVELS))}")
 
     def level_names(self) -> tuple[str, ...]:
-        """The levels, by their ``minigrid`` names."""
+        """Return the levels, by their ``minigrid`` names."""
         listed_names = self.levels.split(",") if isinstance(self.levels, str) else self.levels
         names = [name.strip() for name in listed_names if name.strip()]
         return tuple(NEW_NAMES.get(name, name) for name in names) or LEVELS

@@ -67,7 +67,7 @@ def draw_goal(
     pairs = [*permutations((t for t in OBJECTS if draft.of(t)), 2)]
     rng.shuffle(pairs)
     pair = next((pair for pair in pairs if _can_go_next_to(draft, *pair)), None)
-    return (goals.Beside(draft.ids(pair[0]), draft.ids(pair[1])), *pair) if pair else None
+    return (goals.NextTo(draft.ids(pair[0]), draft.ids(pair[1])), *pair) if pair else None
 
 
 def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
@@ -84,7 +84,7 @@ def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
 
 
 def _noun_phrase(draft: Arrangement, kind: str) -> str:
-    """``the fridge`` if the home has exactly one, else ``a mug``."""
+    """Return ``the fridge`` if the home has exactly one, else ``a mug``."""
     return (
         f"the {spoken_name(kind)}" if len(draft.of(kind)) == 1 else with_article(spoken_name(kind))
     )

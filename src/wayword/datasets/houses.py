@@ -8,7 +8,9 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference
@@ -27,6 +29,7 @@ from wayword.datasets.procedural.houses.routes import (
 from wayword.datasets.procedural.houses.views import capitalized, percept
 from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
+from wayword.settings import Checked, Count
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
@@ -59,8 +62,8 @@ STYLES = (
 
 
 def write_instruction(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, list[int]]:
-    """The instruction of a route in one of ``WORDINGS`` styles, and the character offset of each
-    stretch's clause."""
+    """Write a route's instruction in one of ``WORDINGS`` styles; return it with the character
+    offset of each stretch's clause."""
     rng = Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
     style, last_number = STYLES[wording], len(route.stretches) - 1
     text, clause_starts = "", []
@@ -104,7 +107,7 @@ def _write_clause(
 
 
 def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
-    """The full name, or only the kind if ``style`` is terse and the house has one of its kind."""
+    """Return the full name; in a terse style only the kind, if the house has one of its kind."""
     piece = house.furniture[number]
     is_only_one = sum(other.kind == piece.kind for other in house.furniture) == 1
     return piece.kind if is_only_one and style.terse else piece.name
@@ -122,37 +125,29 @@ SECTORS = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
 
 
 @dataclass(frozen=True)
-class HousesSettings:
+class HousesSettings(Checked):
     """``rooms`` includes the hallway. ``episodes`` are spread evenly over the houses.
 
     ``views`` around a viewpoint, as in NavGPT's Table 2: 24 are described in eight directions of 45
     degrees and 36 in twelve of 30, merging three elevations; 12 in twelve overlapping directions
     of 60 degrees at one elevation. Houses, paths and instructions do not depend on it.
 
-    ``length``: actions per gold path including stop, 2 to 128; houses stay the same. Long paths
-    lead through several rooms. 0: as generated, 4 to 7.
+    ``length``: actions per gold path including stop; houses stay the same. Long paths lead through
+    several rooms. 0: as generated, 4 to 7.
     """
 
-    houses: int = 20
-    episodes: int = 180
+    houses: Count = 20
+    episodes: Count = 180
     seed: int = 0
-    rooms: int = 9
+    rooms: Annotated[int, Ge(SMALLEST), Le(LARGEST)] = 9
     views: Literal[12, 24, 36] = 24
-    length: int = 0
+    length: Literal[0] | Annotated[int, Ge(2), Le(128)] = 0
 
     def __post_init__(self) -> None:
-        if self.houses < 1 or self.episodes < 1:
-            raise UsageError("houses: the settings houses and episodes must be at least 1")
-        if not SMALLEST <= self.rooms <= LARGEST:
-            raise UsageError(f"houses: rooms={self.rooms} must be between {SMALLEST} and {LARGEST}")
-        if self.length and not 2 <= self.length <= 128:
-            raise UsageError(f"houses: length={self.length} must be 2 to 128, or 0")
-        most_episodes = self.houses * MOST_PATHS * WORDINGS
-        if self.episodes > most_episodes:
-            raise UsageError(
-                f"houses: {self.houses} houses have at most {most_episodes} episodes, "
-                f"got episodes={self.episodes}; lower episodes or raise houses"
-            )
+        super().__post_init__()
+        if self.episodes > (limit := self.houses * MOST_PATHS * WORDINGS):
+            problem = f"episodes must be at most {limit:,} in {self.houses:,} houses"
+            raise UsageError(f"{problem}, got {self.episodes:,}; lower it or raise houses")
 
 
 class _CachedHouse:
@@ -227,7 +222,7 @@ class Houses(SolvableWalks):
         return self.scene(number % self.settings.houses)
 
     def _path_and_wording(self, number: int) -> tuple[int, int]:
-        """Path and wording of an episode: each path in all wordings, or in one if length is set."""
+        """Return path and wording of an episode; with ``length``, a path has one wording only."""
         turn = number // self.settings.houses
         return (turn, number % WORDINGS) if self.settings.length else divmod(turn, WORDINGS)
 
@@ -237,7 +232,7 @@ class Houses(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{path}_{wording}"
 
     def task(self, number: int) -> Task:
-        """The task at index ``number``; tasks cycle through the houses."""
+        """Return the task at index ``number``; tasks cycle through the houses."""
         scene, (path, wording) = self._scene_of(number), self._path_and_wording(number)
         home = self._cached_house(scene)
         route = home.route(path)
@@ -248,19 +243,19 @@ class Houses(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path, shortest))
 
     def scene(self, number: int) -> str:
-        """The name of a house."""
+        """Return the name of a house."""
         return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
 
     def house(self, scene: str) -> GeneratedHouse:
-        """The house: plan, viewpoints, furniture."""
+        """Return the house: plan, viewpoints, furniture."""
         return self._cached_house(scene).house
 
     def route(self, scene: str, path: int) -> Route:
-        """A path of a house, with the facts its instructions must state."""
+        """Return a path of a house, with the facts its instructions must state."""
         return self._cached_house(scene).route(path)
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
-        """For each stretch, the character offset of its clause and the path index of its end."""
+        """Return, for each stretch, the offset of its clause and the path index of its end."""
         _, path, wording = task.episode.id.rsplit("_", 2)
         home = self._cached_house(task.episode.scene)
         route = home.route(int(path))
@@ -268,7 +263,7 @@ class Houses(SolvableWalks):
         return [(at, part.end) for at, part in zip(starts, route.stretches, strict=True)]
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """The viewpoint graph of a house; positions in metres, eyes 1.5 m above the floor."""
+        """Return a house's viewpoint graph; positions in metres, eyes 1.5 m above the floor."""
         return self._cached_house(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:

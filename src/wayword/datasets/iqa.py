@@ -77,7 +77,7 @@ def draw_question(
 def _draw_count(
     rng: Random, draft: Arrangement, room: str, places: list[HouseObject], kind: str, luck: float
 ) -> Question | None:
-    """Existence or counting: the room gets exactly as many objects of a type as the answer says."""
+    """Draw a question on existence or number, and make the room's objects fit the answer."""
     types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
     if not types:
         return None
@@ -114,7 +114,7 @@ def _draw_count(
 def _draw_contains(
     rng: Random, draft: Arrangement, room: str, places: list[HouseObject], luck: float
 ) -> Question | None:
-    """Contents: is an object of a type in or on the only receptacle of its type in the room?"""
+    """Draw a question on the contents of the only receptacle of its type in the room."""
     types = [o.type for o in places]
     unique = [o for o in places if types.count(o.type) == 1]
     pairs = [(o, t) for o in unique for t in OBJECTS if o.type in OBJECTS[t].places]
@@ -202,7 +202,7 @@ class IquadQuestion:
 
 
 def questions_path(folder: Path, split: str, kind: str) -> Path:
-    """The file of a split and question type. Raises ``DataError`` if it is missing."""
+    """Return the file of a split and question type. Raises ``DataError`` if it is missing."""
     name = f"iqa/questions/{FOLDERS[split]}/data_{FILE_NAMES[kind]}/combined.csv"
     try:
         return find(folder, name)
@@ -364,7 +364,7 @@ def lay_out_kitchen(room: Kitchen, question: IquadQuestion) -> Scene:
 
 
 def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
-    """Ids of the requested type: objects already in the kitchen, and objects to add."""
+    """Return ids of the requested type: those already in the kitchen, and those to add."""
     kind = type_name(question.item)
     present_ids = tuple(o.id for o in room.small_objects if o.type == kind)
     if question.kind == CONTAINS:

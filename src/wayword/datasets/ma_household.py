@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from wayword.core.dataset import DrawnTasks, Task
@@ -64,7 +65,7 @@ class Pair:
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
     def task_for(self, settings: MaHouseholdSettings) -> Task:
-        """The episode for ``settings.followers`` followers, with the commander's body changes."""
+        """Return the task with the configured number of followers and commander's body."""
         episode, reference = self.task.episode, self.task.reference
         bodies, followers = episode.start["bodies"], settings.followers
         body = {**bodies[COMMANDER], **settings.commander}
@@ -192,7 +193,7 @@ class GeneratedPairs(HouseholdPairs):
         return {cause.format(kind): 1 for kind in kinds}
 
     def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
-        return _generated_pair(scene, kind, number, self._settings.plenty)
+        return _generated_pair(scene, kind, number, self._settings.clutter)
 
     def _task(self, number: int) -> Task:
         first = self._kinds.index(homes.kind_in_turn(self._kinds, number, self._settings.homes))
@@ -206,26 +207,26 @@ class GeneratedPairs(HouseholdPairs):
         )
 
     def _first_pair(self, kind: str, number: int) -> Pair | None:
-        """The episode in its own home, or in the first other home that can host it."""
+        """Return the episode in its own home, or in the first other home that can host it."""
         settings = self._settings
         for offset in range(HOMES):
             home = number % settings.homes + offset * settings.homes
             stream = self._split.rpartition("_")[2]
             scene = home_name(stream, settings.seed, settings.rooms, home)
-            pair = _generated_pair(scene, kind, number // settings.homes, settings.plenty)
+            pair = _generated_pair(scene, kind, number // settings.homes, settings.clutter)
             if isinstance(pair, Pair):
                 return pair
         return None
 
 
 @lru_cache(maxsize=256)
-def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair | str:
+def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair | str:
     home = homes.cached_home(scene)
 
     def stages() -> Iterator[tuple[Random, Stage]]:
         for attempt in range(GENERATED_TRIES):
             rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
-            home_scene = arrange(rng, home, plenty).scene()
+            home_scene = arrange(rng, home, clutter).scene()
             full = furnish(rng, home_scene, home.starts, home.distance_from_floor)
             yield rng, Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
 
@@ -293,7 +294,7 @@ class FloorPairs(HouseholdPairs):
         return possible
 
     def _shuffled_rooms(self, kind: str) -> list[str]:
-        """The rooms in an order specific to the task."""
+        """Return the rooms in an order specific to the task."""
         rng = Random(f"teach/{self._split}/{kind}/{self._settings.seed}")
         return rng.sample(self.floors, len(self.floors))
 
@@ -311,14 +312,14 @@ class FloorPairs(HouseholdPairs):
 
 
 def floors_file(folder: Path, split: str) -> Path:
-    """The file that lists a split's floors. Raises ``DataError``."""
+    """Return the file that lists a split's floors. Raises ``DataError``."""
     return find(
         folder / teach.FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
     )
 
 
 def read_floors(folder: Path, split: str) -> tuple[str, ...]:
-    """The rooms of a split, by number. Raises ``DataError``."""
+    """Return the rooms of a split, by number. Raises ``DataError``."""
     path = floors_file(folder, split)
     record = read_json(path)
     if not isinstance(record, list) or not all(isinstance(floor, str) for floor in record):
@@ -345,7 +346,7 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
             yield rng, Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
 
     def from_floor(x: float, y: float) -> float:
-        """Metres from a point to the nearest standing position."""
+        """Return metres from a point to the nearest standing position."""
         return ithor.start(folder, room, x, y)[1]
 
     def room_at(x: float, y: float) -> str:
@@ -372,7 +373,7 @@ class MaHouseholdSettings(homes.HomesSettings):
     """``task`` limits the episodes to one of TEACh's tasks by name: ``Coffee``, ``Salad`` …
 
     ``followers``: 1 as in TEACh, up to 3. ``commander`` changes the commander's body, as ``body``
-    changes every body: ``dataset.commander.view_distance=10``. ``homes``, ``rooms`` and ``plenty``
+    changes every body: ``dataset.commander.view_distance=10``. ``homes``, ``rooms`` and ``clutter``
     apply only to generated homes.
     """
 
@@ -383,20 +384,18 @@ class MaHouseholdSettings(homes.HomesSettings):
     )
 
     task: str = ""
-    followers: int = 1
+    followers: Annotated[int, Ge(1), Le(3)] = 1
     commander: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         from_json(self.commander, self.make_body())
-        if not 1 <= self.followers <= 3:
-            raise UsageError(f"ma_household: followers={self.followers} must be between 1 and 3")
         if self.task and self.task not in teach.definitions():
             hint = suggest(self.task, list(teach.definitions()))
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:
-        """The task kinds that the episodes cycle through."""
+        """Return the task kinds that the episodes cycle through."""
         return (self.task,) if self.task else tuple(teach.definitions())
 
 

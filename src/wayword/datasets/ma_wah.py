@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge, Gt, Le
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError
 from wayword.core.files import find, read_field, read_json, remembered, require_data
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
@@ -33,6 +35,7 @@ from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.procedural.tables import Table, join_words, with_article
 from wayword.datasets.sources import virtualhome
+from wayword.settings import Count
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place
 from wayword.worlds.household.scene import HouseObject, Scene
@@ -494,15 +497,13 @@ class MaWahSettings(homes.HomesSettings):
     hands: ClassVar[int] = 2
     paper: ClassVar[tuple[str, ...]] = PAPER_VERBS
 
-    episodes: int = 100
-    plenty: float = 1.5
-    agents: int = 2
+    episodes: Count = 100
+    clutter: Annotated[float, Gt(0), Le(50)] = 1.5
+    agents: Annotated[int, Ge(1), Le(4)] = 2
     kind: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.agents <= 4:
-            raise UsageError(f"ma_wah: agents must be between 1 and 4, got {self.agents}")
         homes.check_kind(self.kind, KINDS)
 
 

@@ -32,6 +32,7 @@ from wayword.datasets.procedural.tables import Table
 from wayword.datasets.robothor import Robothor, RobothorSettings, spoken_type
 from wayword.datasets.sources import thor
 from wayword.datasets.sources.robothor import records_of, scene_of
+from wayword.worlds.objectnav.observation import FieldOfView
 from wayword.worlds.objectnav.simulated import SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, launch
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
@@ -68,7 +69,7 @@ class PastureSettings(RobothorSettings):
     """RoboTHOR's settings with PASTURE's camera. ``build``: the authors' Unity executable for the
     split, used with ``simulator=thor``."""
 
-    field_of_view: float = 90.0
+    field_of_view: FieldOfView = 90.0
     build: str = ""
 
 
@@ -133,7 +134,7 @@ class Pasture(Robothor):
         return ObjectNavWorld(ThorBase(camera, start, self._descriptions(episode.scene)))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A scene in which described objects are named by their descriptions."""
+        """Return a scene in which described objects are named by their descriptions."""
         return self._cached_place(scene)
 
     def _make_place(self, scene: str) -> SimulatedScene:
@@ -193,7 +194,7 @@ class Pasture(Robothor):
         return str(pair[0 if self.split.startswith("spatial") else 1])
 
     def _describe_targets(self, scene: str) -> dict[str, str]:
-        """Target id -> description; keyed by type if only the build knows the ids."""
+        """Map target ids to descriptions; types instead of ids if only the build knows the ids."""
         records = enumerate(map(json.loads, self._records(scene)))
         return {
             self._target(scene, n, record): self._description(scene, str(record.get("object_type")))

@@ -50,16 +50,16 @@ class Perturbations:
     seed: int = 0
 
     def rng(self, *key: object) -> Random:
-        """The random generator of one draw."""
+        """Return the random generator of one draw."""
         return Random("/".join(map(str, (self.seed, *key))))
 
     def active(self) -> dict[str, float]:
-        """The rates above 0, and the seed if it is not 0."""
+        """Return the rates above 0, and the seed if it is not 0."""
         return {name: rate for name, rate in asdict(self).items() if rate}
 
 
 def perturbed(base: Any, how: Perturbations) -> Any:
-    """The dataset's class with perturbed episodes, worlds and percepts."""
+    """Return the dataset's class with perturbed episodes, worlds and percepts."""
     words = ", ".join(f"{name}={rate:g}" for name, rate in how.active().items())
 
     class Perturbed(base):  # type: ignore[misc]
@@ -94,7 +94,7 @@ def perturbed(base: Any, how: Perturbations) -> Any:
 
 
 def _reworded(task: Task, how: Perturbations) -> Task:
-    """The task with its instructions perturbed, those of single actors too."""
+    """Return the task with its instructions perturbed, including those of single actors."""
     episode, extra = task.episode, task.episode.extra.copy()
 
     def change(text: str) -> str:
@@ -109,7 +109,7 @@ def _reworded(task: Task, how: Perturbations) -> Task:
 
 
 def _renamed(text: str, table: str, rate: float, rng: Random) -> str:
-    """The text with the table's phrases replaced at that rate; a capital at the start stays."""
+    """Replace the table's phrases at that rate, keeping a capital at the start."""
     choices = {key.lower(): value for key, value in _table(table).items()}
 
     def other(match: re.Match[str]) -> str:
@@ -122,7 +122,7 @@ def _renamed(text: str, table: str, rate: float, rng: Random) -> str:
 
 
 def _mistyped(text: str, rate: float, rng: Random) -> str:
-    """The text with a letter dropped, doubled or swapped in that share of its words."""
+    """Drop, double or swap a letter in that share of the words."""
 
     def typo(match: re.Match[str]) -> str:
         word, at = match[0], rng.randrange(1, len(match[0]) - 1)
@@ -134,7 +134,7 @@ def _mistyped(text: str, rate: float, rng: Random) -> str:
 
 
 def _misled(base: Any, how: Perturbations) -> Any:
-    """The perceiver's class with captions missing or wrong, and with orders in the scene."""
+    """Return the perceiver's class with captions missing or wrong, and with orders in the scene."""
 
     class Misled(base):  # type: ignore[misc]
         def perceive(self, scene: str, place: str) -> Percept:
@@ -158,7 +158,7 @@ def _misled(base: Any, how: Perturbations) -> Any:
 
 
 def _shut(graph: Any, task: Task, how: Perturbations) -> ViewpointGraph:
-    """The graph without passages that are drawn by rate and are not on the reference path."""
+    """Return the graph without randomly drawn passages that are off the reference path."""
     if not isinstance(graph, ViewpointGraph) or not isinstance(task.reference, PathReference):
         raise UsageError("--perturb doors: the dataset has no routes indoors; remove doors")
     kept, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
@@ -171,7 +171,7 @@ def _shut(graph: Any, task: Task, how: Perturbations) -> ViewpointGraph:
 
 
 def _failing(base: Any, how: Perturbations) -> Any:
-    """The world's class with actions that fail by chance."""
+    """Return the world's class with actions that fail by chance."""
 
     class Failing(base):  # type: ignore[misc]
         def reset(self, episode: Episode) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -22,6 +23,7 @@ from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import thor
+from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.scene import Scene
@@ -31,18 +33,13 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches, pla
 
 
 @dataclass(frozen=True)
-class ProcthorSettings:
+class ProcthorSettings(Checked):
     """``houses``: number of houses to use from the file, 0 for all; episodes cycle through them.
-    ``episodes`` and ``seed`` control the draw: no episodes are published with the houses.
-    """
+    ``episodes`` and ``seed`` control the draw: no episodes are published with the houses."""
 
-    houses: int = 100
-    episodes: int = 500
+    houses: Annotated[int, Ge(0)] = 100
+    episodes: Count = 500
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.houses < 0 or self.episodes < 1:
-            raise UsageError("procthor: houses must be 0 or more, episodes at least 1")
 
 
 class Procthor(SolvableSearches):
@@ -85,7 +82,7 @@ class Procthor(SolvableSearches):
         return read_houses(self.folder, self.split)
 
     def _build(self, scene: str) -> SimulatedScene:
-        """A house with its ground and surfaces."""
+        """Return a house with its ground and surfaces."""
         path, houses = self._houses
         return SimulatedScene(scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {})
 
@@ -204,13 +201,13 @@ def _add_object(builder: SceneBuilder, path: Path, name: str, item: Mapping[str,
         underside = 0.0 if bottom < FLOOR_LEVEL or kind not in OBJECTS else bottom
         builder.furniture(kind, x, y, width, depth, height, name=key, bottom=underside)
     else:
-        builder.thing(
+        builder.item(
             kind, x=x, y=y, name=key, bottom=bottom, width=width, depth=depth, height=height
         )
 
 
 def typical_size(kind: str) -> tuple[float, float, float]:
-    """Typical width, depth and height of a type, in metres."""
+    """Return typical width, depth and height of a type, in metres."""
     if kind in SIZES:
         return SIZES[kind]
     if kind in OBJECTS:

@@ -166,7 +166,7 @@ class R2R(SolvableWalks):
         return files
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """The scan's viewpoint graph; cached."""
+        """Return the scan's viewpoint graph; cached."""
         if scene not in self._graphs:
             path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
             self._graphs[scene] = viewpoints.load(path, cache_folder() / "graphs")
@@ -179,7 +179,7 @@ class R2R(SolvableWalks):
         return self._perceiver
 
     def training(self) -> Training:
-        """The train split. Raises ``UsageError`` if this split is drawn from it."""
+        """Return the train split. Raises ``UsageError`` if this split is drawn from it."""
         if self.split in ("train", "sample72"):
             raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
         return Training(self._train, self._train.tasks, salt="")
@@ -221,7 +221,7 @@ class R2R(SolvableWalks):
         return folder
 
     def _annotations(self, part: str) -> Path:
-        """The annotation file of a split. Raises ``DataError``."""
+        """Return the annotation file of a split. Raises ``DataError``."""
         if self.settings.annotations:
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
@@ -275,7 +275,7 @@ class R2R(SolvableWalks):
             raise DataError(path, f"{where}, field {field!r}", problem)
 
     def _sub_instructions(self, part: str) -> dict[str, list[str]]:
-        """FGR2R: episode id -> sub-instructions. The file stores them as a Python literal."""
+        """Read FGR2R: episode id -> sub-instructions. The file stores them as a Python literal."""
         path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
         parts = {}
         for number, record in enumerate(read_json(path)):
@@ -426,11 +426,11 @@ class Reverie(R2R):
         return ObjectsWorld(self.graph(scan), lambda place: self.objects(scan, place))
 
     def objects(self, scan: str, place: str) -> Sequence[VisibleObject]:
-        """Objects in view from a viewpoint, sorted by ID."""
+        """Return the objects in view from a viewpoint, sorted by ID."""
         return self._visible(scan).get(place, ())
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """The plan of a walk whose stop names the object if it is in view."""
+        """Return the plan of a walk whose stop names the object if it is in view."""
         plan = super().make_plan(task, world, actor, how)
         name = getattr(task.reference, "object_id", "")
         path = getattr(task.reference, "path", ("",))
@@ -439,7 +439,7 @@ class Reverie(R2R):
         return listed(lambda: [stop_action if action == STOP else action for action in plan])
 
     def _object_task(self, number: int) -> Task:
-        """The task with its object and the viewpoints that see it; no path if unpublished."""
+        """Return the task with its target and the viewpoints that see it, if published."""
         walk, target = self._walks[number]
         name, path = walk.episode.id, getattr(walk.reference, "path", ())
         if not path or not target:
@@ -448,7 +448,7 @@ class Reverie(R2R):
         return Task(walk.episode, ObjectReference(name, path, None, target, views))
 
     def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
-        """Viewpoint -> objects in view from it."""
+        """Map viewpoints to the objects in view from them."""
         objects = {}
         for place, boxes in read_json(find(self._boxes, f"{scan}.json")).items():
             by_id = sorted(boxes.get(place, boxes).items(), key=lambda item: int(item[0]))
@@ -460,7 +460,7 @@ class Reverie(R2R):
         return objects
 
     def _find_views(self, scan: str) -> dict[str, frozenset[str]]:
-        """Object ID -> viewpoints that see it."""
+        """Map object IDs to the viewpoints that see them."""
         views: dict[str, set[str]] = {}
         for place, objects in self._visible(scan).items():
             for each in objects:
@@ -469,7 +469,7 @@ class Reverie(R2R):
 
 
 def _heading(views: Sequence[int]) -> float:
-    """The mean heading (degrees) of the views that show an object."""
+    """Return the mean heading (degrees) of the views that show an object."""
     angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
     east, north = added(map(math.sin, angles)), added(map(math.cos, angles))
     return math.degrees(math.atan2(east, north)) % 360.0

@@ -89,7 +89,7 @@ LID_SHARE = 0.3
 def shuffle_objects(
     rng: Random, draft: Arrangement
 ) -> tuple[list[Restored], list[Restored], dict[RequestStyle, str]] | None:
-    """Change some objects of an arrangement. None if the home offers nothing to change.
+    """Displace some objects of an arrangement. None if the home offers nothing to displace.
 
     Returns the goals for changed and unchanged objects, and the words of each instruction.
     """

@@ -82,7 +82,7 @@ class RobotTasks(SolvableSearches):
         return {"base": path / "__init__.py" if path.is_dir() else path}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """The robot. All episodes share its connection; the most recently started one drives."""
+        """Return a world of the robot. Episodes share its connection; the latest one drives."""
         if self.settings.base:
             return ObjectNavWorld(SharedRobotTurn(self._custom_base, self._drivers))
         return ObjectNavWorld(SharedRobotTurn(RosBase(self.settings, self._link), self._drivers))

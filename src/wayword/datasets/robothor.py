@@ -13,14 +13,15 @@ from typing import ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError
 from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered, require_data
 from wayword.core.geometry import Point, absolute
 from wayword.core.world import Family
 from wayword.datasets.sources import robothor
+from wayword.settings import Checked
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import type_name
-from wayword.worlds.objectnav.observation import Camera
+from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, check_installed
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
@@ -30,12 +31,12 @@ SPOKEN_TYPES = {"HousePlant": "house plant", "BasketBall": "basketball"}
 
 
 def spoken_type(label: str) -> str:
-    """A type in words, as used in instructions and for objects in view."""
+    """Return a type in words, as used in instructions and for objects in view."""
     return SPOKEN_TYPES.get(label, type_name(label).replace("_", " "))
 
 
 @dataclass(frozen=True)
-class RobothorSettings:
+class RobothorSettings(Checked):
     """``order``: ``spread`` interleaves the scenes and strides through each scene's episodes, so
     the first few hundred cover all scenes and types; ``file`` keeps the order of the files.
 
@@ -45,13 +46,9 @@ class RobothorSettings:
     """
 
     order: Literal["spread", "file"] = "spread"
-    field_of_view: float = 80.0
-    depth: float = 5.0
+    field_of_view: FieldOfView = 80.0
+    depth: Range = 5.0
     simulator: Literal["words", "thor"] = "words"
-
-    def __post_init__(self) -> None:
-        if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
-            raise UsageError("robothor: field_of_view must be 10 to 180, depth 0.5 to 50")
 
 
 class Robothor(SolvableSearches):
@@ -110,7 +107,7 @@ class Robothor(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
     def place(self, scene: str) -> SimulatedScene:
-        """A scene with its ground and surfaces; cached."""
+        """Return a scene with its ground and surfaces; cached."""
         return _build_scene(self.folder, scene, self.split)
 
     @cached_property
@@ -175,7 +172,7 @@ def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
 
 @lru_cache(maxsize=256)
 def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
-    """Type -> object id -> centre on the floor (metres), for all objects of a scene."""
+    """Map each type in a scene to its objects: id -> centre on the floor (metres)."""
     targets: dict[str, dict[str, Point]] = {}
     for record in robothor.records_of(folder, scene):
         x, y, _ = record.centre
@@ -189,7 +186,7 @@ def _scene_order(scene: str) -> tuple[str, list[int]]:
 
 
 def _coprime_stride(count: int) -> int:
-    """A stride of about 0.618 * count, coprime with it, so that its multiples visit every index."""
+    """Return a stride of about 0.618 * count whose multiples visit every index (coprime)."""
     step = max(1, round(count * 0.618))
     while gcd(step, count) != 1:
         step += 1

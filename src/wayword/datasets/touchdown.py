@@ -110,14 +110,14 @@ class StreetRoutes(SolvableWalks):
         return Navigator(self._graph, self.settings.transition)
 
     def graph(self, scene: str) -> StreetGraph:
-        """The street graph, the same for every scene."""
+        """Return the street graph, the same for every scene."""
         return self._graph
 
     def world(self, episode: Episode) -> StreetWorld:
         return StreetWorld(self.navigator, self.settings.dead_ends)
 
     def training(self) -> Training:
-        """Training routes.
+        """Return training routes.
 
         Read from the scenario's published training file if it exists. Otherwise taken from
         Map2seq's *seen* dev and test files: the routes entirely in the seen area, which is the
@@ -148,7 +148,7 @@ class StreetRoutes(SolvableWalks):
         return source, pool
 
     def in_area(self, area: str) -> list[Task]:
-        """Tasks whose routes are entirely in an area (``seen``, ``unseen``)."""
+        """Return the tasks whose routes are entirely in an area (``seen``, ``unseen``)."""
         graph = self._graph
         return [
             task

@@ -6,7 +6,7 @@
 ``tour.json`` in the folder describes places, edges and episodes::
 
     {"places": {"hall": {"x": 0, "y": 0, "picture": "hall.jpg", "north": 90}, ...},
-     "ways": [["hall", "lobby"], ...],
+     "edges": [["hall", "lobby"], ...],
      "episodes": [{"id": "1", "instruction": "...", "path": ["hall", "lobby"], "heading": 0}]}
 
 ``x``, ``y`` (and ``z``) are metres, east and north; ``north`` is the heading (degrees) at the
@@ -88,7 +88,7 @@ class Tour(SolvableWalks):
         return IndoorWorld(self._graph)
 
     def perceiver(self) -> TourPerceiver:
-        """Words from ``seen/``, pictures from ``pictures/``."""
+        """Return the perceiver of captions in ``seen/`` and pictures in ``pictures/``."""
         return self._perceiver
 
     @property
@@ -117,10 +117,10 @@ class Tour(SolvableWalks):
         places = self.places.values()
         positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
         edges = set()
-        for number, edge in enumerate(read_field(self._path, "tour", self._tour, "ways", list)):
+        for number, edge in enumerate(read_field(self._path, "tour", self._tour, "edges", list)):
             if not isinstance(edge, list) or len(edge) != 2 or not set(edge) <= set(ids):
                 problem = f"does not join two of the places: {edge!r}"
-                raise DataError(self._path, f"way {number}", problem)
+                raise DataError(self._path, f"edge {number}", problem)
             i, j = ids.index(edge[0]), ids.index(edge[1])
             edges |= {(i, j), (j, i)}
         pairs = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
@@ -155,7 +155,7 @@ class TourPerceiver(Perceiver):
         self._recorded = RecordedPerceiver(captions, pack_sightings(captions), self.name)
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Captions from ``wayword perceive``. Raises ``DataError`` if it has not been run."""
+        """Return the captions that ``wayword perceive`` wrote. Raises ``DataError`` if missing."""
         if not (self._folder / "seen").is_dir():
             remedy = f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
             raise DataError(self._folder / "seen", "", "no such folder", remedy)
@@ -164,7 +164,7 @@ class TourPerceiver(Perceiver):
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """View in an absolute heading (degrees) as JPEG. Raises ``DataError``."""
+        """Return the view in an absolute heading (degrees) as JPEG. Raises ``DataError``."""
         record = self._places[place]
         panorama = pictures.cached_read(self._folder / "pictures" / str(record["picture"]))
         view_heading = heading - float(record.get("north", 0.0))

@@ -8,7 +8,9 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from pathlib import Path
 from random import Random
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, PathReference
@@ -27,6 +29,7 @@ from wayword.datasets.procedural.towns.town import (
     in_sight,
     scene_name,
 )
+from wayword.settings import Checked, Count
 from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
@@ -68,7 +71,7 @@ class TownInstruction:
 
 
 def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
-    """The instruction of a route; deterministic."""
+    """Write the instruction of a route; deterministic."""
     rng = Random(f"words/{scene}/{route.path[0]}/{route.path[-1]}")
     text = TownInstruction()
     for leg in route.legs:
@@ -81,7 +84,7 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
 
 
 def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
-    """A turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
+    """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light) and rng.random() < LIGHT_SHARE
     count, kind = (leg.light, "light") if by_light else (leg.junction, "intersection")
@@ -105,7 +108,7 @@ def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
 
 
 def _passed_text(rng: Random, text: TownInstruction, passed: Sequence[Passed]) -> list[str]:
-    """Sentence on up to two of the landmarks passed, in order."""
+    """Write a sentence on up to two of the landmarks passed, in order."""
     chosen = [each for each in passed if rng.random() < PASSED_SHARE][:2]
     if not chosen:
         return []
@@ -145,34 +148,26 @@ CACHED = 64
 
 
 @dataclass(frozen=True)
-class TownsSettings:
+class TownsSettings(Checked):
     """``size``: corners per side. ``episodes`` are spread evenly over the towns.
 
     ``transition``: transition function. Instructions and gold paths are made for ``modified``;
     with ``original`` the same paths take different actions. ``length``: actions per gold path
-    including stop, 4 to 64; 0: as generated, 14 to 50.
+    including stop; 0: as generated, 14 to 50.
     """
 
-    towns: int = 20
-    episodes: int = 200
+    towns: Count = 20
+    episodes: Count = 200
     seed: int = 0
-    size: int = 6
+    size: Annotated[int, Ge(SMALLEST), Le(LARGEST)] = 6
     transition: Literal["modified", "original", "paper"] = "modified"
-    length: int = 0
+    length: Literal[0] | Annotated[int, Ge(4), Le(64)] = 0
 
     def __post_init__(self) -> None:
-        most_episodes = self.towns * MOST_ROUTES
-        if self.towns < 1 or self.episodes < 1:
-            raise UsageError("towns: the settings towns and episodes must be at least 1")
-        if not SMALLEST <= self.size <= LARGEST:
-            raise UsageError(f"towns: size={self.size} must be between {SMALLEST} and {LARGEST}")
-        if self.length and not 4 <= self.length <= 64:
-            raise UsageError(f"towns: length={self.length} must be 4 to 64, or 0")
-        if self.episodes > most_episodes:
-            raise UsageError(
-                f"towns: {self.towns} towns have at most {most_episodes} episodes, "
-                f"got episodes={self.episodes}; lower episodes or raise towns"
-            )
+        super().__post_init__()
+        if self.episodes > (limit := self.towns * MOST_ROUTES):
+            problem = f"episodes must be at most {limit:,} in {self.towns:,} towns"
+            raise UsageError(f"{problem}, got {self.episodes:,}; lower it or raise towns")
 
 
 class _CachedTown:
@@ -243,7 +238,7 @@ class Towns(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
-        """The task at index ``number``; tasks cycle through the towns."""
+        """Return the task at index ``number``; tasks cycle through the towns."""
         count, town = divmod(number, self.settings.towns)
         scene = self.scene(town)
         route = self._cached_town(scene).route(count)
@@ -255,20 +250,20 @@ class Towns(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:
-        """The name of a town."""
+        """Return the name of a town."""
         return scene_name(self.split, self.settings.seed, self.settings.size, number)
 
     def town(self, scene: str) -> Town:
-        """The town: streets, panoramas, landmarks."""
+        """Return the town: streets, panoramas, landmarks."""
         return self._cached_town(scene).town
 
     def route(self, scene: str, number: int) -> TownRoute:
-        """A route of a town, with the facts its instruction must state."""
+        """Return a route of a town, with the facts its instruction must state."""
         return self._cached_town(scene).route(number)
 
     def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
-        """For each part of the instruction, the character offset of its text and the path index
-        of its end: a turn's junction, the last junction crossed, the goal."""
+        """Return, for each part of the instruction, its character offset and the path index of its
+        end: a turn's junction, the last junction crossed, the goal."""
         scene, number = task.episode.scene, task.episode.id.rpartition("_")[2]
         route, town = self.route(scene, int(number)), self.town(scene)
         index = town.graph.index
@@ -280,14 +275,14 @@ class Towns(SolvableWalks):
         return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
-        """The street graph of a town, placed at latitude 0, longitude 0."""
+        """Return the street graph of a town, placed at latitude 0, longitude 0."""
         return self._cached_town(scene).town.graph
 
     def world(self, episode: Episode) -> StreetWorld:
         return StreetWorld(self._cached_navigator(episode.scene))
 
     def perceiver(self) -> TownPerceiver:
-        """The visible landmarks, as sectors and as landmark scores."""
+        """Return the perceiver of visible landmarks, as sectors and as landmark scores."""
         return self._perceiver
 
     def training(self) -> Training:

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
 from wayword.core.world import Family
+from wayword.settings import Checked, Count
 from wayword.worlds import two_phase
 from wayword.worlds.two_phase.world import (
     HALLWAY,
@@ -44,19 +44,14 @@ QUESTIONS = [
 
 
 @dataclass(frozen=True)
-class TwoPhaseSettings:
-    """``shuffles``: how often each question is asked, each time with its objects reordered.
+class TwoPhaseSettings(Checked):
+    """``shuffles``: number of times that each question is asked, with its objects in a new order.
 
-    The first time they are in the table's order with the hallway last; later orders are drawn
-    from ``seed``.
+    The first order is the table's with the hallway last; later orders are drawn from ``seed``.
     """
 
-    shuffles: int = 1
+    shuffles: Count = 1
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.shuffles < 1:
-            raise UsageError("two_phase: shuffles must be at least 1")
 
 
 class TwoPhase(SolvableTwoPhase):

@@ -239,10 +239,10 @@ class _Stage:
     def _expert_steps(self, task: Task) -> float:
         """Turns of the expert per actor; half the limit where none plays the episode."""
         actors = len(task.episode.actors)
-        if actors <= 1 and "errands" in (self.dataset.solutions or ()):
+        if actors <= 1 and "skills" in (self.dataset.solutions or ()):
             # an expert that can use both plays single motions; a model uses the skills
             with suppress(WaywordError, PlanningFailed):
-                return len(self.dataset.solve(task, "errands"))
+                return len(self.dataset.solve(task, "skills"))
         steps = 0.0
         with suppress(WaywordError):
             names = ("team", *EXPERTS) if actors > 1 else EXPERTS

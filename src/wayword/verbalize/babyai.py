@@ -29,7 +29,7 @@ def standing(view: BabyAIObservation) -> str:
 def around(view: BabyAIObservation) -> str:
     """Return sentences with the walls and objects in view."""
     objects = []
-    for seen in view.things:
+    for seen in view.objects:
         state = f"{seen.state}, " if seen.state else ""
         objects.append(f"{seen.name} ({state}{place(seen.ahead, seen.right)})")
     text = f"You see: {'; '.join(objects)}." if objects else "You see no things."

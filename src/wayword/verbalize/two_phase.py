@@ -22,7 +22,7 @@ def feedback(result: Feedback) -> str:
     """Return the result of an action as a sentence."""
     if "room" not in result.details:
         return "You stopped."
-    return f"You went to the {result.details['thing']}."
+    return f"You went to the {result.details['object']}."
 
 
 def _state(view: TwoPhaseObservation) -> tuple[SelfState, str]:

@@ -573,7 +573,7 @@ SPOKEN = ("chat", "ask")
 """Actions whose argument is something said."""
 SOLUTIONS = ("expert", "shortest", "gold")
 """Solutions of a dataset, in the order they are tried."""
-SKILLS = "errands"
+SKILLS = "skills"
 """The solution that replaces ``expert`` for actors who take high-level actions: low-level
 advice would not help them."""
 OVER = "nothing more"

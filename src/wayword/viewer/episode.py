@@ -216,7 +216,7 @@ def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piec
 # Cards of steps.
 
 _FEW_OBJECTS, _MOST_CHIPS = 6, 16
-_REPEATED = ("action", "executed", "place", "thing", "to")
+_REPEATED = ("action", "executed", "object", "place", "to")
 """Details of feedback that often repeat the action."""
 _VERDICTS = {True: "reported: success", False: "reported: failure", None: "not reported"}
 SPOKEN = ("chat", "ask")

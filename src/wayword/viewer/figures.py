@@ -400,10 +400,10 @@ def place_of(pose: Any) -> str:
 
 def objects_in(held: Mapping[str, Any]) -> list[str]:
     """The names of what an observation lists, each once; none in worlds of places alone."""
-    listed = next((held[k] for k in ("objects", "things", "shown") if held.get(k)), ())
+    listed = next((held[k] for k in ("objects", "shown") if held.get(k)), ())
     names = []
     for each in map(as_mapping, listed if isinstance(listed, list | tuple) else ()):
-        parts = (each.get("colour"), each.get("name") or each.get("kind") or each.get("type"))
+        parts = (each.get("color"), each.get("name") or each.get("kind") or each.get("type"))
         names.append(" ".join(str(part) for part in parts if part))
     return list(dict.fromkeys(name for name in names if name))
 

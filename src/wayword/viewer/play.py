@@ -448,23 +448,24 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
     """All in an observation that has a direction: its field, its name, degrees to the right of the
     actor's heading, and how far away it is; NaN where that is not known."""
     facing = finite(held.get("heading")) or 0.0
-    for key in ("neighbors", *_WITH_BEARING, "things"):
+    for key in ("neighbors", *_WITH_BEARING):
         for each in _listed(held, key):
             name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
             turn, far = finite(each.get("bearing")), finite(each.get("distance"))
+            in_grid = "ahead" in each
             if key == "neighbors" and (heading := finite(each.get("heading"))) is not None:
                 turn = relative(heading, facing)
-            elif key == "things":
+            elif in_grid:
                 ahead, right = (finite(each.get(side)) or 0.0 for side in ("ahead", "right"))
                 turn, far = math.degrees(math.atan2(right, ahead)), math.hypot(ahead, right)
             if turn is not None:
-                yield key, name, turn, math.nan if far is None else far
+                yield "squares" if in_grid else key, name, turn, math.nan if far is None else far
 
 
 def arrows(observation: Any) -> dict[str, str]:
     """Name -> where it is from here: ``↗ 2.3 m``, for what has a bearing."""
     return {
-        name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'things' else 'm'}"
+        name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'squares' else 'm'}"
         for key, name, turn, far in sightings(as_mapping(observation)) if far == far
     }  # fmt: skip
 
@@ -600,7 +601,7 @@ class _MapBuilder:
                 self.squares.setdefault(cell(n * ahead, n * right), False)
             if reach is not None:
                 self.squares[cell(int(reach) * ahead, int(reach) * right)] = True
-        for each in _listed(held, "things"):
+        for each in _listed(held, "objects"):
             forth, aside = finite(each.get("ahead")), finite(each.get("right"))
             if forth is not None and aside is not None:
                 x, y = cell(forth, aside)

@@ -46,10 +46,10 @@ def test_the_view_is_the_packages_own(level: str) -> None:
             if world.done("agent"):
                 break
             seen, env = world.observe("agent"), world.level.env
-            told = {(t.colour, t.kind, t.ahead, t.right, t.state) for t in seen.things}
+            told = {(t.color, t.kind, t.ahead, t.right, t.state) for t in seen.objects}
             assert told == expected(env)
             assert seen.heading == HEADINGS[env.agent_dir]
-            for thing in seen.things:
+            for thing in seen.objects:
                 real = world.names.objects[thing.name]
                 x, y = world.level.find(real) or (-1, -1)
                 assert env.relative_coords(x, y) == (thing.right + 3, 6 - thing.ahead)
@@ -83,7 +83,7 @@ def test_every_square_in_view_is_the_packages(level: str) -> None:
 
 def test_two_of_a_kind_keep_their_own_names() -> None:
     world = drawn("r.v.r. ...... r.r...")
-    first = {(t.ahead, t.right): t.name for t in world.observe("agent").things}
+    first = {(t.ahead, t.right): t.name for t in world.observe("agent").objects}
     assert first == {
         (0, -2): "red_ball_1",
         (2, 0): "red_ball_2",
@@ -92,7 +92,7 @@ def test_two_of_a_kind_keep_their_own_names() -> None:
     }
     for verb in ("turn_left", "turn_right"):
         world.step("agent", Action(verb))
-    assert {(t.ahead, t.right): t.name for t in world.observe("agent").things} == first
+    assert {(t.ahead, t.right): t.name for t in world.observe("agent").objects} == first
 
 
 def test_walls_and_things_are_told_in_steps() -> None:

@@ -125,14 +125,14 @@ def test_what_cannot_be_played_is_refused_in_one_line() -> None:
     with pytest.raises(UsageError, match="must be 'low' or 'high'"):
         BabyAIWorld("GoToObj", "all")  # type: ignore[arg-type]
     world = BabyAIWorld("GoToObj")
-    with pytest.raises(ValueError, match="reset the world first"):
+    with pytest.raises(ValueError, match=r"call reset\(\) first"):
         world.observe("agent")
     with pytest.raises(DataError, match="field 'seed'"):
         world.reset(Episode("1", "?", "GoToObj", {"seed": -1}))
-    with pytest.raises(DataError, match="this world holds 'GoToObj'"):
+    with pytest.raises(DataError, match="must be 'GoToObj', this world's level"):
         world.reset(Episode("1", "?", "Pickup", {"seed": 1}))
     world.reset(Episode("1", "?", "GoToObj", {"seed": 1}))
-    with pytest.raises(ValueError, match="no actor is called"):
+    with pytest.raises(ValueError, match="unknown actor"):
         world.observe("me")
 
 

@@ -181,7 +181,7 @@ def test_ask_reaches_the_answerer() -> None:
     told = world.step("agent", Action("ask", ("where is the apple?",)))
     assert feedback(told) == "You were answered: in the fridge"
     assert answers.asked == [("agent", "where is the apple?")]
-    assert act(world, "ask again").status == "nobody_answers"
+    assert act(world, "ask again").status == "no_answer"
 
 
 def test_stop_takes_an_answer_and_the_step_limit_ends_it_too() -> None:
@@ -244,7 +244,7 @@ def test_a_published_floor_is_where_feet_go() -> None:
     house = SceneBuilder("floor")
     house.room("room", [(0, 0), (3, 0), (3, 3), (0, 3)])
     house.furniture("bed", 1.5, 1.5, 3.0, 3.0, 0.5, name="bed")
-    house.thing("apple", x=2.6, y=0.5)
+    house.item("apple", x=2.6, y=0.5)
     house.floor([(0.5 + 0.25 * i, 0.5) for i in range(9)] + [(0.5, 0.75)], 0.25)
     scene = house.build()
     world = start(scene, (0.5, 0.5, 0.0))

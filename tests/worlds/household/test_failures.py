@@ -149,8 +149,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("go_put", "does_not_fit"): (TABLE, "pick_up knife_1", "go_put microwave_1"),
     ("go_put", "inside_itself"): (BOWL, "pick_up bowl_1", "go_put bowl_1"),
     ("go_put", "running"): (STOVE, "toggle_on microwave_1; go_grab mug_1", "go_put microwave_1"),
-    ("chat", "nobody_listens"): (TABLE, "", "chat hello"),
-    ("ask", "nobody_answers"): (TABLE, "", "ask where?"),
+    ("chat", "no_listener"): (TABLE, "", "chat hello"),
+    ("ask", "no_answer"): (TABLE, "", "ask where?"),
 }  # fmt: skip
 """(verb, status) -> where to stand, what to do first, and what then fails so."""
 
@@ -167,8 +167,8 @@ def scene() -> Scene:
         house.add(thing)
     house.opening((4, 1), (4, 2))
     house.door("door", (4, 1), (4, 2))
-    house.thing("tin", "openable", parent="box", receptacle="in")
-    house.thing("lamp", "toggleable", parent="box")
+    house.item("tin", "openable", parent="box", receptacle="in")
+    house.item("lamp", "toggleable", parent="box")
     for kind, tool in (("stove", "heater"), ("freezer", "cooler"), ("tub", "cleaner")):
         y = {"stove": 0.3, "freezer": 2.7, "tub": 1.0}[kind]
         accepts = ("mug",) if kind != "stove" else ()
@@ -177,15 +177,15 @@ def scene() -> Scene:
             *(kind, x, y, 0.4, 0.4, 0.8, tool, "toggleable"), receptacle="in", accepts=accepts
         )
     house.furniture("hob", 6.7, 1.6, 0.3, 0.3, 0.5, "heater", "cleaner", receptacle="on")
-    house.thing("ball", x=5.5, y=1.5)
+    house.item("ball", x=5.5, y=1.5)
     house.furniture(
         *("grill", 0.4, 1.4, 0.4, 0.4, 0.8, "heater", "cooler", "cleaner", "toggleable"),
         receptacle="on",
         capacity=1,
     )
-    house.thing("pot", parent="grill|1")
-    house.thing("plate", parent="table")
-    house.thing("pen", x=2.5, y=0.6)
+    house.item("pot", parent="grill|1")
+    house.item("plate", parent="table")
+    house.item("pen", x=2.5, y=0.6)
     # Never seen: behind the start's back and shut in. agent_2 names them.
     hidden = {"oven": "heater", "cooler": "cooler", "basin": "cleaner"}
     for n, (kind, tool) in enumerate(hidden.items()):
@@ -193,14 +193,14 @@ def scene() -> Scene:
             *(kind, 8.5 + n / 2, 2.5, 0.3, 0.3, 0.8, tool, "toggleable"), receptacle="in"
         )
     house.room("store", [(8, 0), (11, 0), (11, 3), (8, 3)])
-    house.thing("coin", x=9.0, y=1.0)
+    house.item("coin", x=9.0, y=1.0)
     return house.build()
 
 
 @pytest.mark.parametrize(("verb", "status"), CASES, ids=str)
 def test_it_fails_so_says_so_and_changes_nothing(verb: str, status: str) -> None:
     pose, before, action, *body = CASES[verb, status]
-    alone = status == "nobody_listens"
+    alone = status == "no_listener"
     options = {"body": body[0] if body else TWO if "pen_1" in before else None}
     poses = [pose] if alone else [pose, (9.0, 2.0, 180.0)]
     world = start(scene(), *poses, shared_names=not alone, **options)

@@ -25,7 +25,7 @@ def room_with(*, tall: bool = False, hung: bool = False, apple: bool = True) -> 
         height, bottom = 0.6, 1.45
     house.furniture("cupboard", 2, 2, 1.0, 0.5, height, bottom=bottom, name="cupboard")
     if apple:
-        house.thing("apple", x=2.0, y=3.0, name="apple")
+        house.item("apple", x=2.0, y=3.0, name="apple")
     return house.build()
 
 
@@ -67,8 +67,8 @@ def test_a_bowl_in_a_shut_fridge_hides_its_contents_too() -> None:
     house = SceneBuilder("room")
     house.room("room", [(0, 0), (4, 0), (4, 4), (0, 4)])
     fridge = house.furniture("fridge", 2, 3, 0.8, 0.8, 1.8, "openable", receptacle="in")
-    bowl = house.thing("bowl", parent=fridge, receptacle="in", name="bowl")
-    house.thing("egg", parent=bowl, name="egg")
+    bowl = house.item("bowl", parent=fridge, receptacle="in", name="bowl")
+    house.item("egg", parent=bowl, name="egg")
     world = start(house.build(), (2.0, 1.5, 0.0))
     assert seen(world) == {"fridge|1"}
     act(world, "open fridge_1")
@@ -94,7 +94,7 @@ def test_what_stands_within_a_cupboards_box_is_not_hidden_by_it() -> None:
     house = SceneBuilder("room")
     house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
     house.furniture("shelves", 2, 3, 1.0, 0.5, 2.0, receptacle="on", name="shelves")
-    house.thing("book", parent="shelves", name="book")
+    house.item("book", parent="shelves", name="book")
     assert seen(start(house.build(), (2.0, 1.0, 0.0))) == {"shelves", "book"}
 
 

@@ -62,10 +62,10 @@ def flat() -> SceneBuilder:
         accepts=("apple", "mug"),
     )
     house.furniture(*("safe", 0.4, 0.4, 0.5, 0.5, 0.5, "openable"), name="safe", receptacle="in")
-    house.thing("apple", "sliceable", parent="bed", name="apple")
-    house.thing("mug", parent="microwave", name="mug")
-    house.thing("pan", parent="counter", name="pan")
-    house.thing("knife", "slicer", parent="safe", name="knife")
+    house.item("apple", "sliceable", parent="bed", name="apple")
+    house.item("mug", parent="microwave", name="mug")
+    house.item("pan", parent="counter", name="pan")
+    house.item("knife", "slicer", parent="safe", name="knife")
     return house
 
 
@@ -170,21 +170,21 @@ class Melted:
 
 
 def test_what_cannot_be_done_says_why() -> None:
-    with pytest.raises(PlanningFailed, match="has no plan for Melted"):
+    with pytest.raises(PlanningFailed, match="has no plan for a goal Melted"):
         solved(started(), Melted())
     with pytest.raises(PlanningFailed, match="no filler takes mug"):
         solved(started(), Has(("mug",), (("filled", True),)))
     house = flat()
     house.room("cell", [(10, 0), (12, 0), (12, 2), (10, 2)])
-    house.thing("pearl", name="pearl", x=11, y=1)
-    with pytest.raises(PlanningFailed, match="no path leads to any of pearl"):
+    house.item("pearl", name="pearl", x=11, y=1)
+    with pytest.raises(PlanningFailed, match="no path to any of pearl"):
         solved(started(house), Inside(("pearl",), ("bed",)))
 
 
 def test_the_expert_says_what_it_needs() -> None:
     flat_tasks, world = TwoInAFlat(), started()
     episode = Episode("1", "Do it.", "flat", {})
-    with pytest.raises(UsageError, match="has no goals in a house"):
+    with pytest.raises(UsageError, match="has no household goals"):
         flat_tasks.plan(Task(episode, Reference("1")), world, "agent", "expert")
     high = HouseholdWorld(flat().build(), Body(actions=("goto", "stop")))
     start = {"poses": {"agent": {"x": 2.0, "y": 1.0}}}

@@ -26,8 +26,8 @@ def flat(**cupboard: Any) -> Scene:
     house.room("hall", [(4, 0), (7, 0), (7, 3), (4, 3)])
     house.opening((4, 1), (4, 2))
     table = house.furniture("table", 1, 2.5, 1.0, 0.6, 0.8, receptacle="on", name="table")
-    house.thing("mug", parent=table, name="mug")
-    house.thing("vase", x=6.0, y=0.5, name="vase")
+    house.item("mug", parent=table, name="mug")
+    house.item("vase", x=6.0, y=0.5, name="vase")
     if cupboard:
         house.furniture("cupboard", 1, 1.6, 0.8, 0.2, cupboard["height"], name="cupboard")
     return house.build()
@@ -80,7 +80,7 @@ def test_what_is_in_something_shut_is_not_seen() -> None:
         fridge = house.furniture(
             "fridge", 2, 2.6, 0.8, 0.8, 1.8, "openable", receptacle="in", open=open_
         )
-        house.thing("egg", parent=fridge, name="egg")
+        house.item("egg", parent=fridge, name="egg")
         world = ObjectNavWorld.of(house.build())
         world.reset(Episode("1", "Find the egg.", "kitchen", {"x": 2.0, "y": 1.0}))
         assert seen(world).keys() & {"egg"} == there

@@ -83,7 +83,7 @@ def flat() -> ObjectNavWorld:
     house = SceneBuilder("flat")
     house.room("kitchen", [(0, 0), (6, 0), (6, 4), (0, 4)])
     table = house.furniture("table", 3, 3.5, 1.0, 0.6, 0.8, receptacle="on", name="table")
-    house.thing("mug", parent=table, name="mug")
+    house.item("mug", parent=table, name="mug")
     return ObjectNavWorld.of(house.build())
 
 

@@ -67,13 +67,13 @@ BAD_LINKS = {
     "cc,inf,aa\n": "links.txt: line 5, field 'heading': is not a number: 'inf'",
     "cc,east,aa\n": "links.txt: line 5, field 'heading': is not a number: 'east'",
     "cc,,aa\n": "links.txt: line 5, field 'heading': is not a number: ''",
-    "aa,10,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the link of line 1 "
-    "out of 'aa'",
-    "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the link of line 1 "
-    "out of 'aa'",
-    "cc,10\n": "links.txt: line 5: has 2 fields, expected 3: 'cc,10'",
-    "\ncc,10,aa\n": "links.txt: line 5: has 1 fields, expected 3: ''",
-    "cc\naa,20,cc,bb,bb\n": "links.txt: line 5: has 1 fields, expected 3: 'cc'",
+    "aa,10,cc\n": "links.txt: line 5, field 'heading': 'aa' already has a link at 10 "
+    "degrees, on line 1",
+    "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 'aa' already has a link at 10 "
+    "degrees, on line 1",
+    "cc,10\n": "links.txt: line 5: must have 3 fields, got 2: 'cc,10'",
+    "\ncc,10,aa\n": "links.txt: line 5: must have 3 fields, got 1: ''",
+    "cc\naa,20,cc,bb,bb\n": "links.txt: line 5: must have 3 fields, got 1: 'cc'",
 }
 
 
@@ -85,13 +85,13 @@ def test_bad_links_are_named(tmp_path: Path, line: str) -> None:
 
 
 BAD_NODES = {
-    "aa,1,2,3,seen\n": "nodes.txt: line 4, field 'panorama': is listed twice: 'aa'",
+    "aa,1,2,3,seen\n": "nodes.txt: line 4, field 'panorama': is a duplicate: 'aa'",
     ",1,2,3,seen\n": "nodes.txt: line 4, field 'panorama': is empty",
     "dd,nan,2,3,seen\n": "nodes.txt: line 4, field 'yaw': is not a number: 'nan'",
     "dd,1,north,3,seen\n": "nodes.txt: line 4, field 'lat': is not a number: 'north'",
     "dd,1,2,inf,seen\n": "nodes.txt: line 4, field 'lng': is not a number: 'inf'",
     "dd,1,2,3,sean\n": "nodes.txt: line 4, field 'area': must be seen, unseen or gone, got 'sean'",
-    "dd,1,2,3\n": "nodes.txt: line 4: has 4 fields, expected 5: 'dd,1,2,3'",
+    "dd,1,2,3\n": "nodes.txt: line 4: must have 5 fields, got 4: 'dd,1,2,3'",
 }
 
 
@@ -114,7 +114,7 @@ def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nodes\.txt: holds no panorama"):
         load(nodes, links)
     nodes.write_text("just,text\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: line 1: has 2 fields, expected 4"):
+    with pytest.raises(DataError, match=r"nodes\.txt: line 1: must have 4 fields, got 2"):
         load(nodes, links)
 
 

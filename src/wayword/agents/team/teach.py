@@ -96,17 +96,17 @@ class Commander:
     def _commands(self, order: Order) -> Iterator[messages.Command]:
         """Yield the commands of an order, each computed from the current state."""
         yield from self._doors(order.object)
-        if order.deed == "bring":
+        if order.kind == "bring":
             yield from self._bring(order.object, order.other)
-        elif order.deed == "slice":
+        elif order.kind == "slice":
             if not self._has_state("sliced", order.object):
                 yield from self._slice(order.object, order.other)
-        elif order.deed in ("on", "off"):
-            if self._has_state("on", order.object) != (order.deed == "on"):
-                verb: messages.Verb = "switch on" if order.deed == "on" else "switch off"
+        elif order.kind in ("on", "off"):
+            if self._has_state("on", order.object) != (order.kind == "on"):
+                verb: messages.Verb = "switch on" if order.kind == "on" else "switch off"
                 yield self._command(verb, order.object)
-        elif self._has_state("open", order.object) != (order.deed == "open"):
-            yield self._command("open" if order.deed == "open" else "close", order.object)
+        elif self._has_state("open", order.object) != (order.kind == "open"):
+            yield self._command("open" if order.kind == "open" else "close", order.object)
 
     def _bring(self, i: str, place: str) -> Iterator[messages.Command]:
         objects, index = self._objects, self._index(place)

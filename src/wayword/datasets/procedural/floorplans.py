@@ -104,7 +104,7 @@ class PlanDoor:
     width: float
 
     def other(self, room: int) -> int:
-        """The room on the other side."""
+        """Return the room on the other side."""
         return self.rooms[1] if room == self.rooms[0] else self.rooms[0]
 
 
@@ -147,7 +147,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
-    """The hallway, a row of rooms on either side, and sometimes the living room at its end."""
+    """Place the hallway, a row of rooms on each side, and sometimes the living room at its end."""
     inner_rooms = {OUTER_ROOMS[name]: name for name in names if name in OUTER_ROOMS}
     end_room = "living room" if rng.random() < 0.5 else ""
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
@@ -221,7 +221,7 @@ def _doors(rng: random.Random, rooms: list[PlanRoom]) -> list[PlanDoor]:
 
 
 def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:
-    """A door at a random position on the shared wall, or None if the wall is too short."""
+    """Return a door at a random position on the shared wall, or None if the wall is too short."""
     a, b = rooms[i], rooms[j]
     at_hallway = HALLWAY in (a.name, b.name)
     both_wide = all(r.name == HALLWAY or ROOM_TYPES[r.name].has_wide_openings for r in (a, b))
@@ -237,7 +237,7 @@ def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> 
 
 
 def shared_walls(a: PlanRoom, b: PlanRoom) -> Iterator[tuple[bool, float, float, float]]:
-    """Walls that two rooms share: (vertical, line, low, high)."""
+    """Yield walls that two rooms share: (vertical, line, low, high)."""
     for vertical in (True, False):
         (a0, a1), (a_low, a_high) = ((a.x0, a.x1), (a.y0, a.y1))[:: 1 if vertical else -1]
         (b0, b1), (b_low, b_high) = ((b.x0, b.x1), (b.y0, b.y1))[:: 1 if vertical else -1]
@@ -248,7 +248,7 @@ def shared_walls(a: PlanRoom, b: PlanRoom) -> Iterator[tuple[bool, float, float,
 
 
 def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
-    """The plan under a random symmetry of the square (one of eight), shifted to the origin."""
+    """Apply a random symmetry of the square (one of eight) and shift the plan to the origin."""
     swap, flip_x, flip_y = (rng.random() < 0.5 for _ in range(3))
 
     def turn(x: float, y: float) -> Point:
@@ -274,5 +274,5 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
 
 
 def kind_of(room: str) -> str:
-    """The type of a room without its number: ``kitchen 2`` is a ``kitchen``."""
+    """Return the type of a room without its number: ``kitchen`` for ``kitchen 2``."""
     return re.sub(r" \d+$", "", room)

@@ -51,7 +51,7 @@ class AlfredEntry:
     params: Mapping[str, Any]
 
     def target(self, parameter: str) -> str:
-        """The label given by a parameter such as ``object_target``; empty if unset."""
+        """Return the label given by a parameter such as ``object_target``; empty if unset."""
         return str(self.params.get(parameter) or "")
 
 
@@ -106,7 +106,7 @@ class Trajectories:
             raise DataError(self.path, f"line {line}", problem, "fetch it again") from error
 
     def index(self) -> Iterator[AlfredEntry]:
-        """The entry of each line, in file order."""
+        """Yield the entry of each line, in file order."""
         for line in self._lines:
             where, raw = f"line {line}", self._record(line)
             scene = read_field(self.path, where, raw, "scene", dict)
@@ -120,7 +120,7 @@ class Trajectories:
             )
 
     def _small_labels(self, line: int) -> frozenset[str]:
-        """Labels of the small objects in a trajectory's scene."""
+        """Return the labels of the small objects in a trajectory's scene."""
         where, raw = f"line {line}", self._record(line)
         scene = read_field(self.path, where, raw, "scene", dict)
         poses = read_field(self.path, where, scene, "object_poses", list)
@@ -173,7 +173,7 @@ class Trajectories:
 
 
 def _plan_furniture(plan: Mapping[str, Any]) -> Iterator[tuple[str, thor.Point3]]:
-    """The furniture of a plan: label and place. Plans list x, then z, then y, each twice."""
+    """Yield label and place of a plan's furniture. Plans list x, then z, then y, each twice."""
     for step in plan.get("high_pddl", ()):
         receptacle = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
         if receptacle and len(receptacle[1]) == 6:
@@ -211,8 +211,8 @@ LATER_LABELS = {
 
 
 def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
-    """All objects of a trajectory's initial scene: furniture in the order of the metadata, then
-    small objects in the order of ``object_poses``. Raises ``DataError``."""
+    """Return all objects of a trajectory's initial scene: furniture in the order of the metadata,
+    then small objects in the order of ``object_poses``. Raises ``DataError``."""
     name = trajectory.entry.scene
     furniture_records = [r for r in ithor.records(folder, name) if not r.pickupable]
     small_records = [
@@ -235,7 +235,7 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
 
 
 def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
-    """Ids in AI2-THOR's format, ``Mug|-01.25|+00.90|+00.31``: label, x, height and y.
+    """Return ids in AI2-THOR's format, ``Mug|-01.25|+00.90|+00.31``: label, x, height and y.
 
     Published plans use these ids. A second object at the same position gets the suffix ``|2``.
     """
@@ -251,7 +251,7 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
 
 
 def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[str, ...]:
-    """Ids of all furniture with a label in a trajectory's scene.
+    """Return the ids of all furniture with a label in a trajectory's scene.
 
     Furniture that the plan lists under this label at the same position counts too: a cart that is
     a side table now, a side table that is a desk. Empty if there is none.
@@ -263,7 +263,7 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
 
 
 def _old_labels(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
-    """Furniture id -> its different label in the trajectory's plan."""
+    """Map furniture ids to labels in the trajectory's plan, where the two differ."""
     labels: dict[str, str] = {}
     small_labels = {pose.label for pose in trajectory.poses}
     holders = [r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS]
@@ -284,17 +284,15 @@ def _old_labels(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory
 
 
 def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
-    """The start pose on the cell nearest to the published position, and their distance (m)."""
+    """Return the start pose, on the cell nearest to the published one, and its distance (m)."""
     x, y, heading = trajectory.start
     (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
     return {"x": x, "y": y, "heading": heading}, away
 
 
 def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
-    """An object with a label, to take its box: from the scene, else from the first that has one.
-
-    Raises ``DataError`` if no scene has such an object.
-    """
+    """Return an object with a label, whose box is to be copied: from the scene, else from the first
+    scene that has one. Raises ``DataError`` if none has."""
     listed = BOX_LABELS.get(label, label)
     for record in ithor.records(folder, scene_name):
         if record.pickupable and record.label == listed:
@@ -308,7 +306,7 @@ def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
 
 @lru_cache(maxsize=2)
 def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
-    """Label -> the first object with it in any scene."""
+    """Map each label to the first object that has it, in any scene."""
     examples: dict[str, thor.ObjectRecord] = {}
     for name in ithor.names(folder):
         for record in ithor.records(folder, name):
@@ -359,7 +357,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 def goals(
     kind: str, ids: Mapping[str, conditions.Ids], sliced: bool = False
 ) -> tuple[conditions.GoalCondition, ...]:
-    """The goal conditions of a task type; ``ids``: role -> interchangeable objects."""
+    """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects, places = ids["object"], ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
     count = 2 if kind == TWO else 1
@@ -425,7 +423,7 @@ class Alfred:
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
 
     def _survey(self) -> list[tuple[Any, ...]]:
-        """The fields of every entry, plus the reason to exclude it; empty to keep it."""
+        """Return the fields of every entry, plus the reason to exclude it (empty to keep it)."""
         return [
             (*(getattr(entry, each.name) for each in fields(entry)), self._cause_of_omission(entry))
             for entry in self._read.index()
@@ -475,7 +473,7 @@ class Alfred:
         return Task(episode, conditions.HouseholdReference(episode.id, entry.kind, required))
 
     def _cause_of_omission(self, entry: AlfredEntry) -> str:
-        """Reason to exclude a task, such as ``no_object``; empty if nothing is missing.
+        """Return the reason to exclude a task, such as ``no_object``; empty to keep it.
 
         Raises ``DataError`` for an unknown type of task.
         """

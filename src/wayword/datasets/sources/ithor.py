@@ -85,7 +85,7 @@ def read_cells(path: Path) -> Cells:
 
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The cells, plus cells that close one-cell gaps between the largest part and others."""
+    """Add cells that close one-cell gaps between the largest part and others."""
     around = range(-WIDEST_GAP, WIDEST_GAP + 1)
     steps = [(di, dj) for di in around for dj in around if abs(di) + abs(dj) <= WIDEST_GAP + 1]
     cells = dict.fromkeys(published)
@@ -104,7 +104,7 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
 
 
 def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
-    """The 4-connected components, largest first."""
+    """Return the 4-connected components, largest first."""
     unvisited, components = set(cells), []
     while unvisited:
         part, frontier = set[Cell](), [min(unvisited)]
@@ -119,7 +119,7 @@ def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
 
 
 def _bridge_cells(a: Cell, b: Cell) -> tuple[Cell, ...]:
-    """Cells from ``a`` along i and then along j to ``b``, both excluded."""
+    """Return the cells from ``a`` along i, then along j to ``b``, without the two ends."""
     (ai, aj), (bi, bj) = a, b
     cells = {(i, aj) for i in range(min(ai, bi), max(ai, bi) + 1)}
     cells |= {(bi, j) for j in range(min(aj, bj), max(aj, bj) + 1)}
@@ -137,13 +137,12 @@ OUTLINE_MARGIN = 0.05
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """Scene names, by number. Raises ``DataError``."""
+    """Return scene names, by number. Raises ``DataError``."""
     return tuple(sorted(thor.read_scenes(find(folder, OBJECTS)), key=_scene_number))
 
 
 def room_of(name: str) -> str:
-    """The room type of a scene: ``room_of("FloorPlan301")`` is ``"bedroom"``. Raises
-    ``UsageError``."""
+    """Return a scene's room type, ``bedroom`` for ``FloorPlan301``. Raises ``UsageError``."""
     room = ROOMS.get(_scene_number(name) // 100)
     if room is None:
         raise UsageError(f"{name!r} is not an iTHOR scene, such as FloorPlan1 or FloorPlan430")
@@ -151,20 +150,20 @@ def room_of(name: str) -> str:
 
 
 def files(folder: Path, scenes: Iterable[str]) -> dict[str, Path]:
-    """The files that the scenes are read from, for checksums."""
+    """Return the files that the scenes are read from, for checksums."""
     shared = {name: find(folder, name) for name in (OBJECTS, OUTLINES, KNOBS)}
     cells = (CELLS.format(name=name) for name in scenes)
     return shared | {name: find(folder, name) for name in cells}
 
 
 def records(folder: Path, name: str) -> Records:
-    """The published objects of a scene. Raises ``DataError``."""
+    """Return the published objects of a scene. Raises ``DataError``."""
     return thor.read_records(find(folder, OBJECTS), name)
 
 
 @lru_cache(maxsize=128)
 def scene(folder: Path, name: str) -> Scene:
-    """A scene as published. Raises ``DataError`` for missing or broken files."""
+    """Return a scene as published. Raises ``DataError`` for missing or broken files."""
     return from_records(folder, name, records(folder, name))
 
 
@@ -180,7 +179,7 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
 
 
 def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
-    """The fixed parts of a scene, shared by its episodes: walls, floor, furniture, routes.
+    """Return the fixed parts of a scene, shared by its episodes: walls, floor, furniture, routes.
 
     ``variant`` is a modified scene of that name: it shares the parts if all furniture is
     unchanged, else they are computed for it.
@@ -198,7 +197,7 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
 
 
 def _footprint(item: HouseObject) -> tuple[object, ...]:
-    """The properties of an object that a layout depends on."""
+    """Return the properties of an object that a layout depends on."""
     return (
         *(item.id, item.x, item.y, item.width, item.depth, item.bottom, item.height),
         *(item.solid, item.opaque),
@@ -211,12 +210,12 @@ def _layout(folder: Path, name: str) -> Layout:
 
 
 def cells(folder: Path, name: str) -> Cells:
-    """The cells on which an agent can stand. Raises ``DataError``."""
+    """Return the cells on which an agent can stand. Raises ``DataError``."""
     return _frame(folder, name).cells
 
 
 def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
-    """The nearest cell to a point in the largest part of the floor, and its distance (metres).
+    """Return the cell nearest to a point, in the largest part of the floor, and its distance (m).
 
     Starts may be off the grid: some files come from a different build of AI2-THOR than the cells.
     """
@@ -252,7 +251,7 @@ def _frame(folder: Path, name: str) -> _Frame:
 
 
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
-    """A scene's entry in a file that covers all scenes."""
+    """Return a scene's entry in a file that covers all scenes."""
     path = find(folder, file)
     table = _cached_json(path)
     if not isinstance(table, dict) or name not in table:

@@ -1,7 +1,7 @@
 """Tasks from a user's YAML file, and their acceptance by running the expert.
 
 Goals use the goal language of ``worlds.household.goals``: one condition per line, under the name
-of its class: ``- inside: {thing: mug, place: desk, dirty: false}``. A kind matches any object of
+of its class: ``- inside: {object: mug, place: desk, dirty: false}``. A kind matches any object of
 that kind; a name given in the file matches that object only.
 """
 
@@ -100,29 +100,29 @@ def _standing_kinds() -> list[str]:
     return [kind for kind in FURNITURE_KINDS if kind not in parts]
 
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Number = Annotated[float, Field(ge=-1000, le=1000)]
 """Metres or degrees."""
 Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_parse_pair)]
 """``[x, y]`` in metres."""
-Heat = Annotated[str, _allowed_names(TEMPERATURES)]
+Temperature = Annotated[str, _allowed_names(TEMPERATURES)]
 
 
 class FileFields(BaseModel):
     """Fields of a file. An empty field counts as omitted."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
-    example: ClassVar[str] = "words: Put a mug on the desk."
+    example: ClassVar[str] = "instruction: Put a mug on the desk."
 
     @model_validator(mode="before")
     @classmethod
-    def _check_names(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            raise ValueError(f"must hold fields, as in {cls.example}, got {given!r}")
-        for key in given:
+    def _check_names(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            raise ValueError(f"must have fields, as in {cls.example}, got {values!r}")
+        for key in values:
             if key not in cls.model_fields:
                 raise ValueError(f"has no field {key!r}; {suggest(str(key), [*cls.model_fields])}")
-        return {key: value for key, value in given.items() if value is not None}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 class HomeEntry(FileFields):
@@ -147,7 +147,7 @@ class RoomEntry(FileFields):
     """A rectangular room with furniture; a piece may be given by its kind alone."""
 
     example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
-    name: Words
+    name: Text
     at: Spot
     size: Spot
     furniture: list[PieceEntry] = []
@@ -161,9 +161,10 @@ class RoomEntry(FileFields):
 
     @field_validator("furniture", mode="before")
     @classmethod
-    def _parse_kinds(cls, given: Any) -> Any:
-        listed = given if isinstance(given, list) else []
-        return [{"kind": e} if isinstance(e, str) else e for e in listed] if listed else given
+    def _parse_kinds(cls, pieces: Any) -> Any:
+        if not isinstance(pieces, list):
+            return pieces  # pydantic raises the error
+        return [{"kind": each} if isinstance(each, str) else each for each in pieces]
 
     @property
     def plan(self) -> PlanRoom:
@@ -175,9 +176,9 @@ class RoomEntry(FileFields):
 class DoorEntry(FileFields):
     """A door between two rooms."""
 
-    example = "{between: [kitchen, study], shut: true}"
+    example = "{between: [kitchen, study], closed: true}"
     between: list[str] = Field(min_length=2, max_length=2)
-    shut: bool = False
+    closed: bool = False
 
 
 class ObjectEntry(FileFields):
@@ -185,12 +186,12 @@ class ObjectEntry(FileFields):
 
     example = "{kind: mug, place: counter_top}"
     kind: Annotated[str, _allowed_names(OBJECTS)]
-    place: Words
+    place: Text
     room: str = ""
     name: str = ""
     dirty: bool = False
     sliced: bool = False
-    temperature: Heat | None = None
+    temperature: Temperature | None = None
 
 
 class StartEntry(FileFields):
@@ -205,16 +206,16 @@ class StartEntry(FileFields):
 class TaskEntry(FileFields):
     """A full task file; conditions in ``goal`` are read after the home is built."""
 
-    words: Words
-    name: Words | None = None
+    instruction: Text
+    name: Text | None = None
     home: HomeEntry | None = None
     rooms: list[RoomEntry] = Field([], min_length=1, max_length=40)
     doors: list[DoorEntry] | None = None
-    plenty: float = Field(0.0, ge=0, le=50)
-    things: list[ObjectEntry] = []
+    clutter: float = Field(0.0, ge=0, le=50)
+    objects: list[ObjectEntry] = []
     goal: list[Any] = []
     start: StartEntry | None = None
-    rules: Words | None = None
+    rules: Text | None = None
     max_steps: int = Field(500, ge=1, le=100_000)
     accepted: Any = None
 
@@ -228,8 +229,8 @@ class TaskEntry(FileFields):
 class OnObject(FileFields):
     """A condition on an object."""
 
-    example = "inside: {thing: mug, place: desk}"
-    thing: Words
+    example = "inside: {object: mug, place: desk}"
+    object: Text
 
 
 class WithinDistance(OnObject):
@@ -238,20 +239,23 @@ class WithinDistance(OnObject):
     distance: Number = 1.5
 
 
-class NextTo(OnObject):
-    """``beside``: in or on the same receptacle as another object."""
+class NextToOther(OnObject):
+    """``next_to``: in or on the same receptacle as another object."""
 
-    other: Words
+    other: Text
 
 
-_STATES: Any = {**dict.fromkeys(FLAGS, (bool | None, None)), "temperature": (Heat | None, None)}
+_STATES: Any = {
+    **dict.fromkeys(FLAGS, (bool | None, None)),
+    "temperature": (Temperature | None, None),
+}
 InState: type[Any] = create_model(
     "States", __base__=OnObject, **_STATES, count=(int, Field(1, ge=1))
 )
 """``has``: the states required of ``count`` of the objects."""
-InPlace = create_model("Placed", __base__=InState, place=(Words, ...), room=(str, ""))
+InPlace = create_model("Placed", __base__=InState, place=(Text, ...), room=(str, ""))
 """``inside``: additionally in or on a place."""
-OnStack = create_model("Carried", __base__=InPlace, movable=(Words, ...))
+OnStack = create_model("Carried", __base__=InPlace, movable=(Text, ...))
 """``stacked``: in or on a movable receptacle that is in or on a place."""
 CONDITIONS: Mapping[str, type[Any]] = {
     "inside": InPlace,
@@ -260,7 +264,7 @@ CONDITIONS: Mapping[str, type[Any]] = {
     "held": OnObject,
     "lit": WithinDistance,
     "near": WithinDistance,
-    "beside": NextTo,
+    "next_to": NextToOther,
 }
 
 
@@ -278,10 +282,10 @@ class Record(NamedTuple):
         parts = [self.record, f"field {field!r}" if field else ""]
         return DataError(self.path, ", ".join(part for part in parts if part), problem, remedy)
 
-    def entry(self, model: type[E], given: Any) -> E:
-        """Validate the values as an entry. Raises ``DataError`` for the first invalid one."""
+    def entry(self, model: type[E], values: Any) -> E:
+        """Validate a record as an entry. Raises ``DataError`` for the first invalid field."""
         try:
-            return model.model_validate(given)
+            return model.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
         parts = [self.record]
@@ -304,8 +308,7 @@ class Record(NamedTuple):
 # Custom rooms are rectangles, with doors where they touch and the furniture that the file lists.
 # Furniture without a position is placed. Every piece must be reachable: see ``procedural.homes``.
 
-TRIES = 40
-"""Attempts to place furniture without a position."""
+TRIES = 40  # layouts of furniture without a position; a failed one is drawn again from scratch
 
 
 def digest(value: Any) -> str:
@@ -323,30 +326,30 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
         where = Record(path, f"room {m}")
         if a.name == b.name:
-            raise where.error(f"{b.name!r} is the name of two rooms", field="name")
+            raise where.error(f"{b.name!r} is the name of another room, too", field="name")
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
-            remedy = f"change room {n} or this one"
+            remedy = f"move or shrink room {n} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
     doors = _read_doors(path, task.doors, rooms)
     plan = FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
     for number in plan.cut_off:
         problem = f"no doors lead from {rooms[0].name} to {rooms[number].name}"
-        remedy = "rooms must touch; list a door between them"
+        remedy = "place rooms wall to wall, and list a door between them"
         raise Record(path).error(problem, remedy, field="doors")
     listed = [(number, each) for number, room in enumerate(task.rooms) for each in room.furniture]
     problem = ""
     for attempt in range(TRIES):
         pieces, missing = _place_furniture(Random(f"{name}/{attempt}"), plan, listed)
         if missing:
-            problem = f"there is no room left for {missing}"
+            problem = f"has no free space for {missing}"
             continue
         scene = build_scene(name, plan, pieces, [closed for _, closed in doors])
         layout = Layout(scene)
         starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
-        problem = "some rooms or furniture cannot be reached on foot"
-    raise Record(path).error(problem, "make rooms larger, or list less furniture", field="rooms")
+        problem = "has rooms or furniture that cannot be reached on foot"
+    raise Record(path).error(problem, "enlarge rooms or list less furniture", field="rooms")
 
 
 def _read_doors(
@@ -367,9 +370,9 @@ def _read_doors(
         one, other = sorted(map(names.index, entry.between))
         door = _shared_door(rooms, one, other)
         if one == other or door is None:
-            problem = f"share no wall of {DOOR + 2 * CORNER:g} m"
+            problem = f"share no wall that is {DOOR + 2 * CORNER:g} m long"
             raise where.error(f"{' and '.join(entry.between)} {problem}", field="between")
-        doors.append((door, entry.shut))
+        doors.append((door, entry.closed))
     return doors
 
 
@@ -416,19 +419,19 @@ def _place_furniture(
 def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
     """Place the file's objects in the home; return the arrangement and the ids of named objects.
 
-    ``plenty`` adds the usual small objects first.
+    ``clutter`` adds the usual small objects first.
     """
     rng = Random(f"{home.name}/things")
     draft = Arrangement(home, {each.id: each for each in home.scene.objects})
-    if task.plenty:
-        draft = arrange(rng, home, task.plenty)
+    if task.clutter:
+        draft = arrange(rng, home, task.clutter)
     named: dict[str, str] = {}
-    for n, entry in enumerate(task.things, 1):
-        where, kind = Record(path, f"thing {n}"), entry.kind
+    for n, entry in enumerate(task.objects, 1):
+        where, kind = Record(path, f"object {n}"), entry.kind
         item = OBJECTS[kind].make(f"{kind}|{1 + len(draft.of(kind))}", kind)
         for state, affordance in (("dirty", "dirtyable"), ("sliced", "sliceable")):
             if getattr(entry, state) and affordance not in item.affordances:
-                raise where.error(f"a {kind} is never {state}", field=state)
+                raise where.error(f"a {kind} cannot be {state}", field=state)
         item = replace(item, dirty=entry.dirty, sliced=entry.sliced)
         item = draft.place_on(rng, item, _holder_for(draft, where, entry, item.type))
         if entry.temperature:
@@ -436,7 +439,8 @@ def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangemen
             draft.objects[item.id] = heated
         if entry.name:
             if entry.name in named or draft.of(entry.name):
-                raise where.error(f"{entry.name!r} is already in use", field="name")
+                problem = f"{entry.name!r} is already an object or a kind of object"
+                raise where.error(problem, field="name")
             named[entry.name] = item.id
     return draft, named
 
@@ -452,10 +456,10 @@ def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
         raise where.error(f"there is no {place!r} in {inside}", hint, field="place")
     suitable = [o for o in listed if o.receptacle and (not o.accepts or kind in o.accepts)]
     if not suitable:
-        raise where.error(f"a {kind} does not go into or onto a {place}", field="place")
+        raise where.error(f"a {kind} does not fit in or on a {place}", field="place")
     free = [o for o in suitable if draft.free_slots(o) > 0]
     if not free:
-        raise where.error(f"every {place} there is full", field="place")
+        raise where.error(f"every {place} is full", field="place")
     return free[0]
 
 
@@ -466,8 +470,7 @@ def check_room(draft: Arrangement, where: Record, room: str) -> None:
         raise where.error(f"there is no room {room!r}", suggest(room, rooms), field="room")
 
 
-MOST_CONDITIONS = 1_000
-"""Maximum conditions per task. Each is checked at every step and planned by the expert."""
+MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expert
 
 
 def read_goals(
@@ -478,18 +481,18 @@ def read_goals(
         remedy = f"list conditions, as in - {OnObject.example}"
         raise Record(path).error("is missing", remedy, field="goal")
     if len(task.goal) > MOST_CONDITIONS:
-        problem = f"holds {len(task.goal):,} conditions; at most {MOST_CONDITIONS:,} are checked"
-        raise Record(path).error(problem, "split the task into several", field="goal")
+        problem = f"must have at most {MOST_CONDITIONS:,} conditions, got {len(task.goal):,}"
+        raise Record(path).error(problem, "split the task", field="goal")
     return tuple(_condition(path, n, e, draft, named) for n, e in enumerate(task.goal, 1))
 
 
 def _condition(
-    path: Path, number: int, given: Any, draft: Arrangement, named: Mapping[str, str]
+    path: Path, number: int, raw: Any, draft: Arrangement, named: Mapping[str, str]
 ) -> goals.GoalCondition:
     where = Record(path, f"goal {number}")
-    if not isinstance(given, Mapping) or len(given) != 1:
+    if not isinstance(raw, Mapping) or len(raw) != 1:
         raise where.error(f"must be one condition, as in {OnObject.example}")
-    ((kind, fields),) = given.items()
+    ((kind, fields),) = raw.items()
     if kind not in CONDITIONS:
         raise where.error(f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS)))
     where = Record(path, f"goal {number} ({kind})")
@@ -505,30 +508,30 @@ def _condition(
             inside = f"the {room}" if room else "the home"
             hint = suggest(name, [*named, *sorted({o.type for o in draft.objects.values()})])
             if name in OBJECTS:
-                hint = f"add one, as in things: [{{kind: {name}, place: desk}}]"
+                hint = f"add one, as in objects: [{{kind: {name}, place: desk}}]"
             raise where.error(f"there is no {name!r} in {inside}", hint, field=field)
         return tuple(matches)
 
-    objects = ids("thing")
+    objects = ids("object")
     match kind:
-        case "beside":
-            return goals.Beside(objects, ids("other"))
+        case "next_to":
+            return goals.NextTo(objects, ids("other"))
         case "lit" | "near":
             return (goals.Lit if kind == "lit" else goals.Near)(objects, entry.distance)
         case "held":
             return goals.Held(objects)
     if entry.count > len(objects):
-        problem = f"asks for {entry.count}, and there are {len(objects)}"
+        problem = f"must be at most {len(objects)}, the number of these objects, got {entry.count}"
         raise where.error(problem, field="count")
     states = {name: getattr(entry, name) for name in (*FLAGS, "temperature")}
     traits: tuple[goals.Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
     if kind == "has":
         if not traits:
-            raise where.error("names no state", f"there are: {', '.join(states)}")
+            raise where.error("requires no state", f"add one of {', '.join(states)}")
         return goals.Has(objects, traits, entry.count)
     places = ids("place", entry.room)
     if not draft.objects[places[0]].receptacle:
-        raise where.error(f"nothing goes into or onto a {entry.place}", field="place")
+        raise where.error(f"a {entry.place} cannot hold objects", field="place")
     if kind == "inside":
         return goals.Inside(objects, places, traits, entry.count)
     return goals.Stacked(objects, ids("movable"), places, traits)
@@ -537,7 +540,7 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = 1_000_000  # larger files are not task files
+MOST_BYTES = 1_000_000  # a task is a few kilobytes: catches a path to some other file
 KIND = "own"
 
 
@@ -577,14 +580,15 @@ def read_tasks(path: Path) -> list[TaskFile]:
     if len(by_name) < len(tasks):
         names = [task.case.task.episode.id for task in tasks]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(by_name[twice], "field 'name'", f"{twice!r} names two tasks")
+        raise DataError(by_name[twice], "field 'name'", f"{twice!r} is the name of two tasks")
     return tasks
 
 
 def _read_file(path: Path) -> list[TaskFile]:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise DataError(path, "", f"is larger than {MOST_BYTES:,} bytes", "is it a task file?")
+            problem = f"must be at most {MOST_BYTES:,} bytes long; is it a task file?"
+            raise DataError(path, "", problem)
         texts = re.split(r"^---.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
@@ -607,7 +611,7 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     required = read_goals(path, entry, draft, named)
     name, rules = entry.name or name, entry.rules or homes.read_rules("household")
     start = _pose(path, entry.start, home, draft)
-    episode = Episode(name, entry.words, home.name, start, extra={"rules": rules})
+    episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
     expert_length = steps if isinstance(steps, int) else None
@@ -644,14 +648,14 @@ def _solve(task: TaskFile) -> int:
     world.reset(task.case.task.episode)
     assert isinstance(reference, goals.HouseholdReference)
     if reference.met(world.state()) == reference.parts():
-        raise DataError(path, "field 'goal'", "already holds at the start", "ask for a change")
+        raise DataError(path, "field 'goal'", "is met at the start", "require a change")
     try:
         steps = len(played.solve(task.case.task))
     except PlanningFailed as reason:
-        remedy = "check that the home has what the goals need and that no goals contradict"
+        remedy = "check that the home has the objects and tools, and that no goals conflict"
         raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
     if steps > task.max_steps:
-        problem = f"is {task.max_steps}, and the expert takes {steps}"
+        problem = f"must be at least {steps}, which the expert takes, got {task.max_steps}"
         raise DataError(path, "field 'max_steps'", problem)
     return steps
 
@@ -674,15 +678,13 @@ class FileTasks(homes.SourcedTasks[FileSettings]):
         for task in tasks:
             remedy = f"check it with `wayword task new {self.file}`"
             if not task.accepted:
-                raise DataError(task.path, "", "is a draft that the expert has not solved", remedy)
+                raise DataError(task.path, "", "has not been solved by the expert yet", remedy)
             mark = task.accepted if isinstance(task.accepted, Mapping) else {}
             if mark.get("task") != task.checksum:
-                problem = "was changed after the expert had solved it"
+                problem = "was changed since the expert solved it"
                 raise DataError(task.path, "", problem, remedy)
             if mark.get("scene") != task.scene:
-                problem = (
-                    "was accepted by another version of Wayword, whose home is a different one"
-                )
+                problem = "was accepted by another version of Wayword, which builds another home"
                 raise DataError(task.path, "", problem, remedy)
         vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # as set in the files
         return _FileSource(tasks, self.settings)
@@ -726,7 +728,7 @@ def _read_tree(path: Path, text: str) -> Mapping[str, Any]:
         problem = " ".join(str(error).split())
         raise DataError(path, "", f"is not valid YAML: {problem}") from None
     if not isinstance(tree, Mapping):
-        raise DataError(path, "", f"must hold fields, as in {FileFields.example}")
+        raise DataError(path, "", f"must have fields, as in {FileFields.example}")
     return tree
 
 
@@ -742,7 +744,7 @@ def _pose(path: Path, entry: StartEntry | None, home: Home, draft: Arrangement) 
     if entry.at:
         x, y = entry.at
         if not can_stand(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
-            raise where.error(f"no free place to stand at {x:g}, {y:g}", field="at")
+            raise where.error(f"is no free position: [{x:g}, {y:g}]", field="at")
         start["poses"]["agent"].update(x=x, y=y)
     if entry.heading is not None:
         start["poses"]["agent"]["heading"] = entry.heading % 360

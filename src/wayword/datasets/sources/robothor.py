@@ -121,7 +121,7 @@ class _Grid:
     shape: tuple[int, int]
 
     def points(self, xy: Floats) -> Bools:
-        """Mask of the cells that contain points (P, 2)."""
+        """Return a mask of the cells that contain points (P, 2)."""
         cells = np.zeros(self.shape, dtype=np.bool_)
         i = np.clip(np.round((xy[:, 0] - self.x) / SPACING).astype(np.intp), 0, self.shape[1] - 1)
         j = np.clip(np.round((xy[:, 1] - self.y) / SPACING).astype(np.intp), 0, self.shape[0] - 1)
@@ -129,7 +129,7 @@ class _Grid:
         return cells
 
     def boxes(self, boxes: Sequence[Box], by: float) -> Bools:
-        """Mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
+        """Return a mask of the cells covered by boxes, enlarged on all sides by ``by`` metres."""
         covered = np.zeros(self.shape, dtype=np.bool_)
         for west, south, east, north in boxes:
             i0, j0 = round((west - by - self.x) / SPACING), round((south - by - self.y) / SPACING)
@@ -187,7 +187,7 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
 
 
 def _sample(lines: Floats) -> Floats:
-    """(P, 2) points along lines (L, 4), at most half a cell apart."""
+    """Return (P, 2) points along lines (L, 4), at most half a cell apart."""
     if not len(lines):
         return np.zeros((0, 2))
     start, step = lines[:, :2], lines[:, 2:] - lines[:, :2]
@@ -216,7 +216,7 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
 
 
 def _rows_after(cells: Bools, reach: int) -> Bools:
-    """True for cells at most ``reach`` rows after a cell of the mask."""
+    """Return a mask of the cells at most ``reach`` rows after a cell of the given mask."""
     following = np.zeros_like(cells)
     for step in range(1, reach + 1):
         following[step:] |= cells[:-step]
@@ -224,7 +224,7 @@ def _rows_after(cells: Bools, reach: int) -> Bools:
 
 
 def _possible_wall(free: Bools) -> Bools:
-    """Mask of possible walls: a body radius from every free cell, or half-way between two."""
+    """Return a mask of possible walls: a radius from all free cells, or half-way between two."""
     from scipy.ndimage import distance_transform_edt
 
     away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
@@ -239,7 +239,7 @@ def _possible_wall(free: Bools) -> Bools:
 
 
 def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
-    """Proven wall plus runs of possible wall between two proven pieces in a row."""
+    """Add runs of possible wall that join two proven pieces in a row."""
     wall = proven.copy()
     for row in range(len(wall)):
         for first, last in _true_runs(maybe[row] & ~proven[row]):
@@ -250,7 +250,7 @@ def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:
 
 
 def _grow(cells: Bools, margin: float) -> Bools:
-    """Mask of the cells within ``margin`` metres of the given ones."""
+    """Return a mask of the cells within ``margin`` metres of the given ones."""
     from scipy.ndimage import distance_transform_edt
 
     away = np.asarray(distance_transform_edt(~cells))
@@ -269,14 +269,14 @@ def _drop_specks(wall: Bools) -> Bools:
 
 
 def _true_runs(row: Bools) -> list[tuple[int, int]]:
-    """First and last index of each run of true values."""
+    """Return the first and last index of each run of true values."""
     steps = np.diff(np.concatenate(([False], row, [False])).astype(np.int8))
     firsts, lasts = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def outline(floors: Floors, number: int) -> list[tuple[Point, Point]]:
-    """Edges between wall and other cells in one furnishing, with straight runs merged."""
+    """Return the edges between wall and other cells of a furnishing, straight runs merged."""
     segments: list[tuple[Point, Point]] = []
     for turned in (False, True):
         wall = floors.wall[number].T if turned else floors.wall[number]
@@ -306,13 +306,13 @@ VERSION = 7
 
 
 def episodes_of(path: Path) -> list[str]:
-    """The episode records of a scene as JSON texts: parsed, the 108,000 records of the training
-    split would need three times the memory. Raises ``DataError``."""
+    """Return the episode records of a scene as JSON texts: parsed, the 108,000 records of the
+    training split would need three times the memory. Raises ``DataError``."""
     return [json.dumps(record) for record in read_json(path, list)]
 
 
 def apartment_of(scene: str) -> str:
-    """The apartment of a scene: ``FloorPlan_Train3_4`` -> ``FloorPlan_Train3``."""
+    """Return the apartment of a scene: ``FloorPlan_Train3`` for ``FloorPlan_Train3_4``."""
     return re.sub(r"_\d+$", "", scene)
 
 
@@ -345,8 +345,8 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
 
 @lru_cache(maxsize=16)
 def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[str, ...], Floors]:
-    """The furnishings of an apartment with episodes in any split (except ``excluded``), and their
-    floors."""
+    """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
+    their floors."""
     files = [
         (path.name.partition(".")[0], path)
         for split in SPLITS
@@ -420,18 +420,18 @@ def _box(record: ObjectRecord) -> Box:
 
 
 def records_of(folder: Path, name: str) -> Records:
-    """The objects of a scene; empty if unpublished."""
+    """Return the objects of a scene; empty if unpublished."""
     path = find(folder, METADATA)
     return read_records(path, name) if name in read_scenes(path) else ()
 
 
 def point_of(path: Path, where: str, record: Any, name: str) -> Point:
-    """A published position on the floor: its x and z, to the centimetre. Raises ``DataError``."""
+    """Read a published position on the floor, rounded to centimetres. Raises ``DataError``."""
     return _floor_xy(path, f"{where}, field {name!r}", read_field(path, where, record, name, dict))
 
 
 def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]:
-    """Corners of the published shortest path; empty if unpublished (test split)."""
+    """Read the corners of the published shortest path; empty if unpublished (test split)."""
     if "shortest_path" not in record:
         return []
     listed = read_field(path, where, record, "shortest_path", list)

@@ -148,12 +148,12 @@ def of_type(name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def of_class(name: str, classes: Classes) -> tuple[str, ...]:
-    """The types of a class; a type is its own class."""
+    """Return the types of a class; a type is its own class."""
     return classes.get(name) or of_type(name)[0]
 
 
 def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
-    """TEACh's classes from the data folder. Raises ``DataError``."""
+    """Read TEACh's classes from the data folder. Raises ``DataError``."""
     path = find(folder / FOLDER / "ai2thor_resources", "custom_object_classes.json")
     record = read_json(path, dict)  # type -> classes
     members: dict[str, list[str]] = {}
@@ -210,7 +210,7 @@ class Dish:
         return what + (f" in or on {goals.kinds(self.at)}" if self.at else "")
 
     def parts_met(self, state: goals.State, item: str) -> int:
-        """Number of satisfied parts if ``item`` is the dish."""
+        """Return the number of satisfied parts if ``item`` is the dish."""
         record = state["objects"][item]
         met = sum(bool(record[name] == value) for name, value in self.traits)
         met += any(place in self.at for place in goals.holders_of(state, item))
@@ -239,7 +239,7 @@ class Served:
         return ", ".join(dish.words for dish in self.dishes)
 
     def met(self, state: goals.State) -> int:
-        """Number of satisfied parts."""
+        """Return the number of satisfied parts."""
         from scipy.optimize import linear_sum_assignment
 
         parts_met = 0
@@ -422,7 +422,7 @@ class Compiler:
     def _conditions(
         self, each: Component, params: tuple[str, ...]
     ) -> tuple[goals.Ids, tuple[goals.Trait, ...], bool]:
-        """Eligible objects of a component, their required traits, and True for a place."""
+        """Return a component's eligible objects, their required traits, and True for a place."""
         kinds: tuple[str, ...] = ()
         traits: list[goals.Trait] = []
         place = False

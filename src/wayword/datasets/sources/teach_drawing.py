@@ -487,12 +487,12 @@ class SceneStock:
         return matches
 
     def carried(self) -> tuple[str, ...]:
-        """Types of small objects by TEACh's names, then classes."""
+        """Return the types of small objects by TEACh's names, then classes."""
         kinds = {o.type for o in self.scene.objects if "pickupable" in o.affordances}
         return (*sorted(map(thor_name, kinds)), *KINDS["carried"])
 
     def places(self) -> list[str]:
-        """Types and classes of furniture that can hold objects."""
+        """Return the types and classes of furniture that can hold objects."""
         kinds = {
             o.type
             for o in self.scene.objects

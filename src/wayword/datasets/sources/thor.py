@@ -90,14 +90,14 @@ Records = tuple[ObjectRecord, ...]
 
 @lru_cache(maxsize=4)
 def read_scenes(path: Path) -> Mapping[str, Any]:
-    """The scenes of a metadata file, in file order; cached. Raises ``DataError``."""
+    """Return the scenes of a metadata file, in file order; cached. Raises ``DataError``."""
     scenes: Mapping[str, Any] = read_json(path, dict)
     return scenes
 
 
 @lru_cache(maxsize=256)
 def read_records(path: Path, scene: str) -> Records:
-    """The objects of a scene, in file order; cached.
+    """Return the objects of a scene, in file order; cached.
 
     Raises ``DataError`` naming file, scene, object and field.
     """
@@ -158,12 +158,12 @@ SWITCHES = Table[tuple[str, ...]]("thor", "switches", package=__package__)
 
 
 def is_object(record: ObjectRecord) -> bool:
-    """False for floors, walls and ceilings, which the file lists as objects."""
+    """True unless the record is a floor, wall or ceiling, which the file lists as objects."""
     return record.label not in LABELS["structure"]
 
 
 def preposition(record: ObjectRecord) -> Preposition:
-    """``in`` or ``on`` for a receptacle, else empty."""
+    """Return ``in`` or ``on`` for a receptacle, else empty."""
     if "receptacle" not in record.flags or not is_object(record):
         return ""
     return "in" if record.label in LABELS["hollow"] else "on"
@@ -176,7 +176,7 @@ def accepts(receptacle: ObjectRecord, item: ObjectRecord) -> bool:
 
 
 def move_record(record: ObjectRecord, position: Point3, heading: float) -> ObjectRecord:
-    """The record with its pivot at ``position``, rotated to ``heading``, without parents.
+    """Return the record with its pivot at ``position``, rotated to ``heading``, without parents.
 
     Near a quarter turn, width and depth of the box are swapped; other rotations and tilts do not
     change it: the boxes of small objects differ little, and their shapes are not published.
@@ -217,7 +217,7 @@ SEAT = 0.45
 def find_holder(
     item: ObjectRecord, receptacles: Iterable[ObjectRecord], use_nearest: bool = False
 ) -> ObjectRecord | None:
-    """The receptacle an item is in or on, or None (on the floor or unsupported).
+    """Return the receptacle an item is in or on, or None (on the floor or unsupported).
 
     With ``use_nearest``, falls back to the nearest one within ``NEAREST_HOLDER``: for items known
     not to be on the floor.
@@ -236,7 +236,7 @@ def find_holder(
 
 
 def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
-    """Cost of assigning an item to a receptacle; infinite if it cannot be in or on it."""
+    """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
     label, rail = holder.label, holder.label in LABELS["rails"]
     margin = 3 * MARGIN if rail else MARGIN
     dx, dy = abs(item.centre[0] - holder.centre[0]), abs(item.centre[1] - holder.centre[1])
@@ -270,7 +270,7 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
 
 
 def _box_distance(item: ObjectRecord, holder: ObjectRecord) -> float:
-    """Distance from the centre of an item's underside to a box, metres."""
+    """Return the distance (metres) from the centre of an item's underside to a box."""
     x, y, _ = item.centre
     gaps = (
         max(abs(at - middle) - size / 2, 0.0)
@@ -280,7 +280,7 @@ def _box_distance(item: ObjectRecord, holder: ObjectRecord) -> float:
 
 
 def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, str]:
-    """Item -> its receptacle, for the ``judged`` items; items on the floor are omitted.
+    """Map the ``judged`` items to their receptacles; items on the floor are omitted.
 
     Published parents have priority; items without any are judged against all receptacles.
     """
@@ -380,7 +380,7 @@ def _is_askew(record: ObjectRecord) -> bool:
 
 
 def upright_size(record: ObjectRecord) -> tuple[float, float]:
-    """Width and depth (metres) of the box to use in a scene.
+    """Return the width and depth (metres) of the box to use in a scene.
 
     The axis-aligned box of an askew object is too large: for rotation t and sides w and d it is
     w |cos t| + d |sin t| by w |sin t| + d |cos t|. We solve for w and d and align the result to the

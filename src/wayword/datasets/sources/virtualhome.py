@@ -167,7 +167,7 @@ def portable(node: Node) -> bool:
 
 
 def preposition(node: Node) -> Preposition:
-    """``on`` or ``in`` for a receptacle, else empty."""
+    """Return ``on`` or ``in`` for a receptacle, else empty."""
     if portable(node):
         return DISHES.get(node.kind, "")
     if node.kind in CLASSES["surfaces"]:
@@ -176,7 +176,7 @@ def preposition(node: Node) -> Preposition:
 
 
 def affordances(node: Node) -> frozenset[str]:
-    """Affordances of a node in the household world."""
+    """Return a node's affordances in the household world."""
     names = set(AFFORDANCES.get(node.kind, ()))
     if portable(node):
         names.add("pickupable")
@@ -188,7 +188,7 @@ def affordances(node: Node) -> frozenset[str]:
 
 
 def omission_cause(node: Node) -> str:
-    """Reason to leave a node out of the scene; empty to keep it."""
+    """Return the reason to leave a node out of the scene; empty to keep it."""
     if node.category in CLASSES["building"]:
         return "part of the building (rooms, floors, walls, ceilings, windows, doors)"
     if node.category == "Characters":
@@ -225,7 +225,7 @@ class Predicate:
 
 
 def predicates(record: Mapping[str, Json]) -> list[Predicate]:
-    """Predicates with a positive count, in file order."""
+    """Read the predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
         parts = str(key).split("_")
@@ -238,7 +238,7 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
 
 
 def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> GoalCondition | str:
-    """A predicate as a condition on the final state, given its place; a reason if impossible."""
+    """Convert a predicate to a condition on the final state; return a reason if impossible."""
     items = tuple(
         o.id for o in scene.objects if o.type == predicate.item and "pickupable" in o.affordances
     )
@@ -277,7 +277,7 @@ class Doorway:
 
 
 def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
-    """Room name -> rectangle. Names are ``kitchen``, ``living room``, ``bedroom 2``.
+    """Map room names (``kitchen``, ``living room``, ``bedroom 2``) to rectangles.
 
     Raises ``DataError`` for a room without floor.
     """
@@ -304,7 +304,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
 
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]:
-    """The doorways between rooms, and the number of doorways that lead out of the house."""
+    """Return the doorways between rooms, and the number of doorways that lead out of the house."""
     places: list[tuple[float, float, int]] = []
     for number, node in graph.nodes.items():
         if node.category != "Doors" or node.box is None:
@@ -392,7 +392,7 @@ def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
 
 
 def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
-    """Positions of the component with the most rooms (doors open), and the unreachable rooms."""
+    """Return the positions that connect the most rooms (doors open), and the rooms cut off."""
     west, south, east, north = layout.bounds
     middle = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
     house = house_at(layout, middle)
@@ -415,7 +415,7 @@ def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
 
 
 def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
-    """The objects that a body at ``start`` can get to, see and reach, with all doors open."""
+    """Return the objects that a body can walk to from ``start``, see and reach; doors open."""
     house = house_at(layout, start)
     trip = Trip(house, house.actors["agent"])
     reached = set()
@@ -439,7 +439,7 @@ class ImportedHome:
     inferred: Mapping[str, int]
 
     def object_of(self, number: int) -> HouseObject | None:
-        """The object of a node; None if the node was omitted."""
+        """Return the object of a node; None if the node was omitted."""
         node = self.graph.nodes.get(number)
         i = self.home.layout.index.get(node.name) if node else None
         return None if i is None else self.home.scene.objects[i]
@@ -497,7 +497,7 @@ def _object(graph: Graph, node: Node, loose: Counter[str]) -> HouseObject:
 
 
 def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
-    """The holder of an object: the first closable box around it, else the first surface or dish.
+    """Return an object's holder: the first closable box around it, else a surface or dish.
 
     Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
     counts only for furniture that opens, and ON for the rest.

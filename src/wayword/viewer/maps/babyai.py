@@ -64,7 +64,7 @@ def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]
 
 
 def _objects(state: Mapping[str, Any]) -> list[GridObject]:
-    listed = state.get("things")
+    listed = state.get("objects")
     return [
         grid_object(each, int(each["x"]), int(each.get("y", 0)))
         for each in (listed if isinstance(listed, list | tuple) else ())
@@ -74,7 +74,7 @@ def _objects(state: Mapping[str, Any]) -> list[GridObject]:
 
 def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
     """An object of a state or an observation, on its square."""
-    kind, colour, state = (str(item.get(key) or "") for key in ("kind", "colour", "state"))
+    kind, colour, state = (str(item.get(key) or "") for key in ("kind", "color", "state"))
     return kind, colour, state, x, y
 
 

@@ -1,7 +1,7 @@
 """BabyAI levels from the package ``minigrid``.
 
-    level     one level: the package's rules, steps and success; the visible objects, by name
-    world     the rules: low-level actions and high-level skills
+    level     one level: the package's rules, steps and success; the objects in view, with names
+    world     low-level actions and high-level skills
     expert    the package's bot; plans made of skills
 
 The unit of length is one square. x points east and y south, as in the package; headings are

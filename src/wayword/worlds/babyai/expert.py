@@ -1,7 +1,7 @@
 """The expert for BabyAI levels: the package's own bot, and plans for bodies that run skills.
 
-The bot explores: it uses only what it has seen, not the whole grid. It cannot look for
-a key in a box (level KeyInBox), so boxes with the key of a locked door are opened first.
+The bot explores: it knows only the squares that it has seen. It cannot look for a key in a box
+(level KeyInBox), so boxes with the key of a locked door are opened first.
 
 Source: ``minigrid.utils.baby_ai_bot`` (Chevalier-Boisvert et al. 2019, section 4).
 """
@@ -25,13 +25,12 @@ from wayword.worlds.babyai.world import (
     BabyAIWorld,
 )
 
-VERB_OF = {code: verb for verb, code in CODES.items()}
-
 
 def solve(world: BabyAIWorld) -> ActionPlan:
     """Yield every action until the level ends. Raises ``PlanningFailed`` if the bot gives up."""
+    verbs = {code: verb for verb, code in CODES.items()}
     for code in plan(world.level):
-        yield Action(VERB_OF[code])
+        yield Action(verbs[code])
 
 
 class SolvableLevels(Dataset):
@@ -53,7 +52,7 @@ class SolvableLevels(Dataset):
         actor = game.world.actors[0]
         actions = game.actions(actor, self.plan(task, game.world, actor, how or "expert"))
         if not game.world.state()["success"]:
-            raise PlanningFailed(f"{task.episode.scene}: the expert's actions do not solve it")
+            raise PlanningFailed(f"the expert's actions do not solve {task.episode.scene}")
         return actions
 
     def decided_by(self) -> str:
@@ -61,20 +60,20 @@ class SolvableLevels(Dataset):
         return f"minigrid {version('minigrid')}, numpy {version('numpy')}"
 
     def _length(self, task: Task) -> int | None:
-        """L* in the level's own actions, independent of the actors' action set."""
+        """Return L* in the level's own actions, independent of the actors' action set."""
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
 def expert_length(level: str, seed: int) -> int | None:
     """Return the number of actions the expert needs for a level and seed; None if it fails."""
-    played = Level(level)
-    played.start(seed)
+    instance = Level(level)
+    instance.start(seed)
     try:
-        for code in plan(played):
-            played.act(code)
+        for code in plan(instance):
+            instance.act(code)
     except PlanningFailed:
         return None
-    return played.steps if played.reward > 0 else None
+    return instance.steps if instance.reward > 0 else None
 
 
 def plan(level: Level) -> Iterator[int]:
@@ -90,8 +89,7 @@ def plan(level: Level) -> Iterator[int]:
             box_square = level.find(box)
             codes = route(level, lambda _, front, box_square=box_square: front == box_square)  # type: ignore[misc]
             if codes is None:
-                problem = f"no free path leads to the box with the {key.color} key"
-                raise PlanningFailed(f"{level.name}: {problem}")
+                raise PlanningFailed(f"{level.name}: no path to the box with the {key.color} key")
             yield from [*codes, TOGGLE]
     make_bot: Any = BabyAIBot  # its methods have no annotations
     bot = make_bot(level.env)
@@ -102,18 +100,18 @@ def plan(level: Level) -> Iterator[int]:
         except (AssertionError, DisappearedBoxError) as error:
             raise PlanningFailed(f"{level.name}: the package's bot gave up: {error}") from error
         if last_action == DONE:
-            raise PlanningFailed(f"{level.name}: the package's bot considers the task done")
+            raise PlanningFailed(f"{level.name}: the package's bot stopped before success")
         yield int(last_action)
 
 
 # Skills: follow the instruction clause by clause, exploring until its objects are seen.
 
-MAX_SKILLS = 60  # skills tried per clause
+MAX_SKILLS = 60  # skills tried per clause: several times what the largest level needs
 
 
 class LevelPlanner:
-    """Solver for a body that runs skills. Its ground truth is limited to the instruction and the
-    objects that match it; it has to find them by looking."""
+    """Planner for a body that runs skills. It knows which objects match the instruction, but has to
+    find them by looking."""
 
     def __init__(self, world: BabyAIWorld) -> None:
         self._world, self._level, self._names = world, world.level, world.names
@@ -122,7 +120,7 @@ class LevelPlanner:
         """Yield skills until the level ends. Raises ``PlanningFailed`` if it does not."""
         for clause in _clauses(self._level.env.instrs):
             yield from self._clause(clause)
-        raise PlanningFailed(f"{self._level.name}: not solved after the instruction's last clause")
+        raise PlanningFailed(f"{self._level.name}: not solved by the instruction's clauses")
 
     def _clause(self, clause: Any) -> ActionPlan:
         kind = type(clause).__name__
@@ -143,7 +141,8 @@ class LevelPlanner:
     def _do(self, verb: str, objects: Collection[Any]) -> ActionPlan:
         """Run a skill on any of ``objects``, exploring until one is seen and reachable."""
         for _ in range(MAX_SKILLS):
-            for name in self._names_of(objects):
+            seen = self._names.objects.items()
+            for name in [n for n, obj in seen if obj in objects and self._level.find(obj)]:
                 feedback = yield Action(verb, (name,))
                 if feedback.status == "locked":
                     yield from self._unlock(self._names.objects[name])
@@ -153,7 +152,7 @@ class LevelPlanner:
             feedback = yield Action("go_explore")
             if feedback.status == "nothing_unseen":
                 yield from self._open_a_door()
-        raise PlanningFailed(f"{self._level.name}: {verb} keeps failing")
+        raise PlanningFailed(f"{self._level.name}: {verb} fails after {MAX_SKILLS} explorations")
 
     def _open_a_door(self) -> ActionPlan:
         """Open a door when everything reachable has been explored."""
@@ -163,10 +162,10 @@ class LevelPlanner:
             if door.is_locked:
                 yield from self._unlock(door)
                 return
-            feedback = yield Action("go_open", (self._names.call(door),))
+            feedback = yield Action("go_open", (self._names.name_of(door),))
             if feedback.ok:
                 return
-        raise PlanningFailed(f"{self._level.name}: nothing is left to look at")
+        raise PlanningFailed(f"{self._level.name}: nothing is left to explore")
 
     def _unlock(self, door: Any) -> ActionPlan:
         """Fetch the key of a door, opening a box that contains it if necessary; open the door."""
@@ -190,11 +189,7 @@ class LevelPlanner:
             if not feedback.ok:
                 yield Action("turn_left")
         if self._level.carried is not None:
-            raise PlanningFailed(f"{self._level.name}: there is no room to put anything down")
-
-    def _names_of(self, objects: Collection[Any]) -> list[str]:
-        items = self._names.objects.items()
-        return [name for name, obj in items if obj in objects and self._level.find(obj)]
+            raise PlanningFailed(f"{self._level.name}: no free square for the held object")
 
 
 def _clauses(instruction: Any) -> Iterator[Any]:

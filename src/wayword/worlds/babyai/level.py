@@ -6,7 +6,7 @@ Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272), as implemente
 from __future__ import annotations
 
 import io
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from wayword.core.errors import UsageError, needing, suggest
 from wayword.core.world import Family, Observation
 from wayword.worlds import babyai
 
-VIEW_SIZE = 7  # squares in view: ahead (including the actor's own row) and across
-MIDDLE = VIEW_SIZE // 2
+VIEW_SIZE = 7  # side of the package's square view; its last row is the actor's own
+MIDDLE = VIEW_SIZE // 2  # the actor's column
 
 LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)  # the package's action codes
-STEP_OF = ((1, 0), (0, 1), (-1, 0), (0, -1))
-"""The package's directions as steps in x (east) and y (south)."""
+STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+"""The package's direction -> a step in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
-"""... and as degrees clockwise from north."""
-PREFIX, SUFFIX = "BabyAI-", "-v0"
+"""The package's direction -> degrees clockwise from north."""
+PREFIX, SUFFIX = "BabyAI-", "-v0"  # around a level's name in Gymnasium's registry
 
 
 class Level:
@@ -63,11 +63,10 @@ class Level:
         self.look()
 
     def look(self) -> None:
-        """Refresh the view."""
         self._view, self.visible = self.env.gen_obs_grid()
 
     def view(self, ahead: int, right: int) -> Any:
-        """The visible object on a square, by steps from the actor; None if empty or hidden."""
+        """Return the visible object at steps from the actor; None if empty or hidden."""
         return self._view.get(right + MIDDLE, VIEW_SIZE - 1 - ahead)
 
     @property
@@ -76,7 +75,6 @@ class Level:
 
     @property
     def steps(self) -> int:
-        """The number of actions the level has carried out."""
         return int(self.env.step_count)
 
     @property
@@ -103,24 +101,18 @@ class Level:
         """Return the object on a square (walls and doors included), or None."""
         return self.env.grid.get(x, y)
 
-    def front(self) -> Any:
-        """Return the object right in front of the actor, or None."""
-        return self.at(*self.env.front_pos)
-
     def find(self, obj: Any) -> tuple[int, int] | None:
-        """Return the square of an object; None for one that is carried or gone."""
+        """Return the square of an object; None if it is carried or no longer exists."""
         squares, width = self.env.grid.grid, self.env.grid.width
         number = next((n for n, each in enumerate(squares) if each is obj), None)
         return None if number is None else (number % width, number // width)
 
     def target_squares(self) -> list[tuple[int, int]]:
-        """Return the squares of objects on the grid that match the instruction."""
+        """Return the squares of the objects that match the instruction."""
         roles = ("desc", "desc_move", "desc_fixed")
-        words = (getattr(part, role, None) for part, _ in self._parts() for role in roles)
-        objects = (
-            each for description in words if description is not None for each in description.obj_set
-        )
-        return sorted({square for each in objects if (square := self.find(each)) is not None})
+        described = (getattr(part, role, None) for part, _ in self._parts() for role in roles)
+        objects = (obj for description in described if description for obj in description.obj_set)
+        return sorted({square for obj in objects if (square := self.find(obj)) is not None})
 
     def met(self) -> tuple[int, int]:
         """Return the number of completed parts of the instruction, and of all parts."""
@@ -128,7 +120,7 @@ class Level:
         return len(done) if self.reward > 0 else sum(done), len(done)
 
     def _parts(self) -> list[tuple[Any, bool]]:
-        """Pairs of a single instruction (``go to``, ``pick up``, …) and True if it is done."""
+        """Return the single instructions (``go to``, ``pick up``, …), each with True if done."""
         instructions, stack = [], [(self.env.instrs, False)]
         while stack:
             part, done = stack.pop()
@@ -140,23 +132,22 @@ class Level:
         return instructions
 
 
-def state_of(obj: Any) -> str:
-    """``open``, ``closed`` or ``locked`` for doors, empty for other objects."""
+def door_state(obj: Any) -> str:
+    """Return ``open``, ``closed`` or ``locked`` for a door, else an empty string."""
     if obj.type != "door":
         return ""
     return "open" if obj.is_open else "locked" if obj.is_locked else "closed"
 
 
 def _make_env(name: str) -> Any:
-    with needing("levels of BabyAI need the package minigrid", "babyai"):
+    with needing("BabyAI levels need the package minigrid", "babyai"):
         import gymnasium
         import minigrid
     if f"{PREFIX}{name}{SUFFIX}" not in gymnasium.registry:
         keys = [key for key in gymnasium.registry if key.startswith(PREFIX)]
         names = [key.removeprefix(PREFIX).removesuffix(SUFFIX) for key in keys]
-        raise UsageError(
-            f"minigrid {minigrid.__version__} has no level {name!r}; {suggest(name, names)}"
-        )
+        problem = f"minigrid {minigrid.__version__} has no level {name!r}"
+        raise UsageError(f"{problem}; {suggest(name, names)}")
     return gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True).unwrapped
 
 
@@ -170,7 +161,7 @@ class GridObject:
     """
 
     name: str
-    colour: str
+    color: str
     kind: str
     ahead: int
     right: int
@@ -182,7 +173,7 @@ class GridHeld:
     """The object that the actor holds."""
 
     name: str
-    colour: str
+    color: str
     kind: str
 
 
@@ -190,7 +181,7 @@ class GridHeld:
 class BabyAIObservation(Observation):
     """The view of ``actor``: the unobstructed part of the 7 x 7 squares ahead and to its sides.
 
-    ``heading`` is absolute (degrees clockwise from north: 0, 90, 180 or 270). ``things`` are
+    ``heading`` is absolute (degrees clockwise from north: 0, 90, 180 or 270). ``objects`` are
     nearest first. ``walls``: steps to the wall straight ahead, to the left and to the right; None
     if no wall is visible there.
     """
@@ -200,47 +191,51 @@ class BabyAIObservation(Observation):
     actor: str
     heading: float
     holding: tuple[GridHeld, ...]
-    things: tuple[GridObject, ...]
+    objects: tuple[GridObject, ...]
     walls: tuple[int | None, int | None, int | None]
 
 
-PLACES = tuple(
+VIEW_SQUARES = tuple(
     sorted(
         ((ahead, right) for ahead in range(VIEW_SIZE) for right in range(-MIDDLE, MIDDLE + 1)),
-        key=lambda place: (place[0] + abs(place[1]), place[1]),
+        key=lambda square: (square[0] + abs(square[1]), square[1]),
     )
 )
 """All squares of the view as (ahead, right), nearest first. The first is the actor's own."""
 
 
 class LevelNames:
-    """An actor's names for the objects of a level, numbered in the order of first sight."""
+    """An actor's names for the objects of a level, numbered in the order of first sight.
+
+    ``objects``: name -> object.
+    """
 
     def __init__(self) -> None:
-        self.of: dict[Any, str] = {}
         self.objects: dict[str, Any] = {}
-        self._count: dict[str, int] = {}
+        self._names: dict[Any, str] = {}
+        self._counts: Counter[str] = Counter()
 
-    def call(self, obj: Any) -> str:
-        """Return the object's name; a new object gets a new name."""
-        name = self.of.get(obj)
-        if name is None:
+    def name_of(self, obj: Any) -> str:
+        """Return an object's name; a new object gets a new one, walls have none."""
+        if obj.type == "wall":
+            return "a wall"
+        if obj not in self._names:
             kind = f"{obj.color}_{obj.type}"
-            self._count[kind] = number = self._count.get(kind, 0) + 1
-            name = self.of[obj] = f"{kind}_{number}"
+            self._counts[kind] += 1
+            self._names[obj] = name = f"{kind}_{self._counts[kind]}"
             self.objects[name] = obj
-        return name
+        return self._names[obj]
 
 
 def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservation:
-    """Return the current observation of the actor; newly seen objects get names."""
+    """Return the actor's observation; objects seen for the first time get names."""
     objects, held = [], level.carried
-    for ahead, right in PLACES[1:]:
+    for ahead, right in VIEW_SQUARES[1:]:
         obj = level.view(ahead, right)
         if obj is not None and obj.type not in ("wall", "floor"):
-            name, state = names.call(obj), state_of(obj)
+            name, state = names.name_of(obj), door_state(obj)
             objects.append(GridObject(name, obj.color, obj.type, ahead, right, state))
-    holding = () if held is None else (GridHeld(names.call(held), held.color, held.type),)
+    holding = () if held is None else (GridHeld(names.name_of(held), held.color, held.type),)
 
     def wall(ahead: int, right: int) -> int | None:
         """Return the steps to the first wall in a direction; None if none is in view."""
@@ -254,10 +249,10 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
 
 def visible_squares(level: Level) -> list[tuple[int, int]]:
     """Return x and y of every visible square, including the actor's own."""
-    (x, y), (dx, dy) = level.place, STEP_OF[level.facing]
+    (x, y), (dx, dy) = level.place, STEPS[level.facing]
     return [
         (x + ahead * dx - right * dy, y + ahead * dy + right * dx)
-        for ahead, right in PLACES
+        for ahead, right in VIEW_SQUARES
         if level.visible[right + MIDDLE, VIEW_SIZE - 1 - ahead]
     ]
 
@@ -271,14 +266,13 @@ def route(level: Level, is_goal: IsGoal, explored: set[Square] | None = None) ->
     """Return the shortest sequence of turns and steps to the goal; None without a path.
 
     The path uses only free squares and open doors, limited to ``explored`` if given.
-    if it is given.
     """
     start = (*level.place, level.facing)
     previous: dict[tuple[int, int, int], tuple[tuple[int, int, int], int]] = {}
     queue, reached = deque([start]), {start}
     while queue:
         x, y, facing = state = queue.popleft()
-        dx, dy = STEP_OF[facing]
+        dx, dy = STEPS[facing]
         front = x + dx, y + dy
         if is_goal((x, y), front):
             codes = []
@@ -291,9 +285,9 @@ def route(level: Level, is_goal: IsGoal, explored: set[Square] | None = None) ->
             ahead = level.at(*front)
             if ahead is None or ahead.can_overlap():
                 moves.insert(0, (FORWARD, (*front, facing)))
-        for square_code, after in moves:
+        for code, after in moves:
             if after not in reached:
                 reached.add(after)
-                previous[after] = state, square_code
+                previous[after] = state, code
                 queue.append(after)
     return None

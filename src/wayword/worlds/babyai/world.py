@@ -4,7 +4,7 @@
     >>> from wayword.core.episode import Episode
     >>> world = BabyAIWorld("GoToObj")
     >>> world.reset(Episode("1", "go to the green key", "GoToObj", {"seed": 0}))
-    >>> [(seen.name, seen.ahead, seen.right) for seen in world.observe("agent").things]
+    >>> [(seen.name, seen.ahead, seen.right) for seen in world.observe("agent").objects]
     [('green_key_1', 2, 1)]
     >>> world.step("agent", Action("pick_up")).status
     'nothing_there'
@@ -43,54 +43,23 @@ CODES = {
 """Verb -> the package's action code."""
 LOW_LEVEL = (*CODES, "stop")
 
-
-FAILURES: dict[str, tuple[str, ...]] = {
-    "move_ahead": ("blocked",),
-    "turn_left": (),
-    "turn_right": (),
-    "pick_up": ("nothing_there", "not_pickupable", "hands_full"),
-    "drop": ("hands_empty", "taken"),
-    "toggle": ("nothing_there", "not_openable", "locked"),
-    "goto": ("no_such_object", "already_held", "no_path"),
-    "go_grab": ("no_such_object", "already_held", "no_path", "not_pickupable", "hands_full"),
-    "go_open": (
-        "no_such_object",
-        "already_held",
-        "no_path",
-        "not_openable",
-        "locked",
-        "already_open",
-    ),
-    "go_put": ("no_such_object", "already_held", "no_path", "hands_empty"),
-    "go_explore": ("nothing_unseen",),
-    "stop": (),
-}
-"""Verb -> statuses of its failures. Each pair has a test."""
-
 Details = dict[str, Json]
-Outcome = tuple[str, Details]  # A status and its details
+Outcome = tuple[str, Details]
+"""A status, with a sentence for each failure in ``sentences.toml``, and its details."""
 
 
-def do_low_level(level: Level, names: LevelNames, verb: str) -> Outcome:
-    """Carry out a single motion; its outcome is predicted from the level before it."""
-    outcome = _predict_outcome(level, names, verb)
-    level.act(CODES[verb])
-    return outcome
-
-
-def _predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
+def predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
+    """Return the outcome of a motion that is about to be carried out: the package reports none."""
     if verb.startswith("turn"):
         return "ok", {}
-    front, held = level.front(), level.carried
-    name = "" if front is None else name_of(names, front)
+    front, held = level.at(*level.env.front_pos), level.carried
+    name = "" if front is None else names.name_of(front)
     if verb == "move_ahead":
         return ("ok", {}) if front is None or front.can_overlap() else ("blocked", {"by": name})
+    if verb == "drop" and held is None:
+        return "hands_empty", {}
     if verb == "drop":
-        if held is None:
-            return "hands_empty", {}
-        return (
-            ("taken", {"by": name}) if front is not None else ("ok", {"object": names.call(held)})
-        )
+        return ("taken", {"by": name}) if front else ("ok", {"object": names.name_of(held)})
     if front is None:
         return "nothing_there", {}
     if verb == "pick_up":
@@ -102,26 +71,21 @@ def _predict_outcome(level: Level, names: LevelNames, verb: str) -> Outcome:
 def pick_up_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
     """Return the failure of picking an object up; None if it succeeds."""
     if not obj.can_pickup():
-        return "not_pickupable", {"object": name_of(names, obj)}
+        return "not_pickupable", {"object": names.name_of(obj)}
     if level.carried is not None:
-        return "hands_full", {"holding": names.call(level.carried)}
+        return "hands_full", {"holding": names.name_of(level.carried)}
     return None
 
 
 def open_failure(level: Level, names: LevelNames, obj: Any) -> Outcome | None:
     """Return the failure of opening an object; None if it succeeds."""
     if obj.type not in ("door", "box"):
-        return "not_openable", {"object": name_of(names, obj)}
+        return "not_openable", {"object": names.name_of(obj)}
     if obj.type == "door" and obj.is_locked:
         held = level.carried
         if held is None or held.type != "key" or held.color != obj.color:
-            return "locked", {"object": names.call(obj), "key": f"{obj.color} key"}
+            return "locked", {"object": names.name_of(obj), "key": f"{obj.color} key"}
     return None
-
-
-def name_of(names: LevelNames, obj: Any) -> str:
-    """Return an object's name; walls have no names."""
-    return "a wall" if obj.type == "wall" else names.call(obj)
 
 
 class SkillFailed(Exception):
@@ -144,12 +108,12 @@ class LevelWalker:
     def __init__(self, level: Level, names: LevelNames, on_step: Callable[[], None]) -> None:
         self.level, self.object_names = level, names
         self.explored: set[Square] = set(lv.visible_squares(level))
-        self._update_view = on_step
+        self._on_step = on_step
 
     def remember(self) -> None:
         """Add the squares that are visible now."""
         self.explored.update(lv.visible_squares(self.level))
-        self._update_view()
+        self._on_step()
 
     def goto(self, name: str) -> Details:
         """Walk up to an object and face it."""
@@ -183,7 +147,7 @@ class LevelWalker:
             return is_free and abs(front[0] - place[0]) + abs(front[1] - place[1]) == 1
 
         self._walk(is_goal, SkillFailed("no_path", {"place": name}), lv.DROP)
-        return {"object": self.object_names.call(held), "place": name}
+        return {"object": self.object_names.name_of(held), "place": name}
 
     def go_explore(self) -> Details:
         """Walk towards the nearest unexplored square until it or a new object is seen."""
@@ -241,8 +205,8 @@ class LevelWalker:
 class SkillMenu:
     """The action choices of an actor that runs skills.
 
-    *Listed* are skills suitable for objects that it has seen and that still exist. *Accepted* is
-    every well-formed skill, which may fail when carried out.
+    *Listed* are the skills that suit objects it has seen and that still exist. *Accepted* is every
+    well-formed skill; it may fail when carried out.
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:
@@ -292,7 +256,7 @@ class BabyAIWorld(World):
 
     def __init__(self, level: str, actions: Actions = "low") -> None:
         if actions not in ("low", "high"):
-            raise UsageError(f"actions={actions!r} must be 'low' or 'high'")
+            raise UsageError(f"actions must be 'low' or 'high', got {actions!r}")
         self.level, self._runs_skills = Level(level), actions == "high"
         self._started = False
 
@@ -304,11 +268,11 @@ class BabyAIWorld(World):
         """Start an episode. Raises ``DataError`` for another level or an invalid seed."""
         where = f"episode {episode.id}"
         if episode.scene != self.level.name:
-            problem = f"is {episode.scene!r}, but this world holds {self.level.name!r}"
+            problem = f"must be {self.level.name!r}, this world's level, got {episode.scene!r}"
             raise DataError(where, "field 'scene'", problem)
         seed = episode.start.get("seed")
         if not isinstance(seed, int) or seed < 0:
-            raise DataError(where, "field 'seed'", f"must be a whole number >= 0, got {seed!r}")
+            raise DataError(where, "field 'seed'", f"must be an integer >= 0, got {seed!r}")
         self.level.start(seed)
         self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
         self.actors = episode.actors[:1]
@@ -354,7 +318,7 @@ class BabyAIWorld(World):
     def state(self) -> Mapping[str, Json]:
         """Return the full grid and the level's status.
 
-        ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects.
+        ``walls`` are rows from the north, ``#`` for a wall; ``objects`` are all other objects.
         ``steps`` counts the level's steps, ``idle`` actions of the actor that took no step.
         """
         level, grid, held = self.level, self.level.env.grid, self.level.carried
@@ -364,7 +328,7 @@ class BabyAIWorld(World):
             walls = [getattr(each, "type", "") == "wall" for each in squares]
             rows.append("".join("#" if wall else "." for wall in walls))
             objects += [
-                {"kind": obj.type, "colour": obj.color, "state": lv.state_of(obj), "x": x, "y": y}
+                {"kind": obj.type, "color": obj.color, "state": lv.door_state(obj), "x": x, "y": y}
                 for x, obj in enumerate(squares)
                 if obj is not None and not walls[x]
             ]
@@ -379,7 +343,7 @@ class BabyAIWorld(World):
             "most_steps": int(level.env.max_steps),
             "actor": {**self.pose(self._actor), "holding": held and f"{held.color} {held.type}"},
             "walls": rows,
-            "things": objects,
+            "objects": objects,
         }
 
     def _do(self, verb: str, words: tuple[str, ...]) -> Outcome:
@@ -392,7 +356,8 @@ class BabyAIWorld(World):
                 return "ok", getattr(self._walker, verb)(*words)
             except SkillFailed as failure:
                 return failure.status, failure.details
-        outcome = do_low_level(self.level, self.names, verb)
+        outcome = predict_outcome(self.level, self.names, verb)
+        self.level.act(CODES[verb])
         if self._walker is None:
             self._update_view()
         else:
@@ -404,9 +369,9 @@ class BabyAIWorld(World):
 
     def _check(self, actor: str) -> None:
         if not self._started:
-            raise ValueError("reset the world first")
+            raise ValueError("the world has no episode: call reset() first")
         if actor != self._actor:
-            raise ValueError(f"no actor is called {actor!r}")
+            raise ValueError(f"unknown actor {actor!r}")
 
 
 world = BabyAIWorld

@@ -1,4 +1,4 @@
-"""Homes in which bodies look, walk, handle objects and talk.
+"""Homes in which actors look, walk, handle objects and talk.
 
 scene    a home as frozen data, JSON round trip    builder      rooms and objects -> scene
 layout   the fixed parts as arrays; collisions     entities     the movable parts as arrays

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from wayword.core.geometry import inside_polygon, leftover, polygon_distance
@@ -20,8 +21,9 @@ from wayword.worlds.household.scene import (
     validate,
 )
 
-FLAT_HEIGHT = 0.05  # bodies walk over lower objects (rugs, mats); metres
-HEADROOM = 1.5  # bodies walk under objects that hang higher; metres
+FLAT_HEIGHT = 0.05  # metres: bodies walk over flatter objects (rugs, mats)
+HEADROOM = 1.5  # metres: bodies walk under objects that hang higher (wall cabinets)
+BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of its rooms
 
 
 def type_name(label: str) -> str:
@@ -42,7 +44,7 @@ class SceneBuilder:
         >>> door = house.door("door", (4, 1), (4, 2), closed=True)
         >>> fridge = house.furniture("fridge", 0.4, 2.6, 0.8, 0.8, 1.8, "openable", "cooler",
         ...                          receptacle="in")
-        >>> apple = house.thing("apple", parent=fridge)
+        >>> apple = house.item("apple", parent=fridge)
         >>> scene = house.build()
         >>> (len(scene.walls), scene.doors[0].rooms)
         (8, ('kitchen', 'hall'))
@@ -111,7 +113,7 @@ class SceneBuilder:
         fields |= {"affordances": frozenset(affordances), "receptacle": receptacle}
         return self.add(HouseObject(name or self._new_id(kind), kind, *box, **fields))
 
-    def thing(
+    def item(
         self,
         kind: str,
         *affordances: str,
@@ -141,16 +143,13 @@ class SceneBuilder:
         return obj.id
 
     def floor(self, cells: Iterable[Point], spacing: float) -> None:
-        """Set the positions where a body may stand: grid points (iTHOR's reachable positions)."""
+        """Set the positions where a body may stand: points of a grid with that spacing (metres)."""
         points = list(cells)
         west, south = min(x for x, _ in points), min(y for _, y in points)
-        cells_ij = {(round((x - west) / spacing), round((y - south) / spacing)) for x, y in points}
-        columns, row_count = max(i for i, _ in cells_ij) + 1, max(j for _, j in cells_ij) + 1
-        rows = tuple(
-            "".join("." if (i, j) in cells_ij else "#" for i in range(columns))
-            for j in range(row_count)
-        )
-        self._floor = Floor(west, south, spacing, rows)
+        free = {(round((x - west) / spacing), round((y - south) / spacing)) for x, y in points}
+        columns, rows = (range(max(side) + 1) for side in zip(*free, strict=True))
+        lines = ("".join(".#"[(i, j) not in free] for i in columns) for j in rows)
+        self._floor = Floor(west, south, spacing, tuple(lines))
 
     def build(self) -> Scene:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""
@@ -164,20 +163,18 @@ class SceneBuilder:
         return scene
 
     def _rooms_next_to(self, door: Door) -> tuple[str, ...]:
-        """Return the rooms at points 0.3 m to either side of a door's middle."""
+        """Return the rooms on the two sides of a door, only one if it leads outside."""
         (ax, ay), (bx, by) = door.a, door.b
-        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
-        nx, ny = 0.3 * (by - ay) / length, -0.3 * (bx - ax) / length
+        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)  # a point has no direction
+        nx, ny = BESIDE_DOOR * (by - ay) / length, -BESIDE_DOOR * (bx - ax) / length
         rooms: dict[str, None] = {}
         for side in (-1, 1):
             x, y = (ax + bx) / 2 + side * nx, (ay + by) / 2 + side * ny
-            nearby = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
-            nearby = nearby or [r for r in self._rooms if polygon_distance(x, y, r.polygon) < 0.3]
-            rooms.update(dict.fromkeys(room.name for room in nearby[:1]))
+            inside = [r for r in self._rooms if inside_polygon(x, y, r.polygon)]
+            near = [r for r in self._rooms if polygon_distance(x, y, r.polygon) < BESIDE_DOOR]
+            rooms.update(dict.fromkeys(room.name for room in (inside or near)[:1]))
         return tuple(rooms)
 
     def _new_id(self, kind: str) -> str:
-        number = 1
-        while f"{kind}|{number}" in self._objects:
-            number += 1
-        return f"{kind}|{number}"
+        ids = (f"{kind}|{number}" for number in count(1))
+        return next(name for name in ids if name not in self._objects)

@@ -11,12 +11,13 @@ from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
 INSET = 0.05
 """Boxes are shrunk by this margin (metres) for sight and reach, so that a fridge against a wall
-cannot be seen through it."""
+cannot be seen from behind that wall."""
 FLOOR = -1  # value of ``inside`` for objects on the floor
+ACTOR_HEIGHT, DOOR_HEIGHT = 1.7, 2.0  # metres: their middles are visible over low furniture
 
 
 class Entities:
-    """(M,) arrays over objects (N), then doors (D), then actors (A): M = N + D + A.
+    """Arrays (M,) over objects (N), then doors (D), then actors (A): M = N + D + A.
 
     ``x``, ``y``: centres; ``half_x``, ``half_y``: half extents (metres); ``bottom``, ``height``;
     ``west`` … ``north``: boxes shrunk by ``INSET``. ``inside``: index of the object or actor that
@@ -40,7 +41,7 @@ class Entities:
         arrays = (self.x, self.y, self.half_x, self.half_y, self.bottom, self.height)
         for array, values in zip(arrays, zip(*shapes, strict=True), strict=False):
             array[: self.objects] = values
-        self.height[self.first_actor :] = 1.7
+        self.height[self.first_actor :] = ACTOR_HEIGHT
         self.west, self.south, self.east, self.north, self.mid_height = np.zeros((5, size))
         index = {o.id: i for i, o in enumerate(objects)}
         self.inside = np.full(size, FLOOR, dtype=np.int32)
@@ -56,7 +57,7 @@ class Entities:
             getattr(self, flag)[: self.objects] = [getattr(o, flag) for o in objects]
         for i, d in enumerate(doors, self.objects):
             (ax, ay), (bx, by) = d.a, d.b
-            self.x[i], self.y[i], self.height[i] = (ax + bx) / 2, (ay + by) / 2, 2.0
+            self.x[i], self.y[i], self.height[i] = (ax + bx) / 2, (ay + by) / 2, DOOR_HEIGHT
             self.half_x[i], self.half_y[i] = abs(bx - ax) / 2, abs(by - ay) / 2
             self.open[i] = d.open
         self.inset_x, self.inset_y = np.minimum(self.half_x, INSET), np.minimum(self.half_y, INSET)
@@ -171,8 +172,8 @@ class Entities:
         self._states[i] = None
 
     def states(self, i: int) -> tuple[str, ...]:
-        """Return the visible states of an object as symbols: ``("open", "dirty")``. For wording see
-        ``verbalize/household.py``."""
+        """Return the visible states of an object as symbols, ``("open", "dirty")``; their wording
+        is in ``verbalize/household.py``."""
         cached_states = self._states[i]
         if cached_states is None:
             states = []

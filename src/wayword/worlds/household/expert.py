@@ -1,7 +1,7 @@
-"""The household expert: turns goals into skills of a body that knows the house.
+"""The household expert: turns goals into skills of an actor that knows the house.
 
-The objects to handle follow from the goals. Each becomes a chain of sub-tasks (slice, fetch, treat,
-put); the chain with the fewest steps on foot is carried out.
+Goals determine the objects to handle. Each object gives a chain of sub-tasks (slice, fetch, treat,
+put); the expert carries out the chain with the fewest steps on foot.
 
 Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
 """
@@ -35,8 +35,8 @@ from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
 REQUIRED_VERBS = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
-"""Verbs that plans need; tasks with slices also have bodies that can slice."""
-MAX_ROUNDS = 3  # passes over the goals, in case one goal undoes another
+"""Verbs that low-level plans need; bodies can slice if their task needs it."""
+MAX_ROUNDS = 3  # passes over the goals, because reaching one goal may undo another
 
 
 def solve(
@@ -95,7 +95,7 @@ def solving_decisions(
     if they do not meet the goals or exceed ``at_most``."""
     reference, episode = task.reference, task.episode
     if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
-        raise UsageError(f"episode {episode.id} has no goals in a house")
+        raise UsageError(f"episode {episode.id} has no household goals")
     actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
     world.reset(episode if high_level else with_able_bodies(episode, [actor]))
     decisions = []
@@ -103,9 +103,9 @@ def solving_decisions(
         if isinstance(turn, Decision):
             decisions.append(turn)
         if at_most is not None and len(decisions) > at_most:
-            raise PlanningFailed(f"the expert takes more than {at_most} actions")
+            raise PlanningFailed(f"the expert needs more than {at_most} actions")
     if reference.met(world.now()) < reference.parts():
-        raise PlanningFailed("the expert's actions do not meet the goals")
+        raise PlanningFailed("the expert's actions do not reach all goals")
     return decisions
 
 
@@ -113,28 +113,28 @@ class SolvableHousehold(Dataset):
     """Household tasks. ``expert`` meets the goals with low-level actions if the body has them,
     else with high-level skills.
 
-    L* counts low-level actions; a reference may set it. It is computed with a body that has every
-    action, whereas examples use only the actions of the dataset's own bodies.
+    L* counts low-level actions, unless the reference gives it. It is computed with a body that has
+    every action, whereas examples use only the actions of the dataset's own bodies.
     """
 
-    solutions: ClassVar[tuple[str, ...]] = ("expert", "errands")
+    solutions: ClassVar[tuple[str, ...]] = ("expert", "skills")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
-            raise UsageError(f"episode {task.episode.id} has no goals in a house; try `oracle`")
-        if how == "errands" or needs_high_level(world, actor):
+            raise UsageError(f"episode {task.episode.id} has no household goals; try `oracle`")
+        if how == "skills" or needs_high_level(world, actor):
             return solve(world, actor, reference, high_level=True)
         verbs_by_actor = {each.name: each.body.actions for each in world.house.actors.values()}
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
         if not others_work and actor in able(verbs_by_actor, REQUIRED_VERBS, "all"):
             return solve(world, actor, reference)
-        return listed(lambda: [STOP])  # this body cannot help
+        return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """Return the expert's actions, high-level ones for ``how="errands"``. Raises
+        """Return the expert's actions, high-level ones for ``how="skills"``. Raises
         ``PlanningFailed`` if they do not meet the goals."""
-        decisions = solving_decisions(self.world(task.episode), task, how == "errands")
+        decisions = solving_decisions(self.world(task.episode), task, how == "skills")
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
@@ -143,10 +143,8 @@ class SolvableHousehold(Dataset):
         Raises ``UsageError`` for a task for several actors: only a team can play it.
         """
         if len(task.episode.actors) > 1:
-            raise UsageError(
-                f"episode {task.episode.id} is for several actors; their examples are played by "
-                "the team (wayword.runs.active), or set shots=0"
-            )
+            problem = f"episode {task.episode.id} has several actors, so only a team can solve it"
+            raise UsageError(f"{problem}: use wayword.runs.active, or set shots=0")
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = task.episode.actors[0]
@@ -189,7 +187,7 @@ def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
     """
     kinds = list(PLANS)
     if type(goal) not in kinds:
-        raise PlanningFailed(f"the expert has no plan for {type(goal).__name__}")
+        raise PlanningFailed(f"the expert has no plan for a goal {type(goal).__name__}")
     if isinstance(goal, Restored):
         return kinds.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
     traits = getattr(goal, "traits", ())
@@ -198,14 +196,8 @@ def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
 
 def _reach_inside(skills: Skills, goal: g.Inside) -> ActionPlan:
     """Put one more object into the receptacle that contains most of them already."""
-    contents = {
-        r: {
-            t
-            for t in goal.objects
-            if skills.within(t, r) and not _missing_traits(skills, t, goal.traits)
-        }
-        for r in goal.receptacles
-    }
+    ready = [t for t in goal.objects if not _missing_traits(skills, t, goal.traits)]
+    contents = {r: {t for t in ready if skills.within(t, r)} for r in goal.receptacles}
     most_contents = max(map(len, contents.values()))
     places = [r for r, objects in contents.items() if len(objects) == most_contents]
     delivered = {t for r in places for t in contents[r]}
@@ -234,11 +226,11 @@ def _reach_traits(skills: Skills, goal: g.Has) -> ActionPlan:
         yield from (skills.toggle if name == "on" else skills.open_or_close)(chain[0], bool(value))
 
 
-def _reach_beside(skills: Skills, goal: g.Beside) -> ActionPlan:
+def _reach_next_to(skills: Skills, goal: g.NextTo) -> ActionPlan:
     chains = [skills.entities.holders(skills.number(other)) for other in goal.others]
     places = dict.fromkeys(skills.world.layout.ids[holders[0]] for holders in chains if holders)
     if not places:
-        raise PlanningFailed(f"none of {', '.join(goal.others)} is in or on anything")
+        raise PlanningFailed(f"no receptacle contains any of {', '.join(goal.others)}")
     yield from _reach_inside(skills, g.Inside(goal.objects, tuple(places)))
 
 
@@ -267,7 +259,7 @@ def _reach_restored(skills: Skills, goal: Restored) -> ActionPlan:
 PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
     g.Stacked: _reach_stacked,
     g.Inside: _reach_inside,
-    g.Beside: _reach_beside,
+    g.NextTo: _reach_next_to,
     Restored: _reach_restored,
     g.Has: _reach_traits,
     g.Held: lambda skills, goal: skills.take(_cheapest_chain(skills, goal.objects, (), [])[0]),
@@ -280,13 +272,13 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
 
 
 def _look_at_all(skills: Skills, objects: Sequence[str], required_count: int) -> ActionPlan:
-    """See objects and look into receptacles, nearest first; ``required_count`` of them, or all
-    if 0."""
+    """Look at objects and into receptacles, nearest first: ``required_count`` of them, or all if
+    it is 0."""
     remaining = list(objects)
     while len(remaining) > (len(objects) - required_count if required_count else 0):
         nearest = cheapest(skills.world, skills.actor, [remaining])
         if nearest is None:
-            raise PlanningFailed(f"no path leads to any of {', '.join(remaining)}")
+            raise PlanningFailed(f"no path to any of {', '.join(remaining)}")
         remaining.remove(nearest[0])
         yield from skills.look_at(nearest[0])
 
@@ -318,7 +310,7 @@ def _cheapest_chain(
         chains.append(cheapest(skills.world, skills.actor, [candidates, *tools, *places]))
     chain = next((chain for chain in chains if chain), None)
     if chain is None:
-        raise PlanningFailed(f"no path leads to any of {', '.join(objects)} and on")
+        raise PlanningFailed(f"no path to any of {', '.join(objects)} and the next stops")
     return chain
 
 
@@ -351,7 +343,7 @@ def _treat_first(skills: Skills, chain: Sequence[str], traits: Sequence[Trait]) 
         knives = [k for k in ids if skills.entities.has_affordance(skills.number(k), "slicer")]
         nearest = cheapest(skills.world, skills.actor, [knives, [obj]])
         if nearest is None:
-            raise PlanningFailed(f"no knife for {obj}")
+            raise PlanningFailed(f"no reachable knife for {obj}")
         yield from skills.slice(obj, nearest[0])
     for trait, tool in zip([t for t in missing if t in TOOLS], chain[1:], strict=False):
         yield from skills.treat(obj, trait, tool)

@@ -1,7 +1,7 @@
 """Goal conditions on the true final state, and references of household episodes.
 
-Conditions count in parts, as in ALFRED: goal-condition success is the share of satisfied parts.
-They name objects by id: for "a mug" in an instruction, the condition lists every mug.
+A condition has one or more parts, as in ALFRED: goal-condition success is the share of satisfied
+parts. Conditions refer to objects by id: for "a mug" in an instruction, they list every mug.
 
 Source: ALFRED (Shridhar et al. 2020, section 4.3). For the state see
 ``worlds.household.house.report``.
@@ -33,7 +33,7 @@ class GoalCondition(Protocol):
 
     @property
     def words(self) -> str:
-        """The condition in a few words for people: ``hot egg in or on table``."""
+        """The condition in a few words for users: ``hot egg in or on table``."""
 
     def met(self, state: State) -> int:
         """Return the number of satisfied parts."""
@@ -55,8 +55,7 @@ def kinds(ids: Sequence[str]) -> str:
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
-    """Return the kinds of objects with their traits: a string trait by its value, a boolean one by
-    its name.
+    """Return the kinds of objects after their traits: the value of a string, the name of a flag.
 
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot not dirty egg'
@@ -177,9 +176,8 @@ class Lit:
 
     def met(self, state: State) -> int:
         views = [who["sees"] for who in state["actors"].values()]
-        nearby = {
-            i for view in views for i, metres in view.items() if metres <= self.distance + 1e-3
-        }
+        limit = self.distance + 1e-3  # distances are reported in whole millimetres
+        nearby = {i for view in views for i, metres in view.items() if metres <= limit}
         return int(any(state["objects"][i]["on"] for i in self.lamps if i in nearby))
 
 
@@ -202,7 +200,7 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class NextTo:
     """Any of ``objects`` and one of ``others`` are directly in or on the same receptacle."""
 
     objects: Ids
@@ -223,8 +221,7 @@ class HouseholdReference(Reference):
     """Ground truth of a household episode.
 
     ``kind`` is the task type. ``goals`` are the conditions on the final state. ``expert_length`` is
-    L*, the expert's number of low-level actions including stop; None if it has to be
-    computed.
+    L*, the expert's number of low-level actions including stop; None if it must be computed.
     """
 
     kind: str = ""
@@ -278,8 +275,8 @@ class RearrangementReference(HouseholdReference):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
-    """The right answer; ``look`` lists the objects and receptacles to look at to find it, of which
-    ``enough`` suffice (0: all are needed)."""
+    """The correct answer. ``look`` lists the objects and receptacles that reveal it; seeing
+    ``enough`` of them suffices (0: all are needed)."""
 
     answer: str = ""
     look: Ids = ()

@@ -1,4 +1,4 @@
-"""House: the state in which bodies act, as seen by actors and as reported to judges."""
+"""House: the full state of an episode, the actors' observations of it, and its report to judges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.episode import Json
-from wayword.worlds.household.entities import Entities
+from wayword.worlds.household.entities import INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
     Answerer,
@@ -29,12 +29,11 @@ from wayword.worlds.household.verbs import VERBS, Body
 
 
 class ObjectNames:
-    """Names of objects for one actor, or a group with shared names: ``type_n``, in the order of
-    first sight.
+    """Names of objects, ``type_n`` in the order of first sight, for one actor or a group.
 
-    The first apple seen is ``apple_1``, no matter which apple it is. Actors keep their
-    names. ``of``: object index -> name, empty if unnamed; ``index``: name -> object index;
-    ``order``: object indices in the order of naming.
+    The first apple seen is ``apple_1``, no matter which apple it is. ``of``: object index -> name,
+    empty if unnamed; ``index``: name -> object index; ``order``: object indices in the order of
+    naming. Actors have names from the start.
     """
 
     def __init__(self, types: list[str], actors: Iterable[str]) -> None:
@@ -64,7 +63,7 @@ class ObjectNames:
 
 
 class Fail(Exception):
-    """Raised when an action cannot be done: a status, and values for its message."""
+    """Raised when an action fails: a status, and values for its message."""
 
     def __init__(self, status: str, **details: Json) -> None:
         super().__init__(status)
@@ -75,8 +74,9 @@ class Fail(Exception):
 class Actor:
     """A body: position (metres), heading (degrees), hands, and memory.
 
-    ``number`` is its index in the arrays of ``Entities``. ``discovered`` (M,) marks entities it has
-    seen; ``last_x``, ``last_y``, ``last_box`` (M,): where and in which closed receptacle, at last.
+    ``number`` is its index in the arrays of ``Entities``. ``discovered`` (M,) marks the entities it
+    has seen; ``last_x`` and ``last_y`` (M,) are where it saw each last, and ``last_box`` (M,) is
+    the enclosing receptacle there, or the entity itself.
     """
 
     name: str
@@ -104,8 +104,8 @@ class Actor:
 
 
 class House:
-    """The state that actions change, created at every reset. ``pointless``: verbs without any
-    possible object or addressee in this house."""
+    """The state that actions change; a reset creates a new one. ``pointless``: verbs for which this
+    house has no object or addressee."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class House:
                 *(np.zeros(size, np.bool_), positions[0], positions[1], np.zeros(size, np.int32)),
             )
             self.entities.half_x[number] = self.entities.half_y[number] = body.radius
-            self.entities.inset_x[number] = self.entities.inset_y[number] = min(0.05, body.radius)
+            self.entities.inset_x[number] = self.entities.inset_y[number] = min(INSET, body.radius)
             self.stand(self.actors[name], x, y)
         self.refresh()
         affordances = {each for spec in self.entities.specs for each in spec.affordances}
@@ -237,7 +237,8 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
         side: Direction = (
             "left" if bearing < -side_angle else "right" if bearing > side_angle else "middle"
         )
-        # Rounded to 0.1 degrees and 1 cm; several times as fast as round().
+        # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
+        # 3600 tenths of a degree make the argument of int() positive.
         bearing, metres = (int(bearing * 10 + 3600.5) - 3600) / 10, int(metres * 100 + 0.5) / 100
         if i < entities.objects:
             preposition, container = "", ""
@@ -272,18 +273,19 @@ FLAGS = (
     *("open", "on", "dirty", "sliced", "filled", "cooked"),
     *("heated", "cooled", "cleaned", "coffee", "boiled"),
 )
-"""The boolean states."""
+"""The boolean states. Heated, cooled and cleaned stay true once this has happened."""
 
 
 def report(house: House) -> dict[str, Json]:
-    """Return the true state. ``objects``: id -> x, y, bottom, ``in`` (id of its receptacle or ""),
-    ``held`` (name of the actor that holds it, directly or in another object, or ""), room, open,
-    on, dirty, sliced, filled, cooked, temperature; heated, cooled, cleaned (true once this has been
-    done), coffee, boiled. ``doors``: id -> open.
-    ``actors``: name -> room, x, y, heading, holding (ids, oldest first), actions, low_level,
-    stopped, answer, names (name -> id), sees (id -> metres to the nearest point, for objects and
-    doors in view at the end or when it stopped).
-    ``messages``: [sender, recipients, text] in order of sending."""
+    """Return the true state.
+
+    ``objects``: id -> x, y, bottom, ``in`` (id of its receptacle or ""), ``held`` (name of the
+    actor that holds it, directly or inside another object, or ""), room, temperature, and the
+    flags of ``FLAGS``. ``doors``: id -> open. ``actors``: name -> room, x, y, heading, holding
+    (ids, oldest first), actions, low_level, stopped, answer, names (name -> id), sees (id -> metres
+    to the nearest point, for objects and doors in view at the end or when it stopped).
+    ``messages``: [sender, recipients, text] in order of sending.
+    """
     return {
         "scene": house.layout.scene.name,
         **{kind: dict(each) for kind, each in records(house).items()},

@@ -21,10 +21,10 @@ from wayword.worlds.household.scene import Room, Scene
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-CELL_SIZE = 1.0  # side of a cell in the coarse grid, metres
+CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
 HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's centre to its corners
 DOORWAY_MARGIN = 0.3
-"""A body this close to a room (metres) is still indoors: rooms may have gaps for walls."""
+"""A body this close to a room (metres) is still indoors: there may be a wall between two rooms."""
 LOWEST_EYE = 1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
@@ -125,23 +125,22 @@ class Layout:
         cell = (math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE), distance)
         cached = self._near.get(cell)
         if cached is None:
-            x, y, reach = (
-                (cell[0] + 0.5) * CELL_SIZE,
-                (cell[1] + 0.5) * CELL_SIZE,
-                distance + HALF_DIAGONAL,
+            x, y = (cell[0] + 0.5) * CELL_SIZE, (cell[1] + 0.5) * CELL_SIZE
+            walls, doors, boxes, rooms = self._shapes
+            near_walls, near_doors, near_boxes, near_rooms = (
+                np.flatnonzero(away <= distance + HALF_DIAGONAL).tolist()
+                for away in (
+                    geo.segment_distances(x, y, *walls),
+                    geo.segment_distances(x, y, *doors),
+                    geo.box_distances(x, y, boxes),
+                    geo.box_distances(x, y, rooms) - DOORWAY_MARGIN,
+                )
             )
-            walls, doors, boxes, room_boxes = self._shapes
-            distances = [geo.segment_distances(x, y, *walls), geo.segment_distances(x, y, *doors)]
-            distances += [
-                geo.box_distances(x, y, boxes),
-                geo.box_distances(x, y, room_boxes) - DOORWAY_MARGIN,
-            ]
-            by_kind = [np.flatnonzero(away <= reach).tolist() for away in distances]
             cached = self._near[cell] = NearbyObstacles(
-                tuple(self.walls[n] for n in by_kind[0]),
-                tuple((n, self.doors[n]) for n in by_kind[1]),
-                tuple(self.boxes[n] for n in by_kind[2]),
-                tuple(self.scene.rooms[n] for n in by_kind[3]),
+                tuple(self.walls[n] for n in near_walls),
+                tuple((n, self.doors[n]) for n in near_doors),
+                tuple(self.boxes[n] for n in near_boxes),
+                tuple(self.scene.rooms[n] for n in near_rooms),
             )
         return cached
 
@@ -152,14 +151,9 @@ class Layout:
 
         ``closed_doors`` (D,) is a mask; open doors are left out.
         """
-        cell = (
-            math.floor(x / CELL_SIZE),
-            math.floor(y / CELL_SIZE),
-            distance,
-            eye,
-            closed_doors.tobytes(),
-        )
-        cached = self._panes.get(cell)
+        cell = math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE)
+        key = (*cell, distance, eye, closed_doors.tobytes())
+        cached = self._panes.get(key)
         if cached is None:
             if len(self._panes) >= MAX_CELLS:
                 self._panes.clear()
@@ -177,7 +171,7 @@ class Layout:
             rims = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
             walls = int(np.searchsorted(selected, p.walls))
             cached = Panels(p.ends[selected], boxes, p.door[selected], walls, tuple(sorted(rims)))
-            self._panes[cell] = cached
+            self._panes[key] = cached
         return cached
 
     def room_at(self, x: float, y: float) -> str:
@@ -209,18 +203,14 @@ def _bounding_box(polygon: tuple[tuple[float, float], ...]) -> Box:
 def _scene_bounds(scene: Scene) -> Box:
     if scene.floor is not None:
         floor = scene.floor
-        columns = max(len(row) for row in floor.rows)
-        return (
-            floor.x,
-            floor.y,
-            floor.x + (columns - 1) * floor.spacing,
-            floor.y + (len(floor.rows) - 1) * floor.spacing,
-        )
+        columns, rows = max(len(row) for row in floor.rows), len(floor.rows)
+        east, north = (columns - 1) * floor.spacing, (rows - 1) * floor.spacing
+        return floor.x, floor.y, floor.x + east, floor.y + north
     return _bounding_box(tuple(corner for room in scene.rooms for corner in room.polygon))
 
 
 def _panels(scene: Scene) -> Panels:
-    """Walls, then door leaves, then the four sides of each tall opaque piece of furniture."""
+    """Return walls, then door leaves, then the four sides of tall opaque furniture."""
     unbounded = (-math.inf, math.inf, math.inf, math.inf, -math.inf, -math.inf)
     rows: list[tuple[float, ...]] = [(*w.a, *w.b, *unbounded, -1) for w in scene.walls]
     rows += [(*d.a, *d.b, *unbounded, number) for number, d in enumerate(scene.doors)]
@@ -243,8 +233,8 @@ def _panels(scene: Scene) -> Panels:
 # floor, the floor replaces walls and furniture.
 
 SLACK = 1e-6
-"""Overlap with an obstacle that is tolerated, in metres: rounding must not trap a body that touches
-a wall."""
+"""Tolerated overlap with an obstacle, in metres: otherwise rounding errors could trap a body that
+touches a wall."""
 OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: index, x, y, radius
 
 
@@ -266,12 +256,9 @@ def first_obstacle(
     floor = layout.scene.floor
     if floor is not None:  # must be free under the whole line, checked every half cell
         count = max(1, math.ceil(2 * math.dist(p, q) / floor.spacing))
-        for i in range(count + 1):
-            if not floor.is_free(
-                p[0] + (q[0] - p[0]) * i / count, p[1] + (q[1] - p[1]) * i / count
-            ):
-                return "wall", -1
-        return None
+        dx, dy = q[0] - p[0], q[1] - p[1]
+        samples = ((p[0] + dx * i / count, p[1] + dy * i / count) for i in range(count + 1))
+        return None if all(floor.is_free(*sample) for sample in samples) else ("wall", -1)
     for wall in nearby.walls:
         if geo.segment_distance(p, q, *wall) < radius:
             return "wall", -1
@@ -294,7 +281,7 @@ def nearest_place(
     max_distance: float = 3.0,
 ) -> Point | None:
     """Return the free position nearest to a point, on a grid of 0.05 m around it (or the floor's
-    own cells), for starts that a dataset puts into furniture. None if there is none."""
+    own cells), for published starts that are in furniture. None if there is none."""
     floor = layout.scene.floor
     spacing = floor.spacing if floor else 0.05
     x0, y0 = point

@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from wayword.core.episode import Json
 from wayword.core.geometry import Box, Point, absolute, point_segment_distance, unit
-from wayword.worlds.household import verbs as st
 from wayword.worlds.household.entities import FLOOR, Entities
 from wayword.worlds.household.house import Actor, Fail, House
 from wayword.worlds.household.layout import first_obstacle
 from wayword.worlds.household.route import Trip, believed_box, landing_spot
 from wayword.worlds.household.scene import TEMPERATURES, Room
+from wayword.worlds.household.verbs import parse_spot
 
 Details = dict[str, Json]
 HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
@@ -30,17 +30,13 @@ def run_appliance(entities: Entities, i: int) -> None:
 
     A heater works while on, a cooler always; openable ones only while closed. Heat cooks cookable
     objects, and boils them in water. Cleaners, fillers and brewers work while on, and coffee and
-    water replace each other; a drinker takes the water of a vessel put on it. Other
-    kinds of objects do nothing. Once set, heated, cooled and cleaned stay set; as in ALFRED,
-    "heated" requires an openable heater, not a stove burner.
+    water replace each other; a drinker takes the water of a vessel put on it. Other objects do
+    nothing. As in ALFRED, "heated" requires an openable heater, not a stove burner.
     """
     if i >= entities.objects:
         return
-    affordances, can_run, is_on = (
-        entities.specs[i].affordances,
-        not entities.is_ajar(i),
-        bool(entities.on[i]),
-    )
+    affordances = entities.specs[i].affordances
+    can_run, is_on = not entities.is_ajar(i), bool(entities.on[i])
     for content in entities.with_contents(i)[1:]:
         if "heater" in affordances and is_on and can_run:
             entities.set_state(content, "temperature", HOT)
@@ -56,11 +52,8 @@ def run_appliance(entities: Entities, i: int) -> None:
         if "cleaner" in affordances and is_on:
             entities.set_state(content, "dirty", False)
             entities.set_state(content, "cleaned", True)
-        if (
-            is_on
-            and entities.has_affordance(content, "fillable")
-            and not affordances.isdisjoint(("brewer", "filler"))
-        ):
+        fills = is_on and not affordances.isdisjoint(("brewer", "filler"))
+        if fills and entities.has_affordance(content, "fillable"):
             entities.set_state(content, "filled", True)
             entities.set_state(content, "coffee", "brewer" in affordances)
         if "drinker" in affordances and entities.filled[content] and not entities.coffee[content]:
@@ -99,7 +92,7 @@ def drop(house: House, me: Actor, name: str) -> Details:
 
 def _aim(house: House, r: int, spot: str) -> Point:
     """Return the point (metres) that a spot denotes. Raises ``Fail``."""
-    if (offset := st.parse_spot(spot)) is None:
+    if (offset := parse_spot(spot)) is None:
         raise Fail("no_spot", spot=spot)
     return float(house.entities.x[r]) + offset[0], float(house.entities.y[r]) + offset[1]
 
@@ -147,7 +140,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
     inside = [k for k in entities.contents(i) if entities.is_exposed[k]]
     me.names.learn(inside)
     contents = [house.name(me, k) for k in inside]
-    kind = "receptacle" if entities.encloses[i] else "thing"
+    kind = "receptacle" if entities.encloses[i] else "object"
     return {"object": name, "contents": contents, "kind": kind}
 
 
@@ -166,7 +159,7 @@ def close(house: House, me: Actor, name: str) -> Details:
                 raise Fail("blocked", object=name, by=blocker)
     entities.set_open(i, False)
     run_appliance(entities, i)
-    return {"object": name, "kind": "receptacle" if entities.encloses[i] else "thing"}
+    return {"object": name, "kind": "receptacle" if entities.encloses[i] else "object"}
 
 
 def toggle(house: House, me: Actor, name: str, on: bool) -> Details:

@@ -10,7 +10,7 @@ from wayword.core.world import Family, Observation
 from wayword.worlds import household
 
 Answerer = Callable[[str, str], str | None]
-"""``(actor, question) -> answer``, or None for no answer: implemented by a person or a script."""
+"""``(actor, question) -> answer``, from a user or a script; None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Routes: low-level actions that bring a body to an object or into a room.
 
-They lead over a lattice of the positions that a body can reach in whole steps from its current
-position and heading, so every path is a sequence of turns and steps that the body can carry out.
-The lattice is cached with the layout: a body stays on it as long as it only turns and steps.
+Routes follow a lattice: the positions that a body can reach in whole steps from its position and
+heading. So every path is a sequence of turns and steps that the body can carry out. The lattice is
+cached with the layout, because a body stays on it as long as it only turns and steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
 PLANNING_MARGIN = -0.5 * SLACK
-"""Planning uses half the slack of a step, so that rounding never makes a planned step fail."""
+"""Planning tolerates half the overlap that a step does, so that a planned step never fails by
+rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +43,8 @@ class Lattice:
 
 def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> Lattice:
     """Return the lattice through a body's position, aligned with its possible headings."""
-    # Headings accumulate rounding errors, so round them for equal lattices to share one key.
+    # Headings and positions accumulate rounding errors: round them, so that equal lattices share
+    # one key.
     turn = heading % body.fine_turn
     turn = 0.0 if turn < 1e-6 or body.fine_turn - turn < 1e-6 else round(turn, 6)
     (east, north), step = geo.unit(turn), body.step
@@ -51,7 +53,7 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
     key = (turn, *offset, step, body.radius)
     cached = layout.lattices.get(key)
     if not isinstance(cached, Lattice):
-        if len(layout.lattices) >= 64:
+        if len(layout.lattices) >= 64:  # bounds the memory of bodies with many step sizes
             layout.lattices.clear()
         cached = layout.lattices[key] = _build_lattice(layout, body, turn, offset)
     return cached
@@ -59,7 +61,7 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
     """Return (P,) the number of steps from ``start`` to every position, -1 without a path."""
-    # Lists: frontiers in a home are too small for array operations to pay off.
+    # Plain lists: frontiers in a home are too small for array operations to pay off.
     flat = neighbors.ravel().tolist()
     steps = [-1] * len(neighbors)
     steps.append(0)  # index -1, for missing neighbors: counts as reached
@@ -395,7 +397,7 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
     turn = geo.relative(end, start)
     side = "right" if turn > 0 else "left"
     degrees = round(abs(turn) / body.fine_turn) * body.fine_turn
-    # The margin makes 89.9999999 a quarter turn instead of a series of pans.
+    # The margin turns 89.9999999 degrees by a quarter turn instead of a series of pans.
     quarters = int((degrees + 1e-6) // 90)
     pans = round((degrees - 90 * quarters) / body.fine_turn)
     return [f"turn_{side}"] * quarters + [f"pan_{side}"] * pans
@@ -404,8 +406,8 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
 # Landing: where an object ends up when put in or on a receptacle, and from where a body must put
 # it to land near a given point.
 
-HAND_REACH = 0.3  # metres from the near edge of a receptacle at which a hand puts objects
-ARM_LENGTH = 0.6  # the same from the body, if it is inside the box, as in the bend of a counter
+HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
+ARM_LENGTH = 0.6  # metres from the body instead, if it is inside the box, as in a counter's bend
 Pose = tuple[float, float, float]  # x, y (metres) and heading (degrees)
 
 

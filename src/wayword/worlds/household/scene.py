@@ -28,10 +28,9 @@ AFFORDANCES = frozenset(
 )
 """Actions that an object can undergo or perform.
 
-``heater`` heats its contents while on (and closed, if it can be closed), ``cooler`` cools them
-while closed, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` fills
-them with coffee; ``drinker`` (a plant) takes the water of a vessel put on it; ``slicer`` slices
-when held.
+While on, a ``heater`` heats its contents (if openable, only while closed), a ``cleaner`` washes
+them, a ``filler`` fills them with water and a ``brewer`` with coffee. A ``cooler`` cools them while
+closed; a ``drinker`` (a plant) takes the water of a vessel put on it; a held ``slicer`` slices.
 """
 
 
@@ -106,8 +105,7 @@ class HouseObject:
 
     @property
     def is_long(self) -> bool:
-        """True for furniture over half a metre long, where a position on it is worth
-        naming."""
+        """True for furniture over half a metre long: on it, positions are worth describing."""
         return max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
 
 
@@ -162,13 +160,13 @@ def validate(scene: Scene, source: str = "") -> None:
     ids: set[str] = set()
     for name in (*(obj.id for obj in scene.objects), *(door.id for door in scene.doors)):
         if name in ids:
-            raise DataError(source, f"object {name!r}", "the id is used twice")
+            raise DataError(source, f"object {name!r}", "is a duplicate id")
         ids.add(name)
     by_id = {obj.id: obj for obj in scene.objects}
     if not scene.rooms:
-        raise DataError(source, "field 'rooms'", "a house needs a room")
+        raise DataError(source, "field 'rooms'", "must have at least one room")
     if len({room.name for room in scene.rooms}) < len(scene.rooms):
-        raise DataError(source, "field 'rooms'", "two rooms have the same name")
+        raise DataError(source, "field 'rooms'", "has two rooms of the same name")
     for obj in scene.objects:
         if problem := _find_problem(obj, by_id):
             raise DataError(source, f"object {obj.id!r}", problem)
@@ -179,17 +177,17 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has unknown affordances {unknown}"
     if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):
-        return "has an unknown temperature or kind of receptacle"
+        return f"has an unknown temperature or preposition: {obj.temperature}, {obj.receptacle}"
     if missing := [name for name in obj.controls if name not in by_id]:
-        return f"controls {missing[0]!r}, which does not exist"
+        return f"controls an unknown object {missing[0]!r}"
     ancestors, parent = {obj.id}, obj.parent
     while parent:
         if parent not in by_id:
-            return f"has the parent {parent!r}, which does not exist"
+            return f"has an unknown parent {parent!r}"
         if parent in ancestors:
             return "is inside itself"
         if not by_id[parent].receptacle:
-            return f"has the parent {parent!r}, which is not a receptacle"
+            return f"has a parent that is not a receptacle: {parent!r}"
         ancestors.add(parent)
         parent = by_id[parent].parent
     return ""

@@ -38,10 +38,10 @@ class VisibleEntities:
 
 
 EMPTY_VIEW = VisibleEntities([], [], [])
-RAY_END = 1 - 1e-9  # a panel that a line of sight meets only at its end does not block it
+RAY_END = 1 - 1e-9  # a panel met only at the end of a line of sight is the object's own, or behind
 SLACK = 1e-12
-"""Tolerance at the edge of the view, so that rounding of the cosine never hides an object exactly
-on the edge."""
+"""Tolerance (metres) at the edge of the view: rounding of the cosine must not hide an object
+exactly on the edge."""
 
 
 @dataclass(slots=True, eq=False)

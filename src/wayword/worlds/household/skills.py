@@ -63,7 +63,7 @@ def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) 
     return min(chains, key=lambda chain: chain[0])[1] if chains else None
 
 
-MAX_REPLANS = 8  # route replans before an object is considered out of reach
+MAX_REPLANS = 8  # of a route that others block or doors close, before the object is out of reach
 TOOLS: dict[Trait, str] = {
     ("temperature", "hot"): "heater",
     ("temperature", "cold"): "cooler",
@@ -247,7 +247,7 @@ class Skills:
                 feedback = yield action
                 if not feedback.ok:
                     break
-        raise PlanningFailed(f"{obj} cannot be reached")
+        raise PlanningFailed(f"{obj} is out of reach")
 
     @with_reason
     def open_door(self, door: str) -> ActionPlan:
@@ -341,7 +341,7 @@ class Skills:
         try:
             verbs = route_to_put(self.world.house, self.me, i, r, point, tolerance)
         except Fail as failure:
-            problem = f"no pose puts {obj} near its target on {receptacle}"
+            problem = f"{obj} cannot be put near its target on {receptacle} from any pose"
             raise PlanningFailed(problem) from failure
         for verb in verbs:
             yield from self.do(verb)
@@ -415,7 +415,7 @@ class Skills:
             return tool
         switches = self.entities.switches.get(t, ())
         if not switches:
-            raise PlanningFailed(f"nothing switches {tool}")
+            raise PlanningFailed(f"{tool} has no switch")
         return self.world.layout.ids[switches[0]]
 
     @with_reason
@@ -450,7 +450,7 @@ class HighLevelSkills(Skills):
             room = self.world.layout.room_at(float(self.entities.x[i]), float(self.entities.y[i]))
             yield from self._walk(Action("go_explore", (room,)), room)
         if not self.me.discovered[i]:
-            raise PlanningFailed(f"{obj} is not seen from the middle of its room")
+            raise PlanningFailed(f"{obj} is not visible from the middle of its room")
 
     def _walk(self, action: Action, target: str) -> ActionPlan:
         """Repeat an action that walks to a target, opening closed doors on the path first."""
@@ -470,7 +470,7 @@ class HighLevelSkills(Skills):
         if not self.me.discovered[self.number(door)]:
             yield from self._walk(Action("go_explore", (self.me.room,)), self.me.room)
         if not self.me.discovered[self.number(door)]:
-            raise PlanningFailed(f"{door} is not seen from the middle of the {self.me.room}")
+            raise PlanningFailed(f"{door} is not visible from the middle of the {self.me.room}")
         yield from self.do("goto", door)
         yield from self.do("open", door)
 
@@ -534,7 +534,7 @@ class HighLevelSkills(Skills):
             yield from self.find(self.switch(tool))
         yield from self._walk(self.action(verb, obj, tool), tool)
         if not self.has_trait(obj, trait):
-            raise PlanningFailed(f"{verb} {obj}: no effect")
+            raise PlanningFailed(f"{verb} {obj} had no effect")
 
 
 # Orders: sub-tasks on particular objects, in the order of execution.
@@ -552,16 +552,15 @@ class Order:
     ``other`` is the destination of the object, or the knife to slice it with.
     """
 
-    deed: OrderKind
+    kind: OrderKind
     object: str
     other: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedReference(HouseholdReference):
-    """Goals and the orders that achieve them; ``worker`` is the actor who does the work alone, or
-    shares it with ``helpers``. The actions of all of these count for path-weighted
-    metrics."""
+    """Goals and the orders that reach them. ``worker`` is the actor who carries them out, alone or
+    with ``helpers``; the actions of all of these count for path-weighted metrics."""
 
     plan: tuple[Order, ...] = ()
     worker: str = "agent"
@@ -571,11 +570,11 @@ class PlannedReference(HouseholdReference):
 def carry_out(skills: Skills, plan: Sequence[Order]) -> ActionPlan:
     """Yield the actions that carry out a plan. Raises ``PlanningFailed``."""
     for order in plan:
-        if order.deed == "bring":
+        if order.kind == "bring":
             yield from skills.put(order.object, order.other)
-        elif order.deed == "slice":
+        elif order.kind == "slice":
             yield from skills.slice(order.object, order.other)
-        elif order.deed in ("on", "off"):
-            yield from skills.toggle(order.object, order.deed == "on")
+        elif order.kind in ("on", "off"):
+            yield from skills.toggle(order.object, order.kind == "on")
         else:
-            yield from skills.open_or_close(order.object, order.deed == "open")
+            yield from skills.open_or_close(order.object, order.kind == "open")

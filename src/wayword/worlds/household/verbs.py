@@ -77,8 +77,8 @@ VERBS: dict[str, Verb] = {
             "",
             (*_WALK_FAILS, "hands_empty", *_PLACE_FAILS, "running"),
         ),
-        Verb("chat", "speech", ("text",), "", ("nobody_listens",)),
-        Verb("ask", "speech", ("text",), "", ("nobody_answers",)),
+        Verb("chat", "speech", ("text",), "", ("no_listener",)),
+        Verb("ask", "speech", ("text",), "", ("no_answer",)),
         Verb("stop", "low"),
     )
 }
@@ -161,10 +161,10 @@ class Body:
             if not getattr(self, name) > 0:
                 raise UsageError(f"body: {name} must be above 0, got {getattr(self, name)!r}")
         if self.pan_degrees < 0 or (self.pan_degrees and 90 % self.pan_degrees):
-            raise UsageError(f"body: pan_degrees must divide 90, got {self.pan_degrees!r}")
+            raise UsageError(f"body: pan_degrees must divide 90 or be 0, got {self.pan_degrees!r}")
         for verb in self.actions:
             if verb not in VERBS:
-                raise UsageError(f"body: no action {verb!r}; {suggest(verb, list(VERBS))}")
+                raise UsageError(f"body: unknown action {verb!r}; {suggest(verb, list(VERBS))}")
 
     @property
     def view_angle(self) -> float:
@@ -182,7 +182,7 @@ def from_json(record: Mapping[str, Json], base: Body | None = None) -> Body:
     names = [spec.name for spec in fields(Body) if spec.init]
     for name in record:
         if name not in names:
-            raise UsageError(f"body: no field {name!r}; {suggest(name, names)}")
+            raise UsageError(f"body: unknown field {name!r}; {suggest(name, names)}")
     values = {name: getattr(base or Body(), name) for name in names} | dict(record)
     values["actions"] = tuple(values["actions"])
     return Body(**values)

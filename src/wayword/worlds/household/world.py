@@ -6,7 +6,7 @@
     >>> house = SceneBuilder("flat")
     >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
     >>> table = house.furniture("table", 2, 2.5, 1.0, 0.6, 0.8, receptacle="on")
-    >>> apple = house.thing("apple", parent=table)
+    >>> apple = house.item("apple", parent=table)
     >>> world = HouseholdWorld(house.build())
     >>> start = {"poses": {"agent": {"x": 2.0, "y": 0.5, "heading": 0.0}}}
     >>> world.reset(Episode("1", "Bring me the apple.", "flat", start))
@@ -164,7 +164,7 @@ class ActionMenu:
         return actions
 
     def _checks(self) -> Mapping[str, Callable[..., object]]:
-        """Verb -> function of object indices: true if possible as far as the actor knows."""
+        """Map verbs to functions of object indices: true if possible as far as the actor knows."""
         house, entities, me, hands = self._house, self._house.entities, self._me, self._held
         has_free_hand = len(hands) < me.body.inventory_capacity
         has_knife = any(entities.has_affordance(k, "slicer") for k in hands)
@@ -248,7 +248,7 @@ class HouseholdWorld(World):
     def house(self) -> House:
         """The true state, for oracles, judges and tests."""
         if self._house is None:
-            raise ValueError("reset the world first")
+            raise ValueError("the world has no episode: call reset() first")
         return self._house
 
     @property
@@ -264,7 +264,7 @@ class HouseholdWorld(World):
         wall, in furniture or in another actor."""
         scene_name = episode.start.get("scene", self.scene.name)
         if scene_name != self.scene.name:
-            problem = f"is {scene_name!r}, but this world holds {self.scene.name!r}"
+            problem = f"must be {self.scene.name!r}, this world's scene, got {scene_name!r}"
             raise DataError(f"episode {episode.id}", "field 'scene'", problem)
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
         body_fields = episode.start.get("bodies", {})
@@ -281,8 +281,8 @@ class HouseholdWorld(World):
             ]
             if colliding or not can_stand(self.layout, a.body.radius, (a.x, a.y), closed_doors):
                 where = f"in scene {self.scene.name}, pose of {a.name!r}"
-                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
-                remedy = "wayword.worlds.household.layout.nearest_place finds a free one"
+                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or occupied"
+                remedy = "find a free one with wayword.worlds.household.layout.nearest_place"
                 raise DataError(f"episode {episode.id}", where, problem, remedy)
         self._house = house
 
@@ -396,7 +396,7 @@ class HouseholdWorld(World):
 
     def _actor(self, name: str) -> Actor:
         if name not in self.house.actors:
-            raise ValueError(f"no actor is called {name!r}")
+            raise ValueError(f"unknown actor {name!r}")
         return self.house.actors[name]
 
     def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
@@ -407,7 +407,7 @@ class HouseholdWorld(World):
         if verb == "chat":
             others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
             if not others:
-                raise Fail("nobody_listens")
+                raise Fail("no_listener")
             self.house.messages.append((me.name, others, words[0]))
             for name in others:
                 self.house.inbox[name].append(HeardMessage(me.name, words[0]))
@@ -415,7 +415,7 @@ class HouseholdWorld(World):
         if verb == "ask":
             answer = self.answerer(me.name, words[0]) if self.answerer else None
             if answer is None:
-                raise Fail("nobody_answers")
+                raise Fail("no_answer")
             return {"answer": answer}
         me.stopped, me.answer = True, words[0] if words else None
         return {"answer": me.answer}
@@ -425,7 +425,7 @@ class HouseholdWorld(World):
             pose: Any = episode.start["poses"][actor]
             return float(pose["x"]), float(pose["y"]), absolute(float(pose.get("heading", 0.0)))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = "needs numbers x and y (and heading)"
+            problem = "must have numbers x and y, and may have heading"
             raise DataError(f"episode {episode.id}", f"pose of {actor!r}", problem) from error
 
 

@@ -1,4 +1,4 @@
-"""Viewpoint graphs: ``graph`` has the viewpoints and their neighbors, ``world`` the rules."""
+"""Walks on viewpoint graphs: ``graph`` loads and measures them, ``world`` has the rules."""
 
 from wayword.core.world import Family
 

@@ -1,8 +1,8 @@
 """Viewpoint graphs: positions to stand at indoors, and their neighbors.
 
-Loads MatterSim connectivity (position = pose[3], pose[7], pose[11] in metres; an edge wherever both
-ends are included and the line between them is unobstructed, with its straight length), and computes
-all-pairs geodesic distances once, cached on disk under the file's checksum.
+Loads MatterSim connectivity: a viewpoint's position is pose[3], pose[7], pose[11] in metres; two
+included viewpoints are joined by an edge if the line between them is unobstructed. Geodesic
+distances of all pairs are computed once and cached on disk under the file's checksum.
 
 Source: Matterport3DSimulator, ``connectivity/README.md``.
 """
@@ -30,7 +30,8 @@ no scipy, whose import takes longer than all other work on a generated house."""
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A neighbor: absolute heading and elevation (degrees), straight-line distance (metres)."""
+    """A viewpoint one step away: its absolute heading and its elevation (degrees), and its
+    straight-line distance (metres)."""
 
     viewpoint: str
     heading: float
@@ -61,18 +62,18 @@ class ViewpointGraph:
 
     @cached_property
     def adjacent(self) -> dict[str, tuple[str, ...]]:
-        """Viewpoints one step away, in file order."""
+        """Viewpoint -> viewpoints one step away, in file order."""
         ends: dict[str, list[str]] = {name: [] for name in self.ids}
         for start, end in self.edges.tolist():
             ends[self.ids[start]].append(self.ids[end])
         return {name: tuple(each) for name, each in ends.items()}
 
     def distance(self, start: str, end: str) -> float:
-        """Geodesic distance in metres."""
+        """Return the geodesic distance in metres."""
         return float(self.distances[self.index[start], self.index[end]])
 
     def bearing(self, start: str, end: str) -> tuple[float, float, float]:
-        """Heading and elevation (degrees) and straight-line distance (metres) between two."""
+        """Return heading and elevation (degrees) and straight-line distance (metres)."""
         x, y, z = (self.positions[self.index[end]] - self.positions[self.index[start]]).tolist()
         floor_distance = (x * x + y * y) ** 0.5
         heading, elevation = absolute(float(bearings(x, y))), float(elevations(z, floor_distance))
@@ -117,12 +118,11 @@ def all_pairs(
 def floyd_warshall(
     count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return distances (count, count) by the Floyd-Warshall algorithm: each node in turn as an
-    intermediate stop between all others."""
+    """Return distances (count, count) by the Floyd-Warshall algorithm."""
     table = np.full((count, count), np.inf)
     table[edges[:, 0], edges[:, 1]] = lengths
     np.fill_diagonal(table, 0.0)
-    for middle in range(count):
+    for middle in range(count):  # paths that may also pass through this node
         np.minimum(table, table[:, middle, None] + table[middle], out=table)
     return table
 

@@ -60,7 +60,7 @@ class IndoorWorld(Walkable):
         viewpoint = str(episode.start["viewpoint"])
         if viewpoint not in self.graph.index:
             where = f"episode {episode.id}, field 'viewpoint'"
-            raise DataError(self.graph.scan, where, f"{viewpoint!r} is not in this scan's graph")
+            raise DataError(self.graph.scan, where, f"{viewpoint!r} is not in the scan's graph")
         self._viewpoint = viewpoint
         self._heading = absolute(float(episode.start.get("heading", 0.0)))
         self._elevation, self._stopped = 0.0, False
@@ -91,7 +91,7 @@ class IndoorWorld(Walkable):
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Convert a path from the actor's viewpoint to actions that end in ``stop``."""
+        """Convert a path from the actor's viewpoint to actions, ending in ``stop``."""
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
@@ -104,8 +104,8 @@ class IndoorWorld(Walkable):
         return {**self.pose("agent"), "stopped": self._stopped}
 
 
-# Walks that end at an object (REVERIE): ``stop[81]`` ends the walk and names object 81 of the scan,
-# which must be in view; a plain ``stop`` names none.
+# Walks that end at an object (REVERIE): ``stop[81]`` ends the walk and selects object 81 of the
+# scan, which must be in view; a plain ``stop`` selects none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,13 @@ class ObjectReference(PathReference):
 
 @dataclass(frozen=True, slots=True)
 class ObjectsObservation(IndoorObservation):
-    """An indoor observation with the ``objects`` that can be named here."""
+    """An indoor observation with the ``objects`` in view, which a stop may select."""
 
     objects: tuple[VisibleObject, ...] = ()
 
 
 class ObjectsWorld(IndoorWorld):
-    """A walk whose stop may name an object in view."""
+    """A walk whose stop may select an object in view."""
 
     def __init__(self, graph: ViewpointGraph, objects: ObjectsAt) -> None:
         super().__init__(graph)

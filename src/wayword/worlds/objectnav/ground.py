@@ -83,7 +83,7 @@ class Ground:
         return self.point(numbers[int(np.argmin(distances))])
 
     def reach(self, start: Point) -> Floats:
-        """(H, W) shortest distances in metres over 8-connected cells; inf without a path."""
+        """Return (H, W) shortest distances in metres over 8-connected cells; inf without a path."""
         return self._distance_field(start)[0].reshape(self.free.shape)
 
     def path(self, start: Point, goals: Sequence[Point]) -> list[Point] | None:
@@ -121,7 +121,7 @@ class Ground:
         return x, y, grid_lookup(self.free, x, y, (self.x, self.y), self.spacing)
 
     def _distance_field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
-        """Distances (metres) from the start's cell to each cell, and predecessors; cached."""
+        """Return metres from the start's cell to all cells, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
         place = self.nearest(*start, max_distance=0.5)

@@ -6,9 +6,10 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from wayword.core.geometry import apparent_size, bearing, elevation, relative
@@ -17,6 +18,10 @@ from wayword.worlds import objectnav
 
 Floats = NDArray[np.float64]
 NO_HIT = 255  # level of pixels with no surface within reach
+FieldOfView = Annotated[float, Ge(10), Le(180)]
+"""A camera's horizontal field of view in degrees."""
+Range = Annotated[float, Ge(0.5), Le(50)]
+"""The range of depth in metres."""
 
 
 @dataclass(frozen=True, slots=True)

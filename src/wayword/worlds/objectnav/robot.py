@@ -26,13 +26,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError
 from wayword.core.geometry import absolute, bearing, relative
+from wayword.settings import Checked
 from wayword.worlds.objectnav.base import Base, MotionResult
 from wayword.worlds.objectnav.observation import (
     DepthImage,
@@ -48,6 +50,7 @@ from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check
 TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
 MAX_TRIES = 3  # of a request whose connection breaks, each after a reconnection
 Answer = TypeVar("Answer")
+Positive = Annotated[float, Gt(0)]
 CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
 """Cancels all goals of an action: no ID and no time (``action_msgs/srv/CancelGoal``)."""
@@ -213,7 +216,7 @@ class Transforms:
 
 
 @dataclass(frozen=True)
-class RosSettings:
+class RosSettings(Checked):
     """``url`` is the rosbridge server's; ``plain`` lets ``ws://`` leave this machine. A token is
     read from ``$WAYWORD_ROBOT_TOKEN``.
 
@@ -249,36 +252,27 @@ class RosSettings:
     navigate: str = "/navigate_to_pose"
     spin: str = "/spin"
     costmap: str = ""
-    farthest: float = 2.0
-    speed: float = 0.0
+    farthest: Annotated[float, Ge(0.1), Le(2)] = 2.0
+    speed: Annotated[float, Ge(0), Le(5)] = 0.0
     heartbeat: str = "/wayword/heartbeat"
     battery: str = ""
-    least_charge: float = 0.2
+    least_charge: Annotated[float, Ge(0), Le(1)] = 0.2
     emergency_stop: str = ""
-    field_of_view: float = 69.0
-    eye: float = 0.9
-    reach: float = 5.0
-    scan_turn: float = 0.0
+    field_of_view: Annotated[float, Ge(10), Lt(180)] = 69.0
+    eye: Annotated[float, Ge(0.05), Le(3)] = 0.9
+    reach: Positive = 5.0
+    scan_turn: Annotated[float, Ge(-360), Le(360)] = 0.0
     scan_flipped: bool = False
-    tilt: float = 0.0
-    patience: float = 30.0
-    answer: float = 10.0
-    motion: float = 90.0
-    settle: float = 0.3
+    tilt: Annotated[float, Ge(-60), Le(60)] = 0.0
+    patience: Positive = 30.0
+    answer: Positive = 10.0
+    motion: Positive = 90.0
+    settle: Annotated[float, Ge(0)] = 0.3
     throttle: int = 200
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_url(self.url, self.plain)
-        if not 10 <= self.field_of_view < 180 or not 0.05 <= self.eye <= 3:
-            raise UsageError("robot: field_of_view must be 10 to 180 degrees, eye 0.05 to 3 m")
-        if not -360 <= self.scan_turn <= 360 or not -60 <= self.tilt <= 60:
-            raise UsageError("robot: scan_turn must be -360 to 360 degrees, tilt -60 to 60")
-        if min(self.patience, self.answer, self.motion, self.reach) <= 0 or self.settle < 0:
-            raise UsageError("robot: patience, answer, motion and reach must be above 0")
-        if not 0.1 <= self.farthest <= 2 or not 0 <= self.speed <= 5:
-            raise UsageError("robot: farthest must be 0.1 to 2 m, speed 0 to 5 m/s")
-        if not 0 <= self.least_charge <= 1:
-            raise UsageError("robot: least_charge must be 0 to 1, such as 0.2 for 20 percent")
 
 
 class RosBase:

@@ -19,13 +19,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import absolute, bearing, relative
+from wayword.settings import Checked
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.observation import Shown, View, from_camera, sighting
@@ -52,17 +54,13 @@ in tests."""
 
 
 @dataclass(frozen=True)
-class ThorCamera:
+class ThorCamera(Checked):
     """Camera settings. ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range
     of depth and ``sight`` the maximum distance at which objects count as in view, in metres."""
 
-    field_of_view: float = 79.0
+    field_of_view: Annotated[float, Ge(10), Le(150)] = 79.0
     reach: float = 5.0
     sight: float = 10.0
-
-    def __post_init__(self) -> None:
-        if not 10 <= self.field_of_view <= 150:
-            raise UsageError("thor: field_of_view must be between 10 and 150 degrees")
 
     @property
     def height(self) -> float:

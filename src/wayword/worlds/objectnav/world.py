@@ -6,7 +6,7 @@
     >>> house = SceneBuilder("flat")
     >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
     >>> table = house.furniture("table", 2, 2.5, 1.0, 0.6, 0.8, receptacle="on")
-    >>> mug = house.thing("mug", parent=table)
+    >>> mug = house.item("mug", parent=table)
     >>> world = ObjectNavWorld.of(house.build(), {mug: "cat-shaped mug"})
     >>> start = {"x": 2.0, "y": 0.5, "heading": 90.0}
     >>> world.reset(Episode("1", "Find the cat-shaped mug.", "flat", start))

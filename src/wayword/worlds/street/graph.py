@@ -39,10 +39,10 @@ Floats = NDArray[np.float64]
 class Hops:
     """Directed distances in links.
 
-    Nearly every panorama of a street graph is in a row between two junctions (28,056 of Touchdown's
-    29,641 have two exits, each a street in both directions). So only the other panoramas, the hubs,
-    are searched: the distance between two panoramas is the minimum over row ends of three terms,
-    panorama to row end, hub to hub, and row end to panorama, which takes a few array look-ups.
+    Nearly every panorama of a street graph is inside a row between two junctions: 28,056 of
+    Touchdown's 29,641 have two exits, each linked in both directions. All others are hubs. A table
+    of hub-to-hub distances is enough: the distance between two panoramas is the minimum, over the
+    ends of their rows, of panorama to row end + hub to hub + row end to panorama.
 
         >>> hops = Hops(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))
         >>> hops([0, 2, 1], 2).tolist()
@@ -75,10 +75,8 @@ class Hops:
         start, end = np.asarray(starts), np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
-        end_hubs, start_hubs = self._ends[:, end], self._ends[:, start]
-        hub_hops = self._table[
-            end_hubs, start_hubs[:, None]
-        ]  # (2, 2, *shape): from each end of one row to each end of the other
+        # (2, 2, *shape): from each end of the start's row to each end of the other row
+        hub_hops = self._table[self._ends[:, end], self._ends[:, start][:, None]]
         best = (hub_hops + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
         return self._along(best, start, end)
 
@@ -98,7 +96,7 @@ class Hops:
         return self._along(by_end.min(axis=0), start[:, None], end)
 
     def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
-        """``best`` or, if both are in the same row, the links along it if fewer."""
+        """Return ``best`` or, for two panoramas of one row, the links along it if fewer."""
         is_same_row = self._row[start] == self._row[end]
         if is_same_row.any():
             along = np.abs(self._gaps[0, start] - self._gaps[0, end])
@@ -109,10 +107,10 @@ class Hops:
 class _Rows:
     """The row of each panorama, and the links between hubs.
 
-    ``row``: index of the row; each hub has a unique negative one. ``ends``: the hubs at the two
-    ends of the row, numbered in the order of discovery (a hub has itself twice).
-    ``gaps``: the links to these ends. ``links``: for each hub, the hubs that a row or a single link
-    leads to, with the number of links to each.
+    ``row``: index of its row; each hub has a unique negative one. ``ends``: the hubs at both ends of
+    the row, numbered in the order of discovery (a hub has itself twice). ``gaps``: the number of
+    links to these ends. ``links``: for each hub, the hubs at the other end of a row or a single
+    link, with the number of links to each.
     """
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
@@ -164,7 +162,7 @@ class _Rows:
                 self.ends[0][place], self.ends[1][place] = first, last
                 self.gaps[0][place], self.gaps[1][place] = gap, length - gap
             pairs = [(first, last), (last, first)] if length > 1 else [(first, last)]
-            for start, end in pairs:  # rows are two-way, single links may be one-way
+            for start, end in pairs:  # rows lead both ways, a single link may be one-way
                 self.links[start][end] = min(length, self.links[start].get(end, length))
 
 
@@ -248,8 +246,8 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     """Read a graph from its two files, each ``.txt`` or ``.txt.gz``.
 
     ``cache`` is a folder for the parsed graph; a stale or damaged cache file is rebuilt. Raises
-    ``DataError`` naming file and line for a duplicate panorama, a link from or to an unknown one,
-    two links of a panorama with the same heading (they would be ambiguous), and a heading that
+    ``DataError`` with file and line for a duplicate panorama, a link from or to an unknown one,
+    two links of a panorama with the same heading (turns would be ambiguous), and a heading that
     is not finite. Headings are rounded to whole degrees, as in the released navigators.
     """
     name = name or links.parent.name
@@ -277,7 +275,7 @@ def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
     areas: list[int] = []
     for where, (panorama, *values) in _parse_rows(*nodes):
         if not panorama or panorama in index:
-            problem = f"is listed twice: {panorama!r}" if panorama else "is empty"
+            problem = f"is a duplicate: {panorama!r}" if panorama else "is empty"
             raise DataError(path, f"{where}, field 'panorama'", problem)
         index[panorama] = len(index)
         fields = zip(("yaw", "lat", "lng"), values, strict=False)
@@ -287,18 +285,18 @@ def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
             raise DataError(path, f"{where}, field 'area'", problem)
         areas.append(AREAS.index(values[3]) if len(values) == 4 else 0)
     if not index:
-        raise DataError(path, "", "holds no panoramas", "fetch it again")
+        raise DataError(path, "", "contains no panoramas", "fetch it again")
     path, edges = links[0], list[tuple[int, int, int]]()
     link_lines: dict[tuple[str, int], str] = {}
     for where, (start, degrees, end) in _parse_rows(*links, 3):
         for field, panorama in (("from", start), ("to", end)):
             if panorama not in index:
-                problem = f"{panorama!r} is not among the panoramas of {nodes[0].name}"
+                problem = f"{panorama!r} is not a panorama of {nodes[0].name}"
                 raise DataError(path, f"{where}, field {field!r}", problem)
         heading = round(_parse_number(path, where, "heading", degrees)) % 360
         if (start, heading) in link_lines:
             other = link_lines[start, heading]
-            problem = f"{heading} degrees is already the link of {other} out of {start!r}"
+            problem = f"{start!r} already has a link at {heading} degrees, on {other}"
             raise DataError(path, f"{where}, field 'heading'", problem)
         link_lines[start, heading] = where
         edges.append((index[start], index[end], heading))
@@ -323,7 +321,7 @@ def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str
         fields = line.split(",")
         columns = columns or (5 if len(fields) == 5 else 4)
         if len(fields) != columns:
-            problem = f"has {len(fields)} fields, expected {columns}: {line[:60]!r}"
+            problem = f"must have {columns} fields, got {len(fields)}: {line[:60]!r}"
             raise DataError(path, f"line {number}", problem)
         yield f"line {number}", fields
 

@@ -66,8 +66,8 @@ class Navigator:
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
         if transition not in get_args(Transition):
-            near = suggest(transition, list(get_args(Transition)))
-            raise UsageError(f"no street transition is called {transition!r}; {near}")
+            hint = suggest(transition, list(get_args(Transition)))
+            raise UsageError(f"unknown street transition {transition!r}; {hint}")
         self.graph, self.transition = graph, transition
         offsets, self._targets, self._exit_headings = graph.lists
         self._edges = [range(first, last) for first, last in pairwise(offsets)]
@@ -114,12 +114,8 @@ class Navigator:
         exits, executed = len(edges), word
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
-        elif exits == 2:  # most panoramas: a shortcut for the general rules
-            first_edge, heading, out = edges.start, self.headings[state], self._exit_headings
-            is_first_nearer = abs(abs(out[first_edge] - heading) - 180) >= abs(
-                abs(out[first_edge + 1] - heading) - 180
-            )
-            return "forward", first_edge if is_first_nearer else first_edge + 1
+        elif exits == 2:  # nearly all panoramas: the general rules come to the closest edge
+            return "forward", self._closest(self.headings[state], edges)
         elif exits < 2:
             can_leave = (
                 exits
@@ -183,9 +179,8 @@ class Navigator:
         ahead = [edge for edge in edges if self._targets[edge] != previous]
         if not ahead:
             return None
-        ahead.sort(
-            key=lambda edge: (exit_headings[edge] - heading + 179) % 360
-        )  # from -179 to 180 degrees
+        # From -179 to 180 degrees, so that an exit straight behind is the rightmost.
+        ahead.sort(key=lambda edge: (exit_headings[edge] - heading + 179) % 360)
         half, even = len(ahead) // 2, len(ahead) % 2 == 0
         middle = self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
         if word == "forward":
@@ -205,10 +200,8 @@ class Navigator:
     def _closest(self, heading: float, edges: Sequence[int]) -> int:
         """Return the edge closest to a heading in [0, 360); ties go to the first."""
         exit_headings, closest, best = self._exit_headings, edges[0], -1.0
-        for edge in edges:
-            closeness = abs(
-                abs(exit_headings[edge] - heading) - 180
-            )  # 180 for equal headings, else less
+        for edge in edges:  # closeness: 180 for equal headings, 0 for opposite ones
+            closeness = abs(abs(exit_headings[edge] - heading) - 180)
             if closeness > best:
                 closest, best = edge, closeness
         return closest
@@ -225,7 +218,7 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
     exits = navigator.graph.exits(current)
     headings = [heading for heading, target in exits if target == panorama]
     if not headings:
-        raise ValueError(f"no link leads from panorama {current} to {panorama}")
+        raise ValueError(f"panorama {current} has no link to {panorama}")
     if navigator.stand(navigator.step(state, "forward")).panorama == panorama:
         return "forward"
     turns: tuple[Word, ...] = ("left", "right")
@@ -244,7 +237,7 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
     Raises ``ValueError`` if the path does not start here or does not follow the links.
     """
     if not path or navigator.stand(state).panorama != path[0]:
-        raise ValueError("the path does not begin here")
+        raise ValueError("the path does not start at the current panorama")
     words: list[Word] = []
     for panorama in path[1:]:
         word: Word = "stop"
@@ -264,7 +257,7 @@ def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word
     hops, graph = navigator.graph.hops, navigator.graph
     path = [navigator.stand(state).panorama]
     if np.isinf(hops(path[0], goal)):
-        raise ValueError(f"no path leads from {graph.ids[path[0]]} to {graph.ids[goal]}")
+        raise ValueError(f"no path from {graph.ids[path[0]]} to {graph.ids[goal]}")
     straight = navigator.stand(navigator.step(state, "forward")).panorama
     while path[-1] != goal:
         targets = [target for _, target in graph.exits(path[-1])]

@@ -97,7 +97,7 @@ class StreetWorld(Walkable):
         number = self.graph.index.get(panorama)
         if number is None:
             where = f"episode {episode.id}, field 'panorama'"
-            raise DataError(self.graph.name, where, f"{panorama!r} is not in this street graph")
+            raise DataError(self.graph.name, where, f"{panorama!r} is not in the street graph")
         self._state = self.navigator.start(number, round(heading) % 360)
         self._changed, self._steps, self._stopped = True, 0, False
 

@@ -68,7 +68,7 @@ class TwoPhaseWorld(World):
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
         self._room_of = {obj: room for room, objects in rooms.items() for obj in objects}
         self._target = self._place = ""
-        self._lists: tuple[tuple[str, ...], ...] = ((), ())
+        self._lists: tuple[tuple[str, ...], ...] = ((), ())  # the objects of each phase
         self._phase, self._is_done, self._chosen = 1, False, list[str]()
 
     def reset(self, episode: Episode) -> None:
@@ -77,7 +77,7 @@ class TwoPhaseWorld(World):
         lists = tuple(tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond"))
         unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
         if unknown or HALLWAY not in lists[0] or not lists[1]:
-            problem = f"objects in no room: {sorted(unknown)}" if unknown else "nothing to choose"
+            problem = f"objects without a room: {sorted(unknown)}" if unknown else "has no choices"
             raise DataError("two_phase", f"episode {episode.id}", problem)
         self._lists, self._target = lists, str(episode.extra.get("target", episode.instruction))
         self._place, self._phase, self._is_done = str(start["room"]), 1, False
@@ -102,7 +102,7 @@ class TwoPhaseWorld(World):
             self._place, self._phase = HALLWAY, 2
         else:
             self._place, self._is_done = self._room_of[obj], True
-        return Feedback("ok", {"thing": obj, "room": self._place})
+        return Feedback("ok", {"object": obj, "room": self._place})
 
     def done(self, actor: str) -> bool:
         return self._is_done
@@ -132,7 +132,7 @@ class SolvableTwoPhase(Dataset):
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(world, TwoPhaseWorld):
-            raise UsageError(f"episode {task.episode.id} names no room to find")
+            raise UsageError(f"episode {task.episode.id} has no published room")
         return listed(lambda: [Action("go", (obj,)) for obj in world.route(reference.room)])
 
 

@@ -153,7 +153,7 @@ def _pairs(
 
 
 def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> list[str]:
-    """Furniture types that suit an object, hold none of its type, and have ``count`` free slots."""
+    """Return furniture types for an object: with ``count`` free slots, and none of its type yet."""
     allowed = {*OBJECTS[target].places, *(r for r, types in BINNED.items() if target in types)}
     taken = {arrangement.objects[o.parent].type for o in arrangement.of(target)}
     kinds = {o.type for o in arrangement.objects.values() if o.receptacle and o.type not in OBJECTS}
@@ -165,7 +165,7 @@ def _goal_furniture(arrangement: Arrangement, target: str, count: int = 1) -> li
 
 
 def _draw_slicing(rng: random.Random, arrangement: Arrangement, target: str) -> tuple[Trait, ...]:
-    """The trait "sliced" for a random share of the sliceable objects, otherwise no trait."""
+    """Return the trait "sliced" for a random share of the sliceable objects, else no trait."""
     knives = any("slicer" in o.affordances for o in arrangement.objects.values())
     if "sliceable" in OBJECTS[target].affordances and knives and rng.random() < SLICED_SHARE:
         return (("sliced", True),)
@@ -191,19 +191,19 @@ PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato"
 
 
 def spoken_name(kind: str) -> str:
-    """A type's everyday name: ``counter_top`` -> ``counter``."""
+    """Return a type's everyday name: ``counter`` for ``counter_top``."""
     return EVERYDAY_NAMES.get(kind, kind.replace("_", " "))
 
 
 def plural(words: str) -> str:
-    """``butter knife`` -> ``butter knives``, ``head of lettuce`` -> ``heads of lettuce``."""
+    """Return the plural: ``butter knives``, ``heads of lettuce``."""
     front, of, back = words.partition(" of ")
     head, _, last = front.rpartition(" ")
     return f"{head} {PLURALS.get(last, last + 's')}{of}{back}".strip()
 
 
 def preposition(kind: str) -> str:
-    """``on`` or ``in``, as used with a type of furniture."""
+    """Return ``on`` or ``in``, as used with a type of furniture."""
     return FURNITURE_KINDS[kind].receptacle or "on" if kind in FURNITURE_KINDS else "on"
 
 

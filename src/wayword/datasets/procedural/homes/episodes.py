@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from annotated_types import Ge, Gt, Le
 
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra, Json
@@ -27,6 +29,7 @@ from wayword.datasets.procedural.homes.home import (
     home_name,
 )
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
+from wayword.settings import Checked, Count
 from wayword.worlds import household
 from wayword.worlds.household.expert import (
     SolvableHousehold,
@@ -59,14 +62,14 @@ COOKING = ("slice", "heat", "cool", "clean")
 
 
 @dataclass(frozen=True)
-class HomesSettings:
+class HomesSettings(Checked):
     """``rooms`` includes a hallway (homes with five or more rooms have one). Episodes cycle
     through the homes.
 
     ``actions``: ``all`` that the task can use, ``low`` (single motions), ``high`` (whole skills),
     ``paper`` (as many as LangSuitE's Table 1 counts for the task), or verbs by name, as in
     ``move_ahead,turn_left,stop``. ``body`` sets what a body sees, reaches and holds (LangSuitE's
-    Table 8): ``dataset.body.view_distance=3`` and other fields of ``Body``. ``plenty`` multiplies
+    Table 8): ``dataset.body.view_distance=3`` and other fields of ``Body``. ``clutter`` multiplies
     the small objects. ``length``: expert actions in generated homes, within 1/8; 0: any number.
     """
 
@@ -77,38 +80,31 @@ class HomesSettings:
     """True if the task is a question that the stop action answers."""
     hands: ClassVar[int] = 1
 
-    homes: int = 20
-    episodes: int = 140
+    homes: Count = 20
+    episodes: Count = 140
     seed: int = 0
-    rooms: int = 5
-    plenty: float = 1.0
-    length: int = 0
+    rooms: Annotated[int, Ge(MIN_ROOMS), Le(MAX_ROOMS)] = 5
+    clutter: Annotated[float, Gt(0), Le(50)] = 1.0
+    length: Literal[0] | Annotated[int, Ge(2), Le(512)] = 0
     actions: str | tuple[str, ...] = "all"
     body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.homes < 1 or self.episodes < 1:
-            raise UsageError("the settings homes and episodes must be at least 1")
-        if not MIN_ROOMS <= self.rooms <= MAX_ROOMS:
-            raise UsageError(f"rooms={self.rooms} must be between {MIN_ROOMS} and {MAX_ROOMS}")
-        if not 0 < self.plenty <= 50:
-            raise UsageError(f"plenty={self.plenty} must be above 0 and at most 50")
-        if self.length and not 2 <= self.length <= 512:
-            raise UsageError(f"length={self.length} must be 2 to 512, or 0")
+        super().__post_init__()
         self.make_body()
 
     def home(self, split: str, number: int) -> str:
-        """The home's name for an episode number; the last word of the split names the stream."""
+        """Return the name of an episode's home; the split's last word names the random stream."""
         stream = split.rpartition("_")[2]
         return home_name(stream, self.seed, self.rooms, number % self.homes)
 
     def make_body(self) -> Body:
-        """The body of every actor. Raises ``UsageError`` for an unknown field or verb."""
+        """Return the body of every actor. Raises ``UsageError`` for an unknown field or verb."""
         base = Body(actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands)
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
-        """The verbs available to bodies."""
+        """Return the verbs available to bodies."""
         if self.actions == "paper":
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
@@ -131,14 +127,14 @@ class Case:
     scene: Scene
 
     def world(self, body: Body, **naming: Any) -> HouseholdWorld:
-        """A fresh world; the home's layout is shared."""
+        """Return a fresh world; the home's layout is shared."""
         layout = self.home.layout.with_scene(self.scene)
         return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
 
 @lru_cache(maxsize=CACHED_HOMES)
 def cached_home(name: str) -> Home:
-    """The home of that name; cached."""
+    """Return the home of that name; cached."""
     return build_home(name)
 
 
@@ -187,7 +183,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     @abstractmethod
     def source(self, split: str) -> EpisodeSource:
-        """The source of a split's episodes."""
+        """Return the source of a split's episodes."""
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -195,7 +191,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
 
         def with_rules(number: int) -> Task:
-            """The task with the rules in its episode, unless it has rules of its own."""
+            """Return the task with the rules in its episode, unless it has rules of its own."""
             task = tasks[number]
             extra: Extra = {**task.episode.extra, **self.budget()}
             if rules:
@@ -207,7 +203,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         return DrawnTasks(len(tasks), with_rules, ids)
 
     def rules(self) -> str:
-        """The rules given to an agent, the same for all episodes: ``rules/{name}.txt``."""
+        """Return the rules given to an agent, the same for all episodes: ``rules/{name}.txt``."""
         return read_rules(self.name)
 
     @property
@@ -233,7 +229,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         return "\n".join((self.split, repr(self.settings), *sums))
 
     def training(self) -> Training:
-        """The train split: the published one if this split is published."""
+        """Return the train split: the published one if this split is published."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
         settings = replace(self.settings, episodes=max(self.settings.episodes, FEWEST_EPISODES))
         source = self if self.split == train else type(self)(train, self.folder, settings)
@@ -242,7 +238,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
 @cache
 def read_rules(name: str) -> str:
-    """The rules of a task in words; empty if it has none."""
+    """Return the rules of a task in words; empty if it has none."""
     text = resources.files("wayword.datasets") / "rules" / f"{name}.txt"
     return text.read_text(encoding="utf-8").strip() if text.is_file() else ""
 
@@ -302,18 +298,18 @@ class Generated:
             if case is not None:
                 return case
         kind, least = code.partition("/")[0], f" of length={length}" if length else ""
-        hint = "change dataset.length" if length else "increase dataset.plenty"
+        hint = "change dataset.length" if length else "increase dataset.clutter"
         raise UsageError(f"{scene} has nothing for {kind!r}{least}; {hint} or dataset.rooms")
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
         home, seed = cached_home(scene), self._seed.format(scene=scene)
         rng = random.Random(f"{seed}/{code}/{attempt}")
-        arrangement = arrange(rng, home, self.settings.plenty)
+        arrangement = arrange(rng, home, self.settings.clutter)
         task = self._draw(rng, arrangement, code)
         return None if task is None else Case(task, home, arrangement.scene())
 
     def _find(self, scene: str, code: str) -> int | None:
-        """The number of the first draw whose task has the required length."""
+        """Return the number of the first draw whose task has the required length."""
         for attempt in range(LENGTH_TRIES):
             case = self._draw_case(scene, code, attempt)
             if case is not None and self._is_of_length(case, self.settings.length):
@@ -334,7 +330,7 @@ class Generated:
 
 
 def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
-    """The kind of an episode. Kinds alternate and, over time, each home gets every kind.
+    """Return the kind of an episode. Kinds alternate and, over time, each home gets every kind.
 
     >>> [kind_in_turn(("fetch", "wash"), number, homes=2) for number in range(4)]
     ['fetch', 'wash', 'wash', 'fetch']
@@ -343,7 +339,7 @@ def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
 
 
 def episode_id(scene: str, arrangement: str) -> str:
-    """The id of a generated episode."""
+    """Return the id of a generated episode."""
     return f"{scene}_{arrangement.replace('/', '_')}"
 
 
@@ -363,5 +359,5 @@ def draw_start(
 
 
 def pose_at(rng: random.Random, point: Point) -> dict[str, float]:
-    """A pose at ``point`` with one of twelve random headings (degrees)."""
+    """Return a pose at ``point`` with one of twelve random headings (degrees)."""
     return {"x": point[0], "y": point[1], "heading": 30.0 * rng.randrange(12)}

@@ -95,7 +95,7 @@ class FurniturePiece:
         return self.x - wide, self.y - deep, self.x + wide, self.y + deep
 
     def at(self, along: float, deep: float) -> tuple[float, float]:
-        """A point at fractions of the half extents: right as seen from the front, and forward."""
+        """Return a point, given as fractions of the half extents to the right and to the front."""
         fx, fy = self.front
         x = along * fy + deep * fx
         y = -along * fx + deep * fy
@@ -149,7 +149,7 @@ def find_place(
 
 
 def front_of(piece: FurniturePiece) -> Box:
-    """The area to keep free in front of a piece."""
+    """Return the area to keep free in front of a piece."""
     west, south, east, north = piece.box
     if FURNITURE_KINDS[piece.kind].free:
         return west - FRONT, south - FRONT, east + FRONT, north + FRONT
@@ -160,7 +160,7 @@ def front_of(piece: FurniturePiece) -> Box:
 
 
 def threshold(door: PlanDoor) -> Box:
-    """The area to keep free around a doorway."""
+    """Return the area to keep free around a doorway."""
     half = door.width / 2 + 0.05
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half

@@ -67,7 +67,7 @@ def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
 
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
-    """A corridor from south to north, with wings alternating between east and west of it."""
+    """Draw a corridor from south to north, with wings alternating between east and west."""
     wing_count = -(-(count - 1) // WING_ROOMS)
     sizes = [(count - 1 + n) // wing_count for n in range(wing_count)]
     rooms: list[PlanRoom] = []
@@ -100,7 +100,7 @@ def _mirror_x(x: float, side: int) -> float:
 
 
 def _draw_row(rng: random.Random, count: int) -> FloorPlan:
-    """Rooms side by side, each with a door to the next."""
+    """Draw rooms in a row, each with a door to the next."""
     depth = round(rng.uniform(3.8, 4.6), 2)
     names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
     edges = [0.0]
@@ -147,7 +147,7 @@ class Home:
     starts: tuple[Point, ...]
 
     def distance_from_floor(self, x: float, y: float) -> float:
-        """Metres from a point to the nearest standing position in its room; inf if none."""
+        """Return metres from a point to the nearest standing position in its room; inf if none."""
         places = self.floors.get(self.layout.room_at(x, y))
         if places is None:
             return math.inf
@@ -163,7 +163,7 @@ class Home:
 
 
 def home_name(stream: str, seed: int, rooms: int, number: int) -> str:
-    """The name of a home."""
+    """Return the name of a home."""
     return f"home-{stream}-s{seed}-r{rooms}-{number:04d}"
 
 
@@ -237,7 +237,7 @@ def _add_furniture(
 
 
 def house_at(layout: Layout, start: Point) -> House:
-    """A house with one body at ``start`` and all doors open."""
+    """Return a house with one body at ``start`` and all doors open."""
     house = House(layout, {"agent": Body()}, {"agent": (*start, 0.0)})
     for door in range(house.entities.objects, house.entities.first_actor):
         house.entities.set_open(door, True)
@@ -245,8 +245,8 @@ def house_at(layout: Layout, start: Point) -> House:
 
 
 def reachable_starts(layout: Layout) -> tuple[Point, ...]:
-    """Positions from which every room and piece can be reached once the doors are open; empty if
-    a room or piece cannot be reached."""
+    """Return positions from which every room and piece can be reached once the doors are open;
+    empty if a room or piece cannot be reached."""
     west, south, east, north = layout.bounds
     middle = GRID * round((west + east) / 2 / GRID), GRID * round((south + north) / 2 / GRID)
     house = house_at(layout, middle)
@@ -274,5 +274,5 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:
-    """The furniture that can hold objects."""
+    """Return the furniture that can hold objects."""
     return [o for o in scene.objects if o.receptacle and "pickupable" not in o.affordances]

@@ -33,7 +33,7 @@ class ObjectKind:
     capacity: int = 3
 
     def make(self, name: str, kind: str) -> HouseObject:
-        """A clean object of the kind, not placed yet."""
+        """Return a clean object of the kind, not placed yet."""
         return HouseObject(
             *(name, kind, 0.0, 0.0, self.size, self.size, 0.0, self.height),
             affordances=frozenset(("pickupable", *self.affordances)),
@@ -74,27 +74,27 @@ class Arrangement:
     objects: dict[str, HouseObject] = field(default_factory=dict)
 
     def scene(self) -> Scene:
-        """The scene: furniture first, in the home's order."""
+        """Return the scene: furniture first, in the home's order."""
         return replace(self.home.scene, objects=tuple(self.objects.values()))
 
     def of(self, kind: str) -> list[HouseObject]:
-        """The objects of a type."""
+        """Return the objects of a type."""
         return [o for o in self.objects.values() if o.type == kind]
 
     def ids(self, kind: str) -> tuple[str, ...]:
-        """The ids of the objects of a type."""
+        """Return the ids of the objects of a type."""
         return tuple(o.id for o in self.of(kind))
 
     def contents(self, under: str) -> list[HouseObject]:
-        """The objects directly in or on an object."""
+        """Return the objects directly in or on an object."""
         return [o for o in self.objects.values() if o.parent == under]
 
     def room(self, item: HouseObject) -> str:
-        """The name of an object's room."""
+        """Return the name of an object's room."""
         return self.home.layout.room_at(item.x, item.y)
 
     def free_slots(self, under: HouseObject) -> int:
-        """Number of further objects that fit; 99 if unbounded."""
+        """Return the number of further objects that fit; 99 if unbounded."""
         return under.capacity - len(self.contents(under.id)) if under.capacity else 99
 
     def place_on(self, rng: random.Random, item: HouseObject, under: HouseObject) -> HouseObject:
@@ -117,22 +117,22 @@ class Arrangement:
 
 
 def lying_on(item: HouseObject, under: HouseObject, x: float, y: float) -> HouseObject:
-    """The object at a point in or on furniture; it is cold if the furniture cools."""
+    """Return the object at a point in or on furniture; it is cold if the furniture cools."""
     raised = under.height if under.receptacle == "on" else under.height / 2
     cold: Temperature = "cold" if "cooler" in under.affordances else "room"
     bottom = round(under.bottom + raised, 3)
     return replace(item, x=x, y=y, bottom=bottom, parent=under.id, temperature=cold)
 
 
-def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
-    """Place objects by the rules of ``OBJECTS``; ``plenty`` multiplies the number of each type."""
+def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement:
+    """Place objects by the rules of ``OBJECTS``; ``clutter`` multiplies the number of each type."""
     arrangement = Arrangement(home, {o.id: o for o in home.scene.objects})
     furniture = surfaces(home.scene)
     for kind, spec in OBJECTS.items():
         supports = [o for o in furniture if o.type in spec.places]
         if not supports:
             continue
-        count = round(rng.uniform(0.2, spec.most + 0.4) * plenty)
+        count = round(rng.uniform(0.2, spec.most + 0.4) * clutter)
         for number in range(1, count + 1):
             free = [
                 o
@@ -150,7 +150,7 @@ def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
 
 
 def names_of(objects: Iterable[HouseObject]) -> dict[str, str]:
-    """Object id -> name (``mug_2``), as in a world where every object is named."""
+    """Map object ids to names (``mug_2``), as in a world where every object is named."""
     counts: dict[str, int] = {}
     names: dict[str, str] = {}
     for each in objects:

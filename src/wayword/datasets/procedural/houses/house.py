@@ -65,7 +65,7 @@ def build_walls(plan: FloorPlan) -> Walls:
 def _solid(
     plan: FloorPlan, vertical: bool, line: float, low: float, high: float
 ) -> Iterator[tuple[float, float]]:
-    """Solid segments of one wall between its doors."""
+    """Yield solid segments of one wall between its doors."""
     openings = []
     for door in plan.doors:
         wall_line, middle = (door.x, door.y) if vertical else (door.y, door.x)
@@ -82,7 +82,7 @@ def _solid(
 
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
-    """(N, M) mask: True if target (M, 2) is visible from eye (N, 2); coordinates in metres."""
+    """Return an (N, M) mask: True if target (M, 2) is visible from eye (N, 2), both in metres."""
     p, q = eyes[:, None, None, :], targets[None, :, None, :]
     flipped = p[..., ::-1], q[..., ::-1]
     blocked = _blocked(walls.vertical, p, q) | _blocked(walls.horizontal, *flipped)
@@ -90,7 +90,7 @@ def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
 
 
 def _blocked(rows: Array, p: Array, q: Array) -> NDArray[np.bool_]:
-    """True where a wall at constant first coordinate cuts the segment from p to q."""
+    """Return True where a wall at constant first coordinate cuts the segment from p to q."""
     line, low, high = rows[:, 0], rows[:, 1], rows[:, 2]
     before, after = p[..., 0] - line, q[..., 0] - line
     change = before - after
@@ -144,7 +144,7 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
 
 
 def _spots(rng: random.Random, room: PlanRoom) -> list[tuple[float, float]]:
-    """A jittered grid of points in a room."""
+    """Return a jittered grid of points in a room."""
     width, height = room.x1 - room.x0, room.y1 - room.y0
     if room.name == HALLWAY:
         columns = max(1, round(width / HALL_SPACING)) if width > height else 1
@@ -186,8 +186,10 @@ def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> Vie
 
 
 def _short_edges(joined: NDArray[np.bool_], square: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Edges up to ``LONGEST``, plus the fewest longer ones that connect all viewpoints; ``square``
-    (N, N) holds squared distances."""
+    """Return edges up to ``LONGEST``, plus the fewest longer ones that connect all viewpoints.
+
+    ``square`` (N, N) contains squared distances.
+    """
     edges = joined & (square <= LONGEST**2)
     components = np.arange(len(joined))
     longer_edges = np.argwhere(np.triu(joined & ~edges)).tolist()
@@ -230,7 +232,7 @@ class PlacedFurniture:
 def furnish(
     rng: random.Random, plan: FloorPlan, places: tuple[HousePlace, ...], graph: ViewpointGraph
 ) -> tuple[PlacedFurniture, ...]:
-    """Furniture for every room, clear of doors, places and edges, each with a unique name."""
+    """Furnish every room with uniquely named pieces, clear of doors, viewpoints and edges."""
     pieces: dict[str, PlacedFurniture] = {}
     for number, room in enumerate(plan.rooms):
         room_places = {place.id: (place.x, place.y) for place in places if number in place.rooms}
@@ -262,7 +264,7 @@ def _free_spot(
     near: Sequence[tuple[Point, float]],
     paths: Sequence[tuple[Point, Point]],
 ) -> Point | None:
-    """A spot along the walls, clear of edges and of points (each with its clearance in metres)."""
+    """Return a spot along the walls, clear of paths and of points, each with its clearance (m)."""
     x0, y0, x1, y1 = room.x0 + OFF_WALL, room.y0 + OFF_WALL, room.x1 - OFF_WALL, room.y1 - OFF_WALL
     width, height = x1 - x0, y1 - y0
     for _ in range(TRIES):
@@ -281,7 +283,7 @@ def _free_spot(
 
 
 def project_onto(spot: Point, start: Point, end: Point) -> tuple[float, float]:
-    """Distance (metres) from a spot to a segment, and its projection onto the segment (0 to 1)."""
+    """Return the distance (m) from a spot to a segment, and its projection onto it (0 to 1)."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     square = dx * dx + dy * dy
     share = ((spot[0] - start[0]) * dx + (spot[1] - start[1]) * dy) / square if square else 0.0
@@ -327,7 +329,7 @@ class GeneratedHouse:
         return self.places[self.graph.index[viewpoint]]
 
     def room_name(self, number: int) -> str:
-        """The name of a room."""
+        """Return the name of a room."""
         return self.plan.rooms[number].name
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:
@@ -336,7 +338,7 @@ class GeneratedHouse:
 
 
 def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
-    """``scene_name("test", 0, 9, 3)`` is ``test-s0-r9-0003``; a name determines the house."""
+    """Return a scene name, which determines the house: ``test-s0-r9-0003``."""
     return f"{split}-s{seed}-r{rooms}-{number:04d}"
 
 

@@ -90,7 +90,7 @@ class Route:
 
 
 def turn_word(angle: float) -> Turn:
-    """The word for a turn: straight to 25 degrees, slightly to 65, sharply from 115 to 155."""
+    """Return the word for a turn: straight up to 25 degrees, slightly to 65, sharply from 115."""
     size, side = abs(angle), "right" if angle > 0 else "left"
     if size <= 25.0:
         return "straight"
@@ -101,7 +101,7 @@ def turn_word(angle: float) -> Turn:
 
 
 def find_routes(house: GeneratedHouse) -> Iterator[Route]:
-    """Routes in a fixed order, computed on demand: first one per goal, then the remaining pairs.
+    """Yield routes in a fixed order, computed on demand: one per goal, then the remaining pairs.
 
     A route leads from a place inside a room to a place in another room, far enough away.
     """
@@ -132,7 +132,7 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
 
 
 def find_tours(house: GeneratedHouse, hops: int) -> Iterator[Route]:
-    """Distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand."""
+    """Yield distinct routes of exactly ``hops`` steps, in a fixed order, drawn on demand."""
     rng, planner = random.Random(f"tours/{house.scene}/{hops}"), _Planner(house)
     used: set[tuple[str, ...]] = set()
     for _ in range(TOUR_DRAWS):
@@ -153,7 +153,7 @@ class _Planner:
         )
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
-        """The route, or None if it has no unambiguous description."""
+        """Return the route, or None if it has no unambiguous description."""
         path = self.house.graph.shortest_path(start, goal)
         if len(path) - 1 not in ROUTE_HOPS:
             return None
@@ -228,7 +228,7 @@ class _Planner:
         return Stretch(at, at + 1, room, angle)
 
     def _up_to_door(self, path: list[str], stretch: Stretch) -> Stretch | None:
-        """The stretch if it ends in a doorway that is captioned all along it, else None."""
+        """Return the stretch if it ends in a doorway that is captioned all along it, else None."""
         door = self.house.place(path[stretch.end]).door
         along = path[stretch.start : stretch.end]
         if door is None or not all(door in self._doors(each) for each in along):
@@ -236,7 +236,7 @@ class _Planner:
         return replace(stretch, door=door, to=self.house.plan.doors[door].other(stretch.room))
 
     def _up_to_furniture(self, path: list[str], stretch: Stretch) -> Stretch | None:
-        """The stretch if it ends next to an object that is captioned all along it, else None."""
+        """Return the stretch if it ends next to a piece that is captioned all along it, or None."""
         place = self.house.place(path[stretch.end])
         if place.door is not None:
             return None
@@ -270,7 +270,7 @@ class _Planner:
     def _passed_object(
         self, path: list[str], stretch: Stretch, named: set[int | None]
     ) -> tuple[int, Side] | None:
-        """The object nearest to the path that is visible at its start and then passed."""
+        """Return the object nearest to the path that is visible at its start and then passed."""
         passed: list[tuple[float, int, Side]] = []
         steps = [self.house.place(each) for each in path[stretch.start : stretch.end + 1]]
         for number in self._names(path[stretch.start]) - named:

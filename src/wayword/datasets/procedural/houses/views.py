@@ -60,7 +60,7 @@ class ViewSector:
 def look_around(
     house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
 ) -> tuple[ViewSector, ...]:
-    """The sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
+    """Return the sectors, clockwise from north; they overlap if ``width`` (degrees) exceeds 360 /
     ``sectors``."""
     place, sector_width = house.place(viewpoint), 360.0 / sectors
     in_sight, doors = furniture_in_sight(house, viewpoint), doors_in_sight(house, viewpoint)
@@ -87,19 +87,19 @@ def look_around(
 
 
 def named_furniture(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
-    """Indices of the furniture mentioned in a viewpoint's captions."""
+    """Return indices of the furniture mentioned in a viewpoint's captions."""
     around = look_around(house, viewpoint)
     return frozenset(s.number for d in around for s in (*d.furniture, *d.beyond))
 
 
 def furniture_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
-    """All visible furniture, nearest first."""
+    """Return all visible furniture, nearest first."""
     numbers = np.flatnonzero(house.sees_furniture[house.graph.index[viewpoint]]).tolist()
     return _nearest_first(house.place(viewpoint), {n: house.furniture[n] for n in numbers})
 
 
 def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ItemInSight]:
-    """Visible doorways of the viewpoint's room, nearest first, except the viewpoint's own."""
+    """Return the room's visible doorways, nearest first, except the viewpoint's own."""
     place = house.place(viewpoint)
     numbers = np.flatnonzero(house.sees_doors[house.graph.index[viewpoint]]).tolist()
     doors = {n: house.plan.doors[n] for n in numbers if n != place.door}
@@ -119,13 +119,13 @@ def _nearest_first(
 
 
 def room_beyond(house: GeneratedHouse, place: HousePlace, door: int) -> int:
-    """The room behind a visible doorway, as seen from a viewpoint."""
+    """Return the room behind a visible doorway, as seen from a viewpoint."""
     one, other = house.plan.doors[door].rooms
     return other if one in place.rooms else one
 
 
 def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
-    """The room in the direction of a heading; None along the wall of a doorway."""
+    """Return the room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
         return place.rooms[0]
     door = house.plan.doors[place.door]
@@ -142,7 +142,7 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
 
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
-    """Metres to the side of the rectangle in the direction of a heading."""
+    """Return metres to the side of the rectangle in the direction of a heading."""
     dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
     across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx if abs(dx) > 0.1 else 99.0
     up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy if abs(dy) > 0.1 else 99.0
@@ -162,7 +162,7 @@ OPEN_FLOOR = 3.0
 def percept(
     house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
 ) -> Percept:
-    """The percept of a viewpoint: sectors, sightings within 3 m, and a summary.
+    """Return the percept of a viewpoint: sectors, sightings within 3 m, and a summary.
 
     A sighting belongs to the nearest direction even if views overlap.
     """
@@ -192,7 +192,7 @@ def percept(
 
 
 def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) -> str:
-    """The name of the room behind a doorway."""
+    """Return the name of the room behind a doorway."""
     return house.room_name(room_beyond(house, place, door.number))
 
 
@@ -251,11 +251,11 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
 
 
 def doorway_words(rooms: list[str]) -> str:
-    """``doorway_words(["kitchen", "office"])`` is ``doorways to the kitchen and the office``."""
+    """Return ``doorways to the kitchen and the office`` for ``["kitchen", "office"]``."""
     word = "a doorway" if len(rooms) == 1 else "doorways"
     return f"{word} to {join_words([f'the {name}' for name in rooms])}"
 
 
 def capitalized(words: str) -> str:
-    """The text with its first letter capitalized."""
+    """Return the text with its first letter capitalized."""
     return words[:1].upper() + words[1:]

@@ -44,12 +44,12 @@ class Table(Mapping[str, T]):
 
 
 def with_article(words: str) -> str:
-    """``with_article("oak bench")`` is ``an oak bench``."""
+    """Return the words with ``a`` or ``an``: ``an oak bench``."""
     return f"{'an' if words[0].lower() in 'aeiou' else 'a'} {words}"
 
 
 def join_words(words: Sequence[str]) -> str:
-    """``join_words(["a", "b", "c"])`` is ``a, b and c``."""
+    """Return the words as a list: ``a, b and c``."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

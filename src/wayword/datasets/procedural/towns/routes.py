@@ -53,7 +53,7 @@ class Exit:
 
 
 def exits(navigator: Navigator, state: State) -> list[Exit]:
-    """The named exits of a junction for a walker who has just arrived."""
+    """Return the named exits of a junction for a walker who has just arrived."""
     found: dict[int, tuple[tuple[Word, ...], float, State]] = {}
     turn_trials: tuple[tuple[Word, ...], ...]
     turn_trials = ((), ("left",), ("right",), ("left", "left"), ("right", "right"))
@@ -180,8 +180,8 @@ class _Walk:
 
 
 def find_routes(town: Town, length: int = 0) -> Iterator[TownRoute]:
-    """Routes in a fixed order, drawn on demand; no two share both ends. With ``length`` they take
-    exactly that many actions including stop, and need not be direct."""
+    """Yield routes in a fixed order, drawn on demand; no two share both ends. With ``length`` they
+    take exactly that many actions including stop, and need not be direct."""
     rng = random.Random(f"routes/{town.scene}/{length}" if length else f"routes/{town.scene}")
     planner = _TownPlanner(town, rng)
     used_ends: set[tuple[str, str]] = set()
@@ -254,7 +254,7 @@ class _TownPlanner:
         return TownRoute(ids, heading, tuple(legs), ending, actions)
 
     def _start(self) -> State:
-        """A state on a street, facing along it, at least three panoramas before its end."""
+        """Return a state on a street, facing along it, at least three panoramas before its end."""
         chain = list(self.rng.choice(self.town.chains))
         if self.rng.random() < 0.5:
             chain.reverse()
@@ -339,7 +339,7 @@ class _TownPlanner:
         return Ending(0, 0, (), None, steps, too_far)
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
-        """A landmark on the same street that is not visible anywhere on the route; "" if none."""
+        """Return a landmark farther on that is visible nowhere on the route; "" if none is."""
         in_view = {name for state in walk.states for name in self._names_in_sight(state)}
         for state in beyond[2:TOO_FAR_RANGE]:
             for passed in self._alongside(state):
@@ -355,18 +355,18 @@ class _TownPlanner:
         return [passed for state in (*start, *run) for passed in self._alongside(state)]
 
     def _states_ahead(self, state: State) -> list[State]:
-        """The states after each forward, up to the last panorama before a junction."""
+        """Return the states after each forward, up to the last panorama before a junction."""
         return self._run(state)[:-1]
 
     def _walk_to_junction(self, state: State) -> list[State]:
-        """The states after each forward, up to the next junction; there always is one."""
+        """Return the states after each forward, up to the next junction; there always is one."""
         states = [self.town.navigator.step(state, "forward")]
         while not self.town.is_junction(self._place(states[-1])):
             states.append(self.town.navigator.step(states[-1], "forward"))
         return states
 
     def _standing_alongside(self, state: State) -> list[Passed]:
-        """Landmarks at this panorama, with their sides as seen while walking through."""
+        """Return landmarks at this panorama, with their sides as seen while walking through."""
         alongside = []
         for landmark in self.beside.get(self._place(state), ()):
             angle = self._angle(state, landmark)
@@ -375,7 +375,7 @@ class _TownPlanner:
         return alongside
 
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
-        """The landmark at the junction if it is visible from the last step before it."""
+        """Return the landmark at the junction if it is visible from the last step before it."""
         landmark = self.corner.get(junction)
         if landmark is None:
             return None
@@ -390,7 +390,7 @@ class _TownPlanner:
         return Passed(landmark.name, "left" if on_left else "right")
 
     def _angle(self, state: State, landmark: Landmark) -> float:
-        """Angle to a landmark relative to the heading, degrees, positive to the right."""
+        """Return the angle to a landmark: relative to the heading, degrees, right positive."""
         stand = self.town.navigator.stand(state)
         position = self.town.point(stand.panorama)
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)

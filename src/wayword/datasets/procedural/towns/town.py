@@ -76,12 +76,12 @@ class Street:
         return path_length(self.points)
 
     def leaving_heading(self, corner: int) -> float:
-        """Heading in which the street leaves one of its corners, degrees from north."""
+        """Return the heading (degrees) in which the street leaves one of its corners."""
         points = self.points if corner == self.a else self.points[::-1]
         return bearing(points[0], points[1])
 
     def point_at(self, share: float) -> Point:
-        """The point at a fraction of the length, 0 at ``a`` and 1 at ``b``."""
+        """Return the point at a fraction of the length, 0 at ``a`` and 1 at ``b``."""
         remaining = share * self.length
         for p, q in pairwise(self.points):
             piece = math.dist(p, q)
@@ -100,7 +100,7 @@ class Streets:
     streets: tuple[Street, ...]
 
     def streets_at(self, corner: int) -> list[int]:
-        """Indices of the streets that end at a corner."""
+        """Return the indices of the streets that end at a corner."""
         return [n for n, street in enumerate(self.streets) if corner in (street.a, street.b)]
 
 
@@ -142,7 +142,7 @@ def _corners(rng: random.Random, size: int) -> list[Point]:
 
 
 def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
-    """Pairs of neighboring corners, with some left out while the town stays connected."""
+    """Return pairs of neighboring corners, with some left out while the town stays connected."""
     pairs = []
     for corner in range(size * size):
         pairs += [(corner, corner + 1)] if (corner + 1) % size else []
@@ -243,13 +243,13 @@ class Town:
         return self.graph.degree(panorama) > 2
 
     def point(self, panorama: int) -> Point:
-        """Position of a panorama, metres."""
+        """Return a panorama's position in metres."""
         x, y = self.xy[panorama].tolist()
         return x, y
 
 
 def scene_name(split: str, seed: int, size: int, number: int) -> str:
-    """``scene_name("test", 0, 6, 3)`` is ``test-s0-n6-0003``; a name determines the town."""
+    """Return a scene name, which determines the town: ``test-s0-n6-0003``."""
     return f"{split}-s{seed}-n{size}-{number:04d}"
 
 
@@ -303,7 +303,7 @@ def _graph(scene: str, chains: Sequence[tuple[int, ...]], points: list[Point]) -
 def _line_streets(
     rng: random.Random, chains: Sequence[tuple[int, ...]], points: list[Point]
 ) -> list[Landmark]:
-    """Landmarks next to the panoramas of a street, at least three panoramas apart."""
+    """Place landmarks next to the panoramas of each street, at least three panoramas apart."""
     landmarks = []
     for number, chain in enumerate(chains):
         free = list(range(1, len(chain) - 1))
@@ -347,7 +347,7 @@ WIDTH = 360.0 / SECTORS
 
 
 def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
-    """Panorama id -> the landmarks visible from it, in all directions."""
+    """Map panorama ids to the landmarks visible from there, in all directions."""
     streets: dict[int, set[int]] = {}
     for number, chain in enumerate(town.chains):
         for panorama in chain:
@@ -376,7 +376,7 @@ class TownPerceiver(Perceiver):
         self._sights = sights
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
+        """Return eight sectors around a panorama. Raises ``DataError`` for an unknown panorama."""
         visible, sectors = self._at(scene, place), []
         for number in range(SECTORS):
             group = [each for each in visible if sector(each.heading, SECTORS) == number]

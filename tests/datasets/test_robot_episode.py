@@ -86,8 +86,8 @@ def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence()
     assert (trajectory.ended, trajectory.error) == ("stopped", "")
     assert statuses(trajectory) == ["lost", "refused", "lost"]
     reasons = [s.feedback.details["reason"] for s in trajectory.steps if not s.feedback.ok]
-    assert reasons[0].startswith("the connection broke; back after")
-    assert reasons[1:] == ["Action goal was rejected", "not done within 2 s, and cancelled"]
+    assert reasons[0].startswith("the connection broke; restored after")
+    assert reasons[1:] == ["Action goal was rejected", "cancelled after 2 s"]
     blocked = [note.details["status"] for note in trajectory.notes() if note.kind == "blocked"]
     assert blocked == ["lost", "refused", "lost"]
     assert any(note.kind == "asked" and note.details["valid"] for note in trajectory.notes())
@@ -133,7 +133,7 @@ def test_episodes_are_typed_and_nobody_judges_them() -> None:
 
 
 def test_without_a_target_one_line_says_what_to_type() -> None:
-    with pytest.raises(UsageError, match=r"robot: say what to look for: --set dataset.target="):
+    with pytest.raises(UsageError, match=r"robot needs a target: --set dataset.target="):
         open_dataset(Plan("robot", "robot"))
 
 

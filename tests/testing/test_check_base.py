@@ -134,9 +134,9 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "settings", "words"),
     [
-        ("class Cart: pass\nbase = Cart", {}, "a base needs the methods start, capture, rotate"),
+        ("class Cart: pass\nbase = Cart", {}, "lacks methods: start, capture, rotate"),
         ("class Cart: pass", {}, "defines no 'base'"),
-        ("class Cart: pass\nbase = Cart", {"port": 1}, "the base has no settings, got port"),
+        ("class Cart: pass\nbase = Cart", {"port": 1}, "has no settings, got port"),
         (CART, {"prot": 1}, "did you mean 'port'"),
     ],
 )

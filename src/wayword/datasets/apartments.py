@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
@@ -15,7 +15,6 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, path_length
-from wayword.core.world import Family
 from wayword.datasets.procedural.homes.episodes import cached_home
 from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -103,11 +102,11 @@ class Apartments(SolvableSearches):
     homes are drawn from separate random streams.
     """
 
-    Settings: ClassVar[type[ApartmentsSettings]] = ApartmentsSettings
-    family: ClassVar[Family] = objectnav.family
-    splits: ClassVar[tuple[str, ...]] = ("test", "train")
-    max_steps: ClassVar[int] = 500
-    slack: ClassVar[int] = 10
+    Settings = ApartmentsSettings
+    family = objectnav.family
+    splits = ("test", "train")
+    max_steps = 500
+    slack = 10
     settings: ApartmentsSettings
 
     @property

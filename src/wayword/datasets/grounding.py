@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.core.world import Family
 from wayword.settings import Checked
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels, expert_length
@@ -115,10 +114,10 @@ class Grounding(SolvableLevels):
     train episodes use different seeds. Needs the extra ``wayword[babyai]``; no data.
     """
 
-    Settings: ClassVar[type[GroundingSettings]] = GroundingSettings
-    family: ClassVar[Family] = babyai.family
-    splits: ClassVar[tuple[str, ...]] = STREAMS
-    max_steps: ClassVar[int] = 500
+    Settings = GroundingSettings
+    family = babyai.family
+    splits = STREAMS
+    max_steps = 500
     settings: GroundingSettings
 
     def world(self, episode: Episode) -> BabyAIWorld:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from random import Random
-from typing import ClassVar
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
@@ -113,9 +112,9 @@ class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
     the kinds, and no instruction is satisfied at the start.
     """
 
-    name: ClassVar[str] = "grounding_homes"
-    Settings: ClassVar[type[GroundingHomesSettings]] = GroundingHomesSettings
-    max_steps: ClassVar[int] = 500
+    name = "grounding_homes"
+    Settings = GroundingHomesSettings
+    max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         kinds = (self.settings.kind,) if self.settings.kind else KINDS

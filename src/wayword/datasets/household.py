@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
@@ -24,8 +23,8 @@ class HouseholdSettings(homes.HomesSettings):
     tasks have none. Published splits accept only ``kind``, ``instructions`` and ``actions``.
     """
 
-    unused_verbs: ClassVar[tuple[str, ...]] = ()
-    paper: ClassVar[tuple[str, ...]] = (
+    unused_verbs = ()
+    paper = (
         *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice", "stop"),
     )
 
@@ -57,15 +56,15 @@ class Household(homes.SourcedTasks[HouseholdSettings]):
     ``sources/alfred.py`` for the goal conditions of each type.
     """
 
-    name: ClassVar[str] = "household"
-    Settings: ClassVar[type[HouseholdSettings]] = HouseholdSettings
-    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *alfred.SPLITS)
-    published_train: ClassVar[str] = "train"
-    redrawn: ClassVar[str] = (
+    name = "household"
+    Settings = HouseholdSettings
+    splits = (*homes.GENERATED, *alfred.SPLITS)
+    published_train = "train"
+    redrawn = (
         "rooms are inferred from ALFRED's trajectories and a later iTHOR's metadata: in "
         f"{len(alfred.MOVED_ROOMS)} of 120 a piece of furniture stands 1 to 4.4 m from ALFRED's own"
     )
-    max_steps: ClassVar[int] = 500
+    max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         settings = self.settings

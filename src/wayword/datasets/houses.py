@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
@@ -16,7 +16,6 @@ from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept
-from wayword.core.world import Family
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
 from wayword.datasets.procedural.houses.routes import (
@@ -196,10 +195,10 @@ class Houses(SolvableWalks):
     small: scores show whether an agent can follow and act, not how it performs in real rooms.
     """
 
-    Settings: ClassVar[type[HousesSettings]] = HousesSettings
-    family: ClassVar[Family] = indoor.family
-    splits: ClassVar[tuple[str, ...]] = ("test", "train")
-    max_steps: ClassVar[int] = 15
+    Settings = HousesSettings
+    family = indoor.family
+    splits = ("test", "train")
+    max_steps = 15
     settings: HousesSettings
 
     def __init__(

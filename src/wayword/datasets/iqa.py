@@ -15,7 +15,6 @@ from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
-from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -399,9 +398,9 @@ def _lay_object(
 class IqaSettings(homes.HomesSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
 
-    unused_verbs: ClassVar[tuple[str, ...]] = homes.COOKING
-    paper: ClassVar[tuple[str, ...]] = (*homes.WALKING, "open", "stop")
-    answers: ClassVar[bool] = True
+    unused_verbs = homes.COOKING
+    paper = (*homes.WALKING, "open", "stop")
+    answers = True
 
     kind: str = ""
 
@@ -430,14 +429,12 @@ class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
     ``train``. Of the settings, published splits use only ``kind`` and ``actions``.
     """
 
-    name: ClassVar[str] = "iqa"
-    Settings: ClassVar[type[IqaSettings]] = IqaSettings
-    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
-    published_train: ClassVar[str] = SPLITS[0]
-    redrawn: ClassVar[str] = (
-        "IQUAD's placements are not published: kitchens are redrawn so that the answers hold"
-    )
-    max_steps: ClassVar[int] = 500
+    name = "iqa"
+    Settings = IqaSettings
+    splits = (*homes.GENERATED, *SPLITS)
+    published_train = SPLITS[0]
+    redrawn = "IQUAD's placements are not published: kitchens are redrawn so that the answers hold"
+    max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split in SPLITS:

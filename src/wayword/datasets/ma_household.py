@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -377,8 +377,8 @@ class MaHouseholdSettings(homes.HomesSettings):
     apply only to generated homes.
     """
 
-    unused_verbs: ClassVar[tuple[str, ...]] = ()
-    paper: ClassVar[tuple[str, ...]] = (
+    unused_verbs = ()
+    paper = (
         *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice"),
         *("chat", "stop"),
     )
@@ -414,14 +414,12 @@ class MaHousehold(homes.SourcedTasks[MaHouseholdSettings]):
     the definitions that no room of a split can host, by reason.
     """
 
-    name: ClassVar[str] = "ma_household"
-    Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
-    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
-    published_train: ClassVar[str] = SPLITS[0]
-    redrawn: ClassVar[str] = (
-        "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
-    )
-    max_steps: ClassVar[int] = 1000
+    name = "ma_household"
+    Settings = MaHouseholdSettings
+    splits = (*homes.GENERATED, *SPLITS)
+    published_train = SPLITS[0]
+    redrawn = "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
+    max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split in homes.GENERATED:

@@ -494,8 +494,8 @@ class MaWahSettings(homes.HomesSettings):
     """``agents``: number of actors, from one (a baseline) to four. ``kind`` limits the jobs to one
     of C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
 
-    hands: ClassVar[int] = 2
-    paper: ClassVar[tuple[str, ...]] = PAPER_VERBS
+    hands = 2
+    paper = PAPER_VERBS
 
     episodes: Count = 100
     clutter: Annotated[float, Gt(0), Le(50)] = 1.5
@@ -519,11 +519,11 @@ class MaWah(homes.SourcedTasks[MaWahSettings]):
     in an actor's hands. Only the final state counts, no matter which actor did the work.
     """
 
-    name: ClassVar[str] = "ma_wah"
-    Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
-    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, "logs", "homes")
-    published_train: ClassVar[str] = homes.GENERATED[1]
-    max_steps: ClassVar[int] = 1000
+    name = "ma_wah"
+    Settings = MaWahSettings
+    splits = (*homes.GENERATED, "logs", "homes")
+    published_train = homes.GENERATED[1]
+    max_steps = 1000
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Extra
@@ -85,10 +85,10 @@ class Pasture(Robothor):
     the missing file.
     """
 
-    Settings: ClassVar[type[PastureSettings]] = PastureSettings
-    splits: ClassVar[tuple[str, ...]] = tuple(EPISODES)
-    max_steps: ClassVar[int] = 250
-    name: ClassVar[str] = "pasture"
+    Settings = PastureSettings
+    splits = tuple(EPISODES)
+    max_steps = 250
+    name = "pasture"
     settings: PastureSettings
 
     def __init__(

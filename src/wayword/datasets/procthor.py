@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
@@ -17,7 +17,6 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines, require_data
 from wayword.core.geometry import Point, path_length
-from wayword.core.world import Family
 from wayword.datasets.apartments import DRAW_ATTEMPTS, GOAL_RADIUS, SHORTEST_PATH, search_task
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
@@ -52,10 +51,10 @@ class Procthor(SolvableSearches):
     missing or malformed file.
     """
 
-    Settings: ClassVar[type[ProcthorSettings]] = ProcthorSettings
-    family: ClassVar[Family] = objectnav.family
-    splits: ClassVar[tuple[str, ...]] = ("val", "train", "test")
-    max_steps: ClassVar[int] = 500
+    Settings = ProcthorSettings
+    family = objectnav.family
+    splits = ("val", "train", "test")
+    max_steps = 500
     caveats: tuple[str, ...] = ("ProcTHOR's file holds no object sizes: typical ones are used",)
 
     def __init__(

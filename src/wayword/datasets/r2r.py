@@ -37,7 +37,7 @@ from wayword.core.files import (
 from wayword.core.game import ActionPlan
 from wayword.core.geometry import absolute, added
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import Family, World
+from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
 from wayword.perception.recorded import (
     RecordedPerceiver,
@@ -94,10 +94,10 @@ class R2R(SolvableWalks):
     """
 
     name: ClassVar[str] = "r2r"
-    Settings: ClassVar[type[R2RSettings]] = R2RSettings
-    family: ClassVar[Family] = indoor.family
+    Settings = R2RSettings
+    family = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
-    max_steps: ClassVar[int] = 15
+    max_steps = 15
     annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
     """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
 
@@ -323,10 +323,10 @@ class R4R(R2R):
     path, so use nDTW, sDTW and CLS. Raises the same errors as R2R.
     """
 
-    name: ClassVar[str] = "r4r"
-    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train")
-    max_steps: ClassVar[int] = 30
-    annotation_files: ClassVar[tuple[str, ...]] = ("R4R_{}.json",)
+    name = "r4r"
+    splits = ("val_seen", "val_unseen", "train")
+    max_steps = 30
+    annotation_files = ("R4R_{}.json",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,14 +346,14 @@ class RxR(R2R):
     episode id is the ``instruction_id``. Pose traces and word timings are not read.
     """
 
-    name: ClassVar[str] = "rxr"
-    Settings: ClassVar[type[R2RSettings]] = RxRSettings
-    splits: ClassVar[tuple[str, ...]] = (
+    name = "rxr"
+    Settings = RxRSettings
+    splits = (
         *("val_seen", "val_unseen", "train"),
         *("test_standard_public", "test_challenge_public"),
     )
-    max_steps: ClassVar[int] = 30
-    annotation_files: ClassVar[tuple[str, ...]] = ("rxr_{}_guide.jsonl",)
+    max_steps = 30
+    annotation_files = ("rxr_{}_guide.jsonl",)
 
     def _read(self, part: str) -> Iterator[Task]:
         path, names = self._annotations(part), dict[str, str]()
@@ -382,10 +382,10 @@ class Reverie(R2R):
     same errors as R2R.
     """
 
-    name: ClassVar[str] = "reverie"
-    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test")
-    max_steps: ClassVar[int] = 20
-    annotation_files: ClassVar[tuple[str, ...]] = ("REVERIE_{}.json",)
+    name = "reverie"
+    splits = ("val_seen", "val_unseen", "train", "test")
+    max_steps = 20
+    annotation_files = ("REVERIE_{}.json",)
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
         super().__init__(split, folder, settings)

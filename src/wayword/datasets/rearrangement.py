@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -510,14 +510,14 @@ class Rearrangement(homes.SourcedTasks[RearrangementSettings]):
     ``body`` and ``request`` apply to published splits.
     """
 
-    name: ClassVar[str] = "rearrangement"
-    Settings: ClassVar[type[RearrangementSettings]] = RearrangementSettings
-    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
-    published_train: ClassVar[str] = SPLITS[0]
-    redrawn: ClassVar[str] = (
+    name = "rearrangement"
+    Settings = RearrangementSettings
+    splits = (*homes.GENERATED, *SPLITS)
+    published_train = SPLITS[0]
+    redrawn = (
         f"in place means on the right receptacle, along it within {NEAR_M:g} m; no boxes compared"
     )
-    max_steps: ClassVar[int] = 1000
+    max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:
         form = self.settings.request

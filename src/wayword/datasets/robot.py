@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
-from wayword.core.world import Family
 from wayword.settings import make
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base
-from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotTurn
+from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotWorld
 from wayword.worlds.objectnav.rosbridge import Link
-from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
+from wayword.worlds.objectnav.world import SolvableSearches
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,19 @@ class RobotTasks(SolvableSearches):
     ``$WAYWORD_ROBOT_TOKEN`` and never written.
     """
 
-    Settings: ClassVar[type[RobotSettings]] = RobotSettings
-    family: ClassVar[Family] = objectnav.family
-    splits: ClassVar[tuple[str, ...]] = ("live",)
-    max_steps: ClassVar[int] = 200
+    Settings = RobotSettings
+    family = objectnav.family
+    splits = ("live",)
+    max_steps = 200
     settings: RobotSettings
 
     def __init__(
         self, split: str = "", folder: Path | None = None, settings: RobotSettings | None = None
     ) -> None:
         super().__init__(split, folder, settings)
-        self._drivers: list[SharedRobotTurn] = []
+        self._drivers: list[SharedRobotWorld] = []
         if not self.settings.targets and not self.settings.instruction.strip():
-            raise UsageError('robot: say what to look for: --set dataset.target="cat-shaped mug"')
+            raise UsageError('robot needs a target: --set dataset.target="cat-shaped mug"')
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -81,11 +80,10 @@ class RobotTasks(SolvableSearches):
         path = Path(self.settings.base)
         return {"base": path / "__init__.py" if path.is_dir() else path}
 
-    def world(self, episode: Episode) -> ObjectNavWorld:
+    def world(self, episode: Episode) -> SharedRobotWorld:
         """Return a world of the robot. Episodes share its connection; the latest one drives."""
-        if self.settings.base:
-            return ObjectNavWorld(SharedRobotTurn(self._custom_base, self._drivers))
-        return ObjectNavWorld(SharedRobotTurn(RosBase(self.settings, self._link), self._drivers))
+        base = self._custom_base if self.settings.base else RosBase(self.settings, self._link)
+        return SharedRobotWorld(base, self._drivers)
 
     @cached_property
     def _link(self) -> Link:
@@ -99,12 +97,12 @@ class RobotTasks(SolvableSearches):
         cls = registry.load("base", name)
         settings = getattr(cls, "Settings", None)
         if settings is None and base_settings:
-            raise UsageError(f"{name}: the base has no settings, got {', '.join(base_settings)}")
+            raise UsageError(f"base {name} has no settings, got {', '.join(base_settings)}")
         base: Base = cls() if settings is None else cls(make(settings, base_settings, name))
         methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
         absent = [method for method in methods if not callable(getattr(base, method, None))]
         if absent:
-            raise UsageError(f"{name}: a base needs the methods {', '.join(absent)}")
+            raise UsageError(f"base {name} lacks methods: {', '.join(absent)}")
         return base
 
     def _task(self, number: int, target: str) -> Task:

@@ -16,7 +16,6 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
 from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered, require_data
 from wayword.core.geometry import Point, absolute
-from wayword.core.world import Family
 from wayword.datasets.sources import robothor
 from wayword.settings import Checked
 from wayword.worlds import objectnav
@@ -60,11 +59,11 @@ class Robothor(SolvableSearches):
     found. Raises ``DataError`` for missing or malformed files.
     """
 
-    Settings: ClassVar[type[RobothorSettings]] = RobothorSettings
-    family: ClassVar[Family] = objectnav.family
+    Settings = RobothorSettings
+    family = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "debug", "test")
-    max_steps: ClassVar[int] = 500
-    name: ClassVar[str] = "robothor"
+    max_steps = 500
+    name = "robothor"
 
     def __init__(
         self, split: str, folder: Path | None, settings: RobothorSettings | None = None

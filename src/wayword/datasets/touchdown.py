@@ -38,7 +38,6 @@ from wayword.core.files import (
     read_json_lines,
     require_data,
 )
-from wayword.core.world import Family
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
@@ -71,10 +70,10 @@ class StreetRoutes(SolvableWalks):
     ``episode.extra["landmarks"]``.
     """
 
-    Settings: ClassVar[type[StreetSettings]] = StreetSettings
-    family: ClassVar[Family] = street.family
-    splits: ClassVar[tuple[str, ...]] = SPLITS
-    max_steps: ClassVar[int] = 55
+    Settings = StreetSettings
+    family = street.family
+    splits = SPLITS
+    max_steps = 55
     name: ClassVar[str]
     id_field: ClassVar[str]
     opening: ClassVar[tuple[str, ...]] = ()
@@ -249,8 +248,8 @@ class Touchdown(StreetRoutes):
     Splits and errors are those of :class:`.StreetRoutes`.
     """
 
-    name: ClassVar[str] = "touchdown"
-    id_field: ClassVar[str] = "route_id"
+    name = "touchdown"
+    id_field = "route_id"
 
 
 class Map2seq(StreetRoutes):
@@ -263,9 +262,9 @@ class Map2seq(StreetRoutes):
     Splits and errors are those of :class:`.StreetRoutes`.
     """
 
-    name: ClassVar[str] = "map2seq"
-    id_field: ClassVar[str] = "id"
-    opening: ClassVar[tuple[str, ...]] = ("forward",)
+    name = "map2seq"
+    id_field = "id"
+    opening = ("forward",)
 
 
 datasets = {"touchdown": Touchdown, "map2seq": Map2seq}

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
-from wayword.core.world import Family
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
@@ -57,10 +56,10 @@ class TourSettings:
 class Tour(SolvableWalks):
     """A dataset of your own places. Raises ``DataError`` if ``tour.json`` is malformed."""
 
-    Settings: ClassVar[type[TourSettings]] = TourSettings
-    family: ClassVar[Family] = indoor.family
-    splits: ClassVar[tuple[str, ...]] = ("all",)
-    max_steps: ClassVar[int] = 15
+    Settings = TourSettings
+    family = indoor.family
+    splits = ("all",)
+    max_steps = 15
     settings: TourSettings
 
     def __init__(self, split: str, folder: Path | None, settings: TourSettings) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from pathlib import Path
 from random import Random
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
@@ -16,7 +16,6 @@ from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
-from wayword.core.world import Family
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.procedural.towns.routes import Ending, Passed, TownLeg, TownRoute, find_routes
 from wayword.datasets.procedural.towns.town import (
@@ -210,10 +209,10 @@ class Towns(SolvableWalks):
     small: scores show whether an agent can follow and count, not how it performs in a real city.
     """
 
-    Settings: ClassVar[type[TownsSettings]] = TownsSettings
-    family: ClassVar[Family] = street.family
-    splits: ClassVar[tuple[str, ...]] = ("test", "train")
-    max_steps: ClassVar[int] = 55
+    Settings = TownsSettings
+    family = street.family
+    splits = ("test", "train")
+    max_steps = 55
     settings: TownsSettings
 
     def __init__(

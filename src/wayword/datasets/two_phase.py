@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.world import Family
 from wayword.settings import Checked, Count
 from wayword.worlds import two_phase
 from wayword.worlds.two_phase.world import (
@@ -73,10 +71,10 @@ class TwoPhase(SolvableTwoPhase):
     Source: LGX (Dorbala et al. 2024), Table II and Fig. 4.
     """
 
-    Settings: ClassVar[type[TwoPhaseSettings]] = TwoPhaseSettings
-    family: ClassVar[Family] = two_phase.family
-    splits: ClassVar[tuple[str, ...]] = ("test",)
-    max_steps: ClassVar[int] = 10
+    Settings = TwoPhaseSettings
+    family = two_phase.family
+    splits = ("test",)
+    max_steps = 10
     settings: TwoPhaseSettings
 
     @property

@@ -169,7 +169,7 @@ def test_any_base_makes_a_world() -> None:
     assert world.step("agent", goto(3, 3)).ok
     assert world.step("agent", goto(30, 3)).status == "refused"
     assert world.observe("agent").x == 3.0
-    with pytest.raises(UsageError, match="only a simulation"):
+    with pytest.raises(UsageError, match="oracles need a simulation"):
         world.find(frozenset({"mug"}), 1.0)
 
 

@@ -192,5 +192,5 @@ def test_a_map_in_another_frame_than_the_poses_is_refused() -> None:
     robot.latched["/costmap"] = grid(FLOOR, frame="map")
     with running(robot) as url:
         world = driven(url, costmap="/costmap")
-        with pytest.raises(DataError, match=r"is 'map', and poses are in 'odom'.*pose_from=tf"):
+        with pytest.raises(DataError, match=r"is 'map', but poses are in 'odom'.*pose_from=tf"):
             world.observe("agent")

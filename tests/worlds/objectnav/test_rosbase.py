@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from helpers.rosbridge_server import Robot, running, started, until
-from wayword.core.action import Action
+from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds.objectnav import robot as ros
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
-from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotTurn
+from wayword.worlds.objectnav.robot import TOKEN_VARIABLE, RosBase, RosSettings, SharedRobotWorld
 from wayword.worlds.objectnav.rosbridge import Link, RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
@@ -135,7 +135,7 @@ def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) ->
         late = world.step("agent", goto(3.0, 1.5))
         ended(world)
     assert late.status == status
-    assert "not done within 0.6 s" in late.details["reason"]
+    assert "cancelled after 0.6 s" in late.details["reason"]
     (goal,) = [said for said in robot.log if said["op"] == "send_action_goal"]
     assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [goal["id"]]
 
@@ -214,17 +214,15 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
 def test_one_episode_drives_at_a_time() -> None:
     robot = robot_at()
     with running(robot) as url:
-        settings, drivers = replace(QUICK, url=url), list[SharedRobotTurn]()
+        settings, drivers = replace(QUICK, url=url), list[SharedRobotWorld]()
         link = Link(url)
-        first, second = (
-            ObjectNavWorld(SharedRobotTurn(RosBase(settings, link), drivers)) for _ in range(2)
-        )
+        first, second = (SharedRobotWorld(RosBase(settings, link), drivers) for _ in range(2))
         first.reset(EPISODE)
         second.reset(EPISODE)
-        with pytest.raises(RobotError, match="--concurrency 1"):
-            first.step("agent", rotate(30.0))
+        for action in (rotate(30.0), STOP):
+            with pytest.raises(RobotError, match="--concurrency 1"):
+                first.step("agent", action)
         assert robot.goals == 0
-        first.base.stop()
         assert link.connected, "whoever has had the robot does not hang up on whoever has it"
         assert second.step("agent", rotate(30.0)).ok
         ended(second)
@@ -242,8 +240,8 @@ def test_a_token_is_sent_and_kept_out_of_the_settings(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("http://127.0.0.1", "is not an address"),
-        ("ws://", "is not an address"),
+        ("http://127.0.0.1", "url must be an address"),
+        ("ws://", "url must be an address"),
         ("ws://robot.local:9090", "is not encrypted"),
         ("wss://me:secret@robot.local", "remove the password from the address"),
     ],

@@ -57,7 +57,7 @@ class ThorThings(Apartments):
 
 
 def test_a_view_before_the_start_is_refused() -> None:
-    with pytest.raises(UsageError, match="no episode has been started"):
+    with pytest.raises(UsageError, match="AI2-THOR has no episode"):
         ThorBase().capture()
 
 

@@ -61,8 +61,8 @@ def test_headings_become_whole_degrees_on_the_compass(tmp_path: Path) -> None:
 
 
 BAD_LINKS = {
-    "aa,10,zz\n": "links.txt: line 5, field 'to': 'zz' is not among the panoramas of nodes.txt",
-    "zz,10,aa\n": "links.txt: line 5, field 'from': 'zz' is not among the panoramas of nodes.txt",
+    "aa,10,zz\n": "links.txt: line 5, field 'to': 'zz' is not a panorama of nodes.txt",
+    "zz,10,aa\n": "links.txt: line 5, field 'from': 'zz' is not a panorama of nodes.txt",
     "cc,nan,aa\n": "links.txt: line 5, field 'heading': is not a number: 'nan'",
     "cc,inf,aa\n": "links.txt: line 5, field 'heading': is not a number: 'inf'",
     "cc,east,aa\n": "links.txt: line 5, field 'heading': is not a number: 'east'",
@@ -111,7 +111,7 @@ def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"links\.txt\.gz: is incomplete"):
         load(nodes, cut)
     nodes.write_text("\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: holds no panorama"):
+    with pytest.raises(DataError, match=r"nodes\.txt: contains no panoramas"):
         load(nodes, links)
     nodes.write_text("just,text\n")
     with pytest.raises(DataError, match=r"nodes\.txt: line 1: must have 4 fields, got 2"):
@@ -215,5 +215,5 @@ def test_distances_do_not_depend_on_the_order_in_which_hubs_are_searched() -> No
 
 
 def test_build_refuses_what_load_refuses() -> None:
-    with pytest.raises(DataError, match=r"town: line 2, field 'to': 'c' is not among"):
+    with pytest.raises(DataError, match=r"town: line 2, field 'to': 'c' is not a panorama"):
         build("town", ["a", "b"], [("a", 0, "b"), ("b", 180, "c")])

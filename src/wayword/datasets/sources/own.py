@@ -548,7 +548,7 @@ KIND = "own"
 class FileSettings(homes.HomesSettings):
     """``actions`` and ``body`` as in ``household``; the rest comes from the file."""
 
-    unused_verbs: ClassVar[tuple[str, ...]] = ()
+    unused_verbs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -667,11 +667,11 @@ class FileTasks(homes.SourcedTasks[FileSettings]):
     ``DataError`` for a task that was not accepted, or was changed since.
     """
 
-    name: ClassVar[str] = KIND
-    Settings: ClassVar[type[Any]] = FileSettings
-    splits: ClassVar[tuple[str, ...]] = ("test",)
+    name = KIND
+    Settings = FileSettings
+    splits = ("test",)
     file: ClassVar[Path]
-    max_steps: ClassVar[int] = 500
+    max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         tasks = read_tasks(self.file)

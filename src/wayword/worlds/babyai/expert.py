@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core.action import Action
 from wayword.core.dataset import Dataset, Task, able
@@ -37,7 +37,7 @@ class SolvableLevels(Dataset):
     """BabyAI levels. ``expert`` is the package's bot with the level's own actions; for actors that
     run skills, plans consist of skills."""
 
-    solutions: ClassVar[tuple[str, ...]] = ("expert",)
+    solutions = ("expert",)
 
     def make_plan(self, task: Task, world: World, actor: str, how: str = "expert") -> ActionPlan:
         if not isinstance(world, BabyAIWorld):

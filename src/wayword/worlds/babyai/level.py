@@ -10,10 +10,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core.errors import UsageError, needing, suggest
-from wayword.core.world import Family, Observation
+from wayword.core.world import Observation
 from wayword.worlds import babyai
 
 VIEW_SIZE = 7  # side of the package's square view; its last row is the actor's own
@@ -186,7 +186,7 @@ class BabyAIObservation(Observation):
     if no wall is visible there.
     """
 
-    family: ClassVar[Family | None] = babyai.family
+    family = babyai.family
 
     actor: str
     heading: float

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Demonstration
@@ -117,7 +117,7 @@ class SolvableHousehold(Dataset):
     every action, whereas examples use only the actions of the dataset's own bodies.
     """
 
-    solutions: ClassVar[tuple[str, ...]] = ("expert", "skills")
+    solutions = ("expert", "skills")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from wayword.core.world import Family, Observation
+from wayword.core.world import Observation
 from wayword.worlds import household
 
 Answerer = Callable[[str, str], str | None]
@@ -88,7 +88,7 @@ class HouseholdObservation(Observation):
     ``messages`` arrived since the actor's last action.
     """
 
-    family: ClassVar[Family | None] = household.family
+    family = household.family
 
     actor: str
     room: str

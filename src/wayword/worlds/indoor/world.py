@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Walkable
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
-from wayword.core.world import Family, Feedback, Observation
+from wayword.core.world import Feedback, Observation
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 
@@ -34,7 +33,7 @@ class IndoorObservation(Observation):
     ``neighbors`` are listed clockwise from north.
     """
 
-    family: ClassVar[Family | None] = indoor.family
+    family = indoor.family
 
     scene: str
     viewpoint: str

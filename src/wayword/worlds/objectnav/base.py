@@ -41,7 +41,7 @@ def parse_start(episode: Episode) -> tuple[float, float, float, float]:
         heading, horizon = float(start.get("heading", 0.0)), float(start.get("horizon", 0.0))
         return float(start["x"]), float(start["y"]), absolute(heading), horizon
     except (KeyError, TypeError, ValueError) as error:
-        problem = "needs numbers x and y (and heading, horizon)"
+        problem = "must have numbers x and y, and may have heading and horizon"
         raise DataError(f"episode {episode.id}", "field 'start'", problem) from error
 
 
@@ -106,8 +106,9 @@ MOVE_AHEAD = Action("move_ahead")
 LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
 """The listed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
 _NUMBER = r"-?[0-9]+(\.[0-9]+)?"
-MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")  # their patterns
-MAX_NUMBER = 1000.0  # larger coordinates and turns are rejected
+MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")
+"""Patterns of the accepted actions, for constrained decoding."""
+MAX_NUMBER = 1000.0  # larger coordinates and turns are a model's mistakes, not goals
 
 
 def rotate(degrees: float) -> Action:

@@ -30,7 +30,7 @@ from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SPACING = 0.05  # side of a grid cell in metres: a fifth of a step
+SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow doors stay open
 
 
 @dataclass(eq=False)
@@ -101,7 +101,7 @@ class Ground:
             cells.append(int(previous[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
         path = corners
-        for _ in range(4):  # alternately from both ends: each pass removes corners the last kept
+        for _ in range(4):  # from alternate ends: each pass removes corners that the last one kept
             shorter = string_pull(path, self.clear, coarse=True)[::-1]
             if len(shorter) == len(path):
                 break
@@ -124,13 +124,13 @@ class Ground:
         """Return metres from the start's cell to all cells, and predecessors; cached."""
         from scipy.sparse.csgraph import dijkstra
 
-        place = self.nearest(*start, max_distance=0.5)
+        place = self.nearest(*start, max_distance=0.5)  # a start may be just inside an obstacle
         if place is None:
             size = self.free.size
             return np.full(size, np.inf), np.full(size, -1, np.int32)
         number: Any = self._cell_number(place)
         if number not in self._fields:
-            if len(self._fields) >= 16:
+            if len(self._fields) >= 16:  # a field takes a megabyte in a large home
                 self._fields.clear()
             self._fields[number] = dijkstra(self._graph, indices=number, return_predecessors=True)
         return self._fields[number]

@@ -6,14 +6,14 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from wayword.core.geometry import apparent_size, bearing, elevation, relative
-from wayword.core.world import Family, Observation
+from wayword.core.world import Observation
 from wayword.worlds import objectnav
 
 Floats = NDArray[np.float64]
@@ -147,8 +147,11 @@ def sighting(
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """An object as seen from a pose (x, y, heading) at height ``eye``. ``box``: centre x and y,
-    width, depth, underside, height (metres). The width in view is that of the box's diagonal."""
+    """Return an object as seen from a pose (x, y, heading) at height ``eye``.
+
+    ``box``: centre x and y, width, depth, underside, height (metres). Its width in view is that of
+    its diagonal, whatever the direction.
+    """
     x, y, box_width, box_depth, bottom, box_height = box
     dx, dy = x - pose[0], y - pose[1]
     away = math.hypot(dx, dy)
@@ -186,9 +189,9 @@ class FloorMap:
         i = np.floor((xs - self.x) / self.cell + 0.5).astype(np.intp)
         j = np.floor((ys - self.y) / self.cell + 0.5).astype(np.intp)
         inside = (i >= 0) & (j >= 0) & (i < levels.shape[1]) & (j < levels.shape[0])
-        found = np.full(xs.shape, 255, np.uint8)
-        found[inside] = levels[j[inside], i[inside]]
-        return found
+        levels_at = np.full(xs.shape, 255, np.uint8)
+        levels_at[inside] = levels[j[inside], i[inside]]
+        return levels_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ class View(Observation):
     ``floor`` is the robot's own map, None if it has none.
     """
 
-    family: ClassVar[Family | None] = objectnav.family
+    family = objectnav.family
 
     scene: str
     x: float
@@ -237,8 +240,7 @@ def from_camera(
     positive if nothing was measured.
 
     ``field_of_view`` is horizontal, ``tilt`` is positive up. Of ``rows`` (elevations), only those
-    fully inside the picture are kept, so that unseen areas do not count as
-    empty.
+    fully inside the picture are kept, so that unseen areas do not count as empty.
 
     >>> import numpy as np
     >>> flat = np.full((60, 80), 2.0)  # a wall 2 m ahead
@@ -278,11 +280,11 @@ def from_laser(
     reach: float,
     rows: tuple[float, ...] = ROW_ELEVATIONS,
 ) -> DepthImage:
-    """Return the depth image of a camera at height ``eye`` that sees walls wherever a laser hit.
+    """Return the depth image of a camera at height ``eye``, with a wall wherever a laser hit.
 
     ``ranges`` (C,) are metres along the floor, infinite without a hit. A laser measures a single
-    plane: anything lower or higher is unknown, and the floor is assumed up to the hit. Rows
-    that look up end at the walls as well.
+    plane: lower and higher obstacles are unknown, and floor is assumed up to the hit. Rows that
+    look up end at the walls, too.
     """
     slope = np.tan(np.radians(np.array(rows)))[:, None]
     with np.errstate(divide="ignore"):

@@ -3,13 +3,12 @@
     base = RosBase(RosSettings(url="ws://127.0.0.1:9090"))
     world = ObjectNavWorld(base)
 
-It reads the place from odometry or transforms, the picture from a camera and depth from a laser or
-a depth camera; it goes with Nav2's ``NavigateToPose``, a short way at a time, and turns with Nav2's
-``Spin``. A heartbeat tells the robot that someone is driving. Every wait has a limit. A motion that
-goes wrong has a status: ``refused`` (the goal was rejected), ``blocked`` (given up on the way, or
+It reads the pose from odometry or transforms, the picture from a camera and depth from a laser or a
+depth camera. It goes with Nav2's ``NavigateToPose``, a short distance at a time, and turns with
+``Spin``. A heartbeat lets the robot stop if this program dies, and every wait has a time limit. A
+failed motion has a status: ``refused`` (the goal was rejected), ``blocked`` (aborted on the way, or
 too slow) or ``lost`` (the connection broke, or there is no answer). After a broken connection all
-goals are cancelled before anything else is done, and no motion is repeated by itself: the agent
-observes where the robot is and decides again.
+goals are cancelled first, and no motion is repeated: the agent observes the pose and decides.
 """
 
 from __future__ import annotations
@@ -31,9 +30,11 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from wayword.core.action import Action
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute, bearing, relative
+from wayword.core.world import Feedback
 from wayword.settings import Checked
 from wayword.worlds.objectnav.base import Base, MotionResult
 from wayword.worlds.objectnav.observation import (
@@ -46,9 +47,10 @@ from wayword.worlds.objectnav.observation import (
     nearest_per_column,
 )
 from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check_url
+from wayword.worlds.objectnav.world import ObjectNavWorld
 
 TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
-MAX_TRIES = 3  # of a request whose connection breaks, each after a reconnection
+MAX_TRIES = 3  # attempts of a request whose connection breaks, with a reconnection between them
 Answer = TypeVar("Answer")
 Positive = Annotated[float, Gt(0)]
 CANCEL_TYPE = "action_msgs/srv/CancelGoal"
@@ -63,16 +65,17 @@ MESSAGE_TYPES = {
     "tf": "tf2_msgs/msg/TFMessage",
 }
 NAVIGATE_TYPE = "nav2_msgs/action/NavigateToPose"
-MIN_PROGRESS = 0.05  # metres that a leg of a longer way must come nearer to its end
+MIN_PROGRESS = 0.05  # metres that each leg must get closer to the goal, or the motion ends
 TF_TOPICS = "/tf", "/tf_static"
 SPEED_TOPIC = "/speed_limit"
 
 
-# Messages: ROS 2's to and from our places, headings, depth images, maps. Only here frames change.
+# Conversion of ROS 2 messages from and to this project's poses, depth images and maps. Frames are
+# converted only here.
 #
 # Sources: REP 103 (axes: x forward, y left; counter-clockwise), REP 105 (frames), and the messages
-# of ``nav_msgs``, ``sensor_msgs`` and ``tf2_msgs``. rosbridge sends bytes in base64, and what is
-# not finite as null.
+# of ``nav_msgs``, ``sensor_msgs`` and ``tf2_msgs``. rosbridge sends bytes in base64, and numbers
+# that are not finite as null.
 
 DEPTH_ENCODINGS = {"16UC1": ("<u2", 0.001), "mono16": ("<u2", 0.001), "32FC1": ("<f4", 1.0)}
 """Encoding -> type of a pixel, and its unit in metres."""
@@ -90,7 +93,7 @@ def naming_field(topic: str, field: str) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = f"is missing or malformed ({type(error).__name__}: {error})"
-        remedy = "is it of the type that was asked for?"
+        remedy = "check the topic's type with `ros2 topic info`"
         raise DataError(topic, f"field {field!r}", problem, remedy) from error
 
 
@@ -114,7 +117,7 @@ def parse_place(message: Message, topic: str) -> Place:
 
 
 def parse_frame(message: Message) -> str:
-    """Return the frame that a message is in; empty where it has none."""
+    """Return the frame of a message; empty if it has none."""
     header = message.get("header")
     frame = header.get("frame_id") if isinstance(header, dict) else None
     return frame if isinstance(frame, str) else ""
@@ -130,8 +133,8 @@ def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
 def scan_depth(
     message: Message, topic: str, eye: float, reach: float, turn: float = 0.0, flipped: bool = False
 ) -> DepthImage:
-    """Return a ``LaserScan`` as a depth image of walls: see ``observation.from_laser``. The laser's
-    front is ``turn`` degrees clockwise of the robot's; a ``flipped`` one hangs upside down."""
+    """Convert a ``LaserScan`` to a depth image, by ``observation.from_laser``. The laser's front is
+    ``turn`` degrees clockwise of the robot's; a ``flipped`` one is mounted upside down."""
     with naming_field(topic, "ranges"):
         ranges = np.array([math.inf if r is None else float(r) for r in message["ranges"]])
         first, step = float(message["angle_min"]), float(message["angle_increment"])
@@ -149,8 +152,8 @@ def scan_depth(
 def image_depth(
     message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
 ) -> DepthImage:
-    """Return a depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres) of a
-    camera that looks up by ``tilt`` degrees."""
+    """Convert a depth ``sensor_msgs/Image`` (16-bit millimetres, or floats in metres) of a camera
+    that is tilted up by ``tilt`` degrees."""
     with naming_field(topic, "data"):
         height, width, step = int(message["height"]), int(message["width"]), int(message["step"])
         pixel_type, unit = DEPTH_ENCODINGS[message["encoding"]]
@@ -163,25 +166,25 @@ def image_depth(
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:
-    """Return an ``OccupancyGrid`` as a map of the floor."""
+    """Convert an ``OccupancyGrid`` to a map of the floor."""
     with naming_field(topic, "data"):
         info, data = message["info"], np.array(message["data"], np.int16).astype(np.uint8)
         cell, origin = float(info["resolution"]), info["origin"]
         x, y = (float(origin["position"][axis]) + cell / 2 for axis in "xy")
         if not cell > 0 or abs(float(origin["orientation"]["z"])) > 1e-6:
-            raise ValueError("the grid is turned, or its cells have no size")
+            raise ValueError("the grid is rotated, or its cells have no size")
         levels = data.reshape(int(info["height"]), int(info["width"]))
         return FloorMap(x, y, cell, levels.shape[1], zlib.compress(levels.tobytes()))
 
 
 class Transforms:
-    """The latest transforms between frames, as ``/tf`` and ``/tf_static`` publish them."""
+    """The latest transforms between frames, from ``/tf`` and ``/tf_static``."""
 
     def __init__(self) -> None:
         self._parents: dict[str, tuple[str, Vector, Vector, float]] = {}
 
     def add(self, message: Message, topic: str) -> None:
-        """Add the transforms of a ``TFMessage``; those on ``/tf_static`` never age."""
+        """Add the transforms of a ``TFMessage``; those on ``/tf_static`` never expire."""
         received = time.monotonic() if topic == TF_TOPICS[0] else math.inf
         with naming_field(topic, "transforms"):
             for each in message["transforms"]:
@@ -195,8 +198,8 @@ class Transforms:
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
 
     def place(self, frame: str, body: str, after: float) -> Place | None:
-        """Return x, y and heading of a body's frame in another, from transforms received after a
-        time (``time.monotonic``) only; None if one is missing."""
+        """Return x, y and heading of a body's frame in another frame; None if a transform on the
+        chain between them is missing or was received before ``after`` (``time.monotonic``)."""
         from scipy.spatial.transform import Rotation
 
         point, turn, child = np.zeros(3), Rotation.identity(), body
@@ -217,27 +220,27 @@ class Transforms:
 
 @dataclass(frozen=True)
 class RosSettings(Checked):
-    """``url`` is the rosbridge server's; ``plain`` lets ``ws://`` leave this machine. A token is
-    read from ``$WAYWORD_ROBOT_TOKEN``.
+    """``url`` is the rosbridge server's address; ``plain`` permits unencrypted ``ws://`` to another
+    machine. A token is read from ``$WAYWORD_ROBOT_TOKEN``.
 
     ``odometry``, ``image`` (``sensor_msgs/CompressedImage``; empty for none) and ``depth`` are
-    topics. ``pose_from`` is the type of the first; with ``tf`` the place of ``body_frame`` in
-    ``map_frame`` is read from ``/tf`` and ``/tf_static`` instead. ``depth_from`` says whether depth
-    is a laser ``scan`` or a depth ``image`` that has the camera's own view. ``navigate``
-    (``NavigateToPose``) and ``spin`` (``Spin``) are actions. ``field_of_view`` (degrees) and
-    ``eye`` (metres above the floor) are the camera's, ``reach`` how far depth is trusted.
-    ``scan_turn`` is how many degrees clockwise the laser's front is off the robot's,
-    ``scan_flipped`` says that it hangs upside down, ``tilt`` how many degrees a depth camera looks
-    up (down negative). ``costmap`` (``nav_msgs/OccupancyGrid``) is a map of the robot's own that
-    searchers plan on, in the frame of the poses.
+    topics. ``pose_from`` is the type of ``odometry``; with ``tf``, the pose of ``body_frame`` in
+    ``map_frame`` is read from ``/tf`` and ``/tf_static`` instead. ``depth_from`` is the type of
+    ``depth``: a laser ``scan``, or a depth ``image`` from the camera's own position. ``navigate``
+    (``NavigateToPose``) and ``spin`` (``Spin``) are actions. The camera has a ``field_of_view``
+    (degrees) and is ``eye`` metres above the floor; depth is used up to ``reach`` metres.
+    ``scan_turn`` is the rotation of the laser's front from the robot's (degrees, clockwise);
+    ``scan_flipped``: it is mounted upside down; ``tilt`` is the depth camera's (degrees, up
+    positive). ``costmap`` (``nav_msgs/OccupancyGrid``) is the robot's own map, in the frame of the
+    poses; searchers plan on it.
 
-    Goals are at most ``farthest`` metres away; longer ways go in several. ``speed`` (m/s; 0 for
+    Goals are at most ``farthest`` metres away; longer paths have several. ``speed`` (m/s; 0 for
     none) is sent to Nav2 as the speed limit, and ``heartbeat`` is a topic for a watchdog on the
-    robot. A search ends where ``battery`` (``sensor_msgs/BatteryState``) falls below the share
+    robot. A search ends if ``battery`` (``sensor_msgs/BatteryState``) falls below the fraction
     ``least_charge``, or ``emergency_stop`` (``std_msgs/Bool``) is true. Empty topics are not used.
-    Limits in seconds: ``patience`` to connect, ``answer`` for a message or a service, ``motion``
-    for one motion; ``settle`` is waited after each motion before looking. ``throttle`` is the least
-    milliseconds between pictures.
+    Time limits in seconds: ``patience`` to connect, ``answer`` for a message or a service,
+    ``motion`` for one motion. The camera is read ``settle`` seconds after a motion, and sends a
+    picture every ``throttle`` milliseconds at most.
     """
 
     url: str = "ws://127.0.0.1:9090"
@@ -276,9 +279,9 @@ class RosSettings(Checked):
 
 
 class RosBase:
-    """A robot as a base. Where several episodes share it, each has its :class:`SharedRobotTurn`.
+    """A robot as a base; see :class:`SharedRobotWorld` for several episodes with one robot.
 
-    Raises ``RobotError`` if the robot cannot be reached again, or a topic is silent.
+    Raises ``RobotError`` if the robot cannot be reached, or a topic is silent.
     """
 
     def __init__(self, settings: RosSettings, link: Link | None = None) -> None:
@@ -294,10 +297,10 @@ class RosBase:
         self._counts = dict.fromkeys(("moves", "turns", "bumps", "refused", "lost"), 0)
 
     def start(self, episode: Episode) -> None:
-        """Connect and stop any running motion; the robot starts from its current place."""
+        """Connect and stop any running motion; the robot starts from its current pose."""
         s, link = self.settings, self.link
-        link.close()  # a topic that tells its state only once tells it anew
-        self._halted, link.listener, link.heartbeat = "", self._hear, s.heartbeat
+        link.close()  # a new subscription repeats the messages of topics that publish only once
+        self._halted, link.listener, link.heartbeat = "", self._on_message, s.heartbeat
         link.subscribe(s.depth, MESSAGE_TYPES[s.depth_from], s.throttle)
         if s.pose_from == "tf":
             for topic in TF_TOPICS:
@@ -322,23 +325,23 @@ class RosBase:
         self._reported_breaks = link.reconnections
         with self._cancel_on_interrupt():
             self._with_retries(self._cancel)
-            known = {topic: -math.inf for topic in states if topic}
-            self._with_retries(lambda: link.latest(known, s.answer))
+            any_time = {topic: -math.inf for topic in states if topic}
+            self._with_retries(lambda: link.latest(any_time, s.answer))
             self._with_retries(self._locate)
 
-    def _hear(self, topic: str, message: Message) -> None:
-        """Take in transforms, and end the search at the first message that asks for it."""
+    def _on_message(self, topic: str, message: Message) -> None:
+        """Store transforms, and end the search at a low battery or a pressed emergency stop."""
         problem, s = "", self.settings
         if topic in TF_TOPICS:
             self._transforms.add(message, topic)
         elif topic == s.battery:
             share = message.get("percentage")
             if not isinstance(share, int | float) or not 0 <= share <= 1:
-                problem = f"the battery's percentage must be a share from 0 to 1, got {share!r}"
+                problem = f"the battery's percentage must be between 0 and 1, got {share!r}"
             elif share < s.least_charge:
                 problem = f"the battery is at {share:.0%}, below {s.least_charge:.0%}: charge it"
         elif topic == s.emergency_stop and message.get("data") is not False:
-            problem = "the emergency stop is pressed: release it, and start the search again"
+            problem = "the emergency stop is pressed: release it and restart the search"
         if problem and not self._halted:
             self._halted = problem
             self.link.interrupt(problem)
@@ -373,14 +376,14 @@ class RosBase:
             if legs == 1 or result.status != "ok":
                 return MotionResult(result.status, metres, result.reason)
             if math.dist(self._place[:2], (x, y)) > away - MIN_PROGRESS:
-                return MotionResult("blocked", metres, "the robot comes no nearer to the point")
+                return MotionResult("blocked", metres, "the robot gets no closer to the point")
 
     def pose(self) -> Mapping[str, Json]:
         x, y, heading = self._place
         return {"x": round(x, 4), "y": round(y, 4), "heading": round(heading, 2) % 360.0}
 
     def report(self) -> Mapping[str, Json]:
-        """Return the counts. What is truly in view is not known: ``in_view`` is left out."""
+        """Return the counts, without ``in_view``: the objects truly in view are unknown."""
         return {
             "metres": round(self._metres, 4),
             **self._counts,
@@ -410,7 +413,7 @@ class RosBase:
             if self._halted:
                 self.link.close()
                 raise RobotError(f"the search ended, all goals cancelled: {self._halted}") from None
-            try:  # an event loop has noted the Ctrl-C and is being cancelled
+            try:  # in an event loop, asyncio has already seen the Ctrl-C and cancels the task
                 asyncio.get_running_loop()
             except RuntimeError:
                 raise KeyboardInterrupt from None
@@ -430,7 +433,7 @@ class RosBase:
         breaks = self.link.reconnections - self._reported_breaks
         self._reported_breaks += breaks
         if breaks and status != "lost":
-            note = "the connection had broken before it; all goals were cancelled then"
+            note = "before it, the connection broke and all goals were cancelled"
             reason = f"{reason}; {note}" if reason else note
         counter = {"blocked": "bumps", "refused": "refused", "lost": "lost"}.get(status)
         if counter:
@@ -438,8 +441,8 @@ class RosBase:
         return MotionResult(status, round(distance, 4), reason)
 
     def _send_goal(self, action: str, kind: str, args: Mapping[str, Json]) -> tuple[str, str]:
-        """Return the motion's status and the reason for it; ``silent`` where only the robot's place
-        shows whether it tried."""
+        """Return the motion's status and the reason for it; ``silent`` if only the robot's pose can
+        show whether it moved."""
         s = self.settings
         try:
             if not self.link.connected:
@@ -451,11 +454,12 @@ class RosBase:
             start = time.monotonic()
             self._reopen()
             seconds = time.monotonic() - start
-            return "lost", f"the connection broke; back after {seconds:.1f} s, all goals cancelled"
+            reason = f"the connection broke; restored after {seconds:.1f} s, all goals cancelled"
+            return "lost", reason
         except TimeoutError as error:
             self._cancel_quietly()
             has_feedback = error.args[:1] == (True,)
-            reason = f"not done within {s.motion:g} s, and cancelled"
+            reason = f"cancelled after {s.motion:g} s"
             return ("blocked" if has_feedback else "silent"), reason
 
     def _reopen(self) -> None:
@@ -475,13 +479,13 @@ class RosBase:
             self.link.call(service, CANCEL_TYPE, ALL_GOALS, self.settings.answer)
 
     def _cancel_quietly(self) -> None:
-        """Cancel; a bridge that breaks or is silent again shows in the next request."""
+        """Cancel goals; if the bridge breaks or is silent, the next request raises the error."""
         with suppress(LinkLost, TimeoutError):
             self._cancel()
 
     def _with_retries(self, request: Callable[[], Answer]) -> Answer:
         """Send a request, again if the connection broke meanwhile. Raises ``RobotError``."""
-        problem = "hung up again and again"
+        problem = f"closed the connection {MAX_TRIES} times"
         for _ in range(MAX_TRIES):
             try:
                 if not self.link.connected:
@@ -496,7 +500,7 @@ class RosBase:
         raise RobotError(f"the robot at {self.settings.url} {problem}")
 
     def _locate(self, now: float | None = None) -> None:
-        """Take the place from messages that come from ``now`` on."""
+        """Update the pose from messages received after ``now``."""
         s, now = self.settings, time.monotonic() if now is None else now
         if s.pose_from == "tf":
             places: list[Place] = []
@@ -509,14 +513,14 @@ class RosBase:
             self.link.wait(missing, s.answer)
             self._place, self._frame = places[-1], s.map_frame
             return
-        # A localizer says its pose only while the robot moves, and once to a new subscriber.
+        # A localizer publishes its pose only while the robot moves, and once to a new subscriber.
         after = -math.inf if s.pose_from == "pose_with_covariance" else now
         message = self.link.latest({s.odometry: after}, s.answer)[s.odometry]
         self._place = parse_place(message, s.odometry)
         self._frame = parse_frame(message) or self._frame
 
     def _read_view(self) -> View:
-        """Return a view of messages that all come from now on, a map aside."""
+        """Return a view from messages received from now on, except a map, which may be older."""
         s, now = self.settings, time.monotonic()
         after = dict.fromkeys(filter(None, (s.depth, s.image)), now)
         if s.costmap:
@@ -530,7 +534,7 @@ class RosBase:
         if s.costmap:
             frame = parse_frame(latest[s.costmap])
             if frame != self._frame:
-                problem = f"is {frame!r}, and poses are in {self._frame!r}"
+                problem = f"is {frame!r}, but poses are in {self._frame!r}"
                 remedy = f"set dataset.pose_from=tf and dataset.map_frame={frame}"
                 raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
             floor = floor_map(latest[s.costmap], s.costmap)
@@ -544,8 +548,8 @@ class RosBase:
 
 @contextmanager
 def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Make Ctrl-C call ``interrupt`` first. An event loop would only note it, and act once the
-    motion is over; a robot is to stop at once."""
+    """Make Ctrl-C call ``interrupt`` first: an event loop would react only after the motion, but a
+    robot must stop immediately."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -562,40 +566,29 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-class SharedRobotTurn:
-    """An episode's turn with a robot that all episodes share, over as soon as another one starts:
-    the episode before then fails at its next motion.
+class SharedRobotWorld(ObjectNavWorld):
+    """A search with a robot that all episodes share. The episode that started last drives it; an
+    earlier one fails at its next motion.
 
-    ``drivers`` is shared by all of them, and holds the current one.
+    ``drivers`` is shared by all of these worlds, and contains the one that drives.
     """
 
-    def __init__(self, base: Base, drivers: list[SharedRobotTurn]) -> None:
-        self._base, self._drivers = base, drivers
+    def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
+        super().__init__(base)
+        self._drivers = drivers
 
-    def start(self, episode: Episode) -> None:
+    def reset(self, episode: Episode) -> None:
         self._drivers[:] = [self]
-        self._base.start(episode)
+        super().reset(episode)
 
-    def capture(self) -> View:
-        return self._current_base().capture()
+    def observe(self, actor: str) -> View:
+        self._check_driver()
+        return super().observe(actor)
 
-    def rotate(self, degrees: float) -> MotionResult:
-        return self._current_base().rotate(degrees)
+    def step(self, actor: str, action: Action) -> Feedback:
+        self._check_driver()
+        return super().step(actor, action)
 
-    def go_to(self, x: float, y: float) -> MotionResult:
-        return self._current_base().go_to(x, y)
-
-    def pose(self) -> Mapping[str, Json]:
-        return self._base.pose()
-
-    def report(self) -> Mapping[str, Json]:
-        return self._base.report()
-
-    def stop(self) -> None:
-        if self._drivers == [self]:
-            self._base.stop()
-
-    def _current_base(self) -> Base:
+    def _check_driver(self) -> None:
         if self._drivers != [self]:
-            raise RobotError("the robot was given to another episode; run with --concurrency 1")
-        return self._base
+            raise RobotError("another episode took over the robot; run with --concurrency 1")

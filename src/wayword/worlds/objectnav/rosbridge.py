@@ -1,7 +1,7 @@
 """A connection that speaks rosbridge's JSON protocol, and reconnects.
 
-A thread reads all the time, so that the latest message of each topic is available however long the
-agent thinks. Everything else happens in the caller's thread, with a limit on each wait. Nothing is
+A thread reads continuously, so that the latest message of each topic is available however long the
+agent thinks. All else happens in the caller's thread, with a time limit on each wait. Nothing is
 queued while the connection is down: a goal that could not be sent is never sent later.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
@@ -25,22 +25,21 @@ from wayword.core.loopback import is_loopback
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-MAX_MESSAGE_BYTES = 32 * 2**20  # bytes of a message; a camera image is well below it
+MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 """Seconds between attempts to connect: the wait doubles from the first to the longest."""
 PING_SECONDS, PONG_SECONDS = 1.0, 3.0
-"""How often the other side is asked for a sign of life, and how long its answer may take: a network
-that is gone sends no word of it."""
-HEARTBEAT_SECONDS = 0.2  # a fifth of what the watchdog on the robot waits for
+"""Interval of pings, and the time limit for an answer: nothing else reveals a dead network."""
+HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 
 
 class RobotError(WaywordError):
-    """A robot that cannot be reached or does not answer. Ends the episode."""
+    """Raised if a robot cannot be reached or does not answer. Ends the episode."""
 
 
 class LinkLost(Exception):
-    """The connection broke during a wait."""
+    """Raised if the connection breaks during a wait."""
 
 
 class Link:
@@ -48,7 +47,7 @@ class Link:
 
     ``url`` is ``ws://`` on this machine or ``wss://`` anywhere; plain ``ws://`` to another machine
     needs ``plain``. ``token`` is sent as a bearer token when connecting, for a proxy in front of
-    the bridge. ``patience`` is how many seconds connecting may take, all attempts together.
+    the bridge. ``patience`` is the time limit in seconds for connecting, all attempts together.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class Link:
         self._advertised: dict[str, str] = {}
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
-        self._complaint = ""
-        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}  # and when it came
+        self._server_error = ""
+        self._latest: dict[str, tuple[Mapping[str, Json], float]] = {}  # message, time received
         self._answers: dict[str, Mapping[str, Json]] = {}
         self._with_feedback: set[str] = set()
         self._interruption: str | None = None
@@ -77,8 +76,8 @@ class Link:
         return self._connection is not None
 
     def subscribe(self, topic: str, kind: str, throttle: int = 0, queue: int = 1) -> None:
-        """Receive a topic of that ROS type, a message every ``throttle`` milliseconds at most, of
-        which ``queue`` may wait; now and after every reconnection."""
+        """Receive a topic of that ROS type, now and after every reconnection: a message every
+        ``throttle`` milliseconds at most, with a queue of ``queue`` messages."""
         self._topics[topic] = kind, throttle, queue
         if self.connected:
             self._subscribe(topic)
@@ -103,10 +102,8 @@ class Link:
             if not problem:
                 break
             if time.monotonic() + wait > deadline:
-                raise RobotError(
-                    f"no rosbridge at {self.url} within {self._patience:g} s ({problem}); "
-                    "is rosbridge_server running, and is this its address?"
-                )
+                problem = f"no rosbridge at {self.url} within {self._patience:g} s ({problem})"
+                raise RobotError(f"{problem}; start rosbridge_server or correct the address")
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         self.reconnections += self._opened
@@ -119,9 +116,9 @@ class Link:
             connection.close()
 
     def latest(self, after: Mapping[str, float], timeout: float) -> dict[str, Mapping[str, Json]]:
-        """Return the latest message of each topic that came after a time (``time.monotonic``).
+        """Return the latest message of each topic, received after a time (``time.monotonic``).
 
-        Raises ``LinkLost``, and ``TimeoutError`` where a topic is silent for ``timeout`` seconds.
+        Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds.
         """
 
         def missing() -> str:
@@ -132,22 +129,22 @@ class Link:
         return {topic: self._latest[topic][0] for topic in after}
 
     def wait(self, missing: Callable[[], str], timeout: float) -> None:
-        """Wait for messages until nothing is missing. Raises ``LinkLost``, and ``TimeoutError``
-        with what is missing and the server's last complaint."""
+        """Wait until ``missing`` returns an empty string. Raises ``LinkLost``, and ``TimeoutError``
+        with that string and the server's last error."""
         with self._changed:
             self._wait(lambda: not missing(), timeout)
             if silent := missing():
-                said = f" (rosbridge: {self._complaint})" if self._complaint else ""
-                raise TimeoutError(silent + said)
+                error = f" (rosbridge: {self._server_error})" if self._server_error else ""
+                raise TimeoutError(silent + error)
 
     def goal(
         self, action: str, kind: str, args: Mapping[str, Json], timeout: float
     ) -> tuple[str, str]:
         """Send an action goal and wait for its result: a motion's status and the reason for it.
 
-        Raises ``LinkLost``; ``TimeoutError`` after it was cancelled for taking too long, its first
-        argument true if the action had given feedback; and ``InterruptedError`` after it was
-        cancelled because of ``interrupt``.
+        Raises ``LinkLost``; ``TimeoutError`` after cancelling a goal that takes too long, its first
+        argument true if the action sent feedback; ``InterruptedError`` after cancelling a goal
+        because of ``interrupt``.
         """
         if self._interruption is not None:
             raise InterruptedError(self._interruption)
@@ -172,7 +169,7 @@ class Link:
             return "ok", ""
         message = values.get("error_msg") if isinstance(values, dict) else ""
         code = status if isinstance(status, int) else 0
-        name = {CANCELLED: "cancelled", ABORTED: "given up"}.get(code, f"ended with {code}")
+        name = {CANCELLED: "cancelled", ABORTED: "aborted"}.get(code, f"ended with status {code}")
         return "blocked", f"{name}: {message}"[:200] if message else name
 
     def call(
@@ -205,7 +202,7 @@ class Link:
                 max_size=MAX_MESSAGE_BYTES, proxy=None, ping_interval=PING_SECONDS,
                 ping_timeout=PONG_SECONDS,
             )  # fmt: skip
-            # It outlives this function, so `with` cannot be used: `_read` closes it.
+            # The connection outlives this function, so `with` cannot be used: `_read` closes it.
             connection = connecting.__enter__()
         except (OSError, errors.WebSocketException, TimeoutError) as error:
             return f"{type(error).__name__}: {error}".splitlines()[0]
@@ -213,7 +210,7 @@ class Link:
             self._connection = connection
             self._latest.clear()
             self._answers.clear()
-            self._complaint = ""
+            self._server_error = ""
         name, args = "wayword-robot", (connection,)
         threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
         try:
@@ -222,7 +219,7 @@ class Link:
             for topic in self._topics:
                 self._subscribe(topic)
         except LinkLost:
-            return "it hung up at once"
+            return "it closed the connection at once"
         threading.Thread(target=self._beat, args=args, name=name, daemon=True).start()
         return ""
 
@@ -240,7 +237,7 @@ class Link:
             for text in connection:
                 self._store_message(text)
         except errors.WebSocketException:
-            pass  # the waiting side sees that the connection is gone
+            pass  # the waiting thread sees that the connection is closed
         finally:
             with self._changed:
                 if self._connection is connection:
@@ -255,20 +252,14 @@ class Link:
             message = json.loads(text)
         if isinstance(message, dict):
             with self._changed:
-                op, topic, request_id = (message.get(key) for key in ("op", "topic", "id"))
-                content = message.get("msg")
-                is_text = isinstance(topic, str)
-                if (
-                    op == "publish"
-                    and is_text
-                    and topic in self._topics
-                    and isinstance(content, dict)
-                ):
+                op, request_id, content = (message.get(key) for key in ("op", "id", "msg"))
+                topic = str(message.get("topic"))
+                if op == "publish" and topic in self._topics and isinstance(content, dict):
                     self._latest[topic] = content, time.monotonic()
-                    with suppress(WaywordError):  # malformed; whoever reads it will say so
+                    with suppress(WaywordError):  # malformed: the reader of the topic raises it
                         self.listener(topic, content)
                 elif op == "status" and message.get("level") == "error":
-                    self._complaint = str(message.get("msg"))[:200]
+                    self._server_error = str(content)[:200]
                 elif op in ("action_result", "service_response") and isinstance(request_id, str):
                     self._answers[request_id] = message
                 elif op == "action_feedback" and isinstance(request_id, str):
@@ -283,12 +274,12 @@ class Link:
             return self._answers.pop(request_id)
 
     def _wait(self, is_ready: Callable[[], bool], timeout: float) -> None:
-        """Wait until it is ready, time is up, or the connection is gone. The lock is held."""
+        """Wait until it is ready, time is up, or the connection breaks. The lock is held."""
         self._changed.wait_for(
             lambda: is_ready() or not self.connected or self._interruption is not None, timeout
         )
         if self._interruption or (self._interruption is not None and not is_ready()):
-            raise InterruptedError(self._interruption)  # with a reason, even if it is ready
+            raise InterruptedError(self._interruption)  # with a reason, even if the answer is here
         if not is_ready() and not self.connected:
             raise LinkLost
 
@@ -312,19 +303,17 @@ def check_url(url: str, plain: bool) -> None:
     """Raise ``UsageError`` for an invalid address, and a remote one without encryption."""
     parts = urlsplit(url)
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise UsageError(f"robot: {url!r} is not an address such as ws://127.0.0.1:9090")
+        raise UsageError(f"robot: url must be an address like ws://127.0.0.1:9090, got {url!r}")
     if parts.username or parts.password:
         raise UsageError("robot: remove the password from the address; set $WAYWORD_ROBOT_TOKEN")
     if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
-        raise UsageError(
-            f"robot: {parts.hostname} is another machine, and ws:// is not encrypted: anyone who "
-            "can listen can drive. Use wss://, a tunnel, or set plain=true"
-        )
+        problem = f"{parts.hostname} is another machine, and ws:// is not encrypted"
+        raise UsageError(f"robot: {problem}; use wss:// or a tunnel, or set plain=true")
 
 
 def _websockets() -> Sequence[Any]:
     """Import the client and errors of ``websockets``. Raises ``UsageError`` without the package."""
-    with needing("robots need websockets", "ros"):
+    with needing("robots need the package websockets", "ros"):
         from websockets import exceptions
         from websockets.sync import client
     return client, exceptions

@@ -26,10 +26,10 @@ from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View
 
 # Surfaces: walls and boxes that block sight, in three dimensions.
 #
-# Walls reach from floor to ceiling. Furniture is its axis-aligned box, treated as solid: lines of
-# sight pass over a low table and end at a tall cupboard. An object has nine test points in its box;
-# its visible fraction is the share not hidden by walls or other furniture. Furniture does not hide
-# a point in or on it (within 2 cm), nor objects that are listed as in or on it. Objects in a closed
+# Walls reach from floor to ceiling. Furniture is a solid axis-aligned box: lines of sight pass over
+# a low table and end at a tall cupboard. An object has nine test points in its box; its visible
+# fraction is the share that walls and other furniture do not hide. Furniture does not hide a point
+# in or on it (within 2 cm), nor objects that the scene lists as in or on it. Objects in a closed
 # receptacle are not visible.
 
 Floats = NDArray[np.float64]
@@ -245,7 +245,7 @@ class SimulatedBase:
     def start(self, episode: Episode) -> None:
         x, y, heading, _ = parse_start(episode)
         if not self.place.ground.at(x, y):
-            problem = f"({x:g}, {y:g}) is in a wall, in furniture or outside"
+            problem = f"must be a free position, got ({x:g}, {y:g}) in a wall, furniture or outside"
             where = f"in scene {self.place.scene.name}, field 'start'"
             raise DataError(f"episode {episode.id}", where, problem)
         self._at, self._heading = (x, y), heading

@@ -2,10 +2,10 @@
 
     wayword run lgx --on robothor:train --set dataset.simulator=thor --set grounding=owlv2:WEIGHTS
 
-It needs the package ``ai2thor`` (5.0.0), which downloads its Unity build on first launch. Our x is
-THOR's x, our y is THOR's z, and the heading is rotation.y. It was written from the documented event
-metadata and tested on events in that format, not on Unity. Inferred: the depth image measures along
-the camera's axis, and ``fieldOfView`` is the vertical angle in degrees, as in Unity.
+It needs the package ``ai2thor`` (5.0.0), which downloads its Unity build on first launch. Here x is
+THOR's x, y is THOR's z, and the heading is rotation.y. It follows the documented event metadata and
+was tested on events in that format, not on Unity. Assumed, as in Unity: the depth image measures
+along the camera's axis, and ``fieldOfView`` is the vertical angle in degrees.
 
 Source: ai2thor.allenai.org, "Environment State", "Navigation" and the RoboTHOR API reference;
 RoboTHOR (Deitke et al. 2020): the LoCoBot, steps of 0.25 m, 79 degrees of view.
@@ -72,10 +72,10 @@ class ThorCamera(Checked):
 def check_installed() -> None:
     """Raise ``UsageError`` if AI2-THOR is not installed."""
     if find_spec("ai2thor") is None:
-        raise UsageError(
-            "AI2-THOR is not installed: pip install ai2thor==5.0.0 (its Unity build is downloaded "
-            "at the first start, and needs a display or a GPU)"
+        remedy = (
+            "pip install ai2thor==5.0.0 (its first start downloads Unity; needs a display or GPU)"
         )
+        raise UsageError(f"AI2-THOR is not installed: {remedy}")
 
 
 def launch(**options: Any) -> Any:
@@ -91,8 +91,7 @@ class ThorBase:
     Motions are noiseless. The camera keeps the episode's initial tilt (``horizon``, degrees down;
     30 in all published episodes). Objects count as truly in view if THOR calls them ``visible``
     within ``sight``; it does not report how much is visible. ``words`` names objects by id, or by
-    type if ids are not known in advance: then the type also replaces the id in views
-    and judgments.
+    type if ids are not known in advance: then views and reports have the type instead of the id.
     """
 
     def __init__(
@@ -185,7 +184,7 @@ class ThorBase:
 
     def _do(self, action: str, **arguments: Any) -> None:
         if self._controller is None:
-            raise UsageError("AI2-THOR is closed: start an episode first")
+            raise UsageError("AI2-THOR is not running: start an episode first")
         self._event = self._controller.step(action=action, **arguments)
 
     def _last_error(self) -> str:
@@ -198,7 +197,7 @@ class ThorBase:
     def _metadata(self, *keys: str) -> Any:
         """Return a value of the last event's metadata. Raises ``DataError`` if it is missing."""
         if self._event is None:
-            raise UsageError("AI2-THOR: no episode has been started")
+            raise UsageError("AI2-THOR has no episode: start one first")
         value = self._event.metadata
         for key in keys:
             if not isinstance(value, Mapping) or key not in value:

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
@@ -211,7 +211,7 @@ class ObjectNavWorld(World):
 
     def _simulated_base(self) -> SimulatedBase:
         if not isinstance(self.base, SimulatedBase):
-            raise UsageError("only a simulation knows where objects truly are")
+            raise UsageError("oracles need a simulation: a robot does not know where objects are")
         return self.base
 
 
@@ -219,7 +219,7 @@ class SolvableSearches(Dataset):
     """Object searches. ``shortest`` leads to the nearest position with a target in view within the
     reference's distance, ``gold`` along the published path; both end facing a target."""
 
-    solutions: ClassVar[tuple[str, ...]] = ("shortest", "gold")
+    solutions = ("shortest", "gold")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

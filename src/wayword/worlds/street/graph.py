@@ -107,9 +107,9 @@ class Hops:
 class _Rows:
     """The row of each panorama, and the links between hubs.
 
-    ``row``: index of its row; each hub has a unique negative one. ``ends``: the hubs at both ends of
-    the row, numbered in the order of discovery (a hub has itself twice). ``gaps``: the number of
-    links to these ends. ``links``: for each hub, the hubs at the other end of a row or a single
+    ``row``: index of its row; each hub has a unique negative one. ``ends``: the hubs at its two
+    ends, numbered in the order of discovery (a hub has itself twice). ``gaps``: the number of links
+    to these ends. ``links``: for each hub, the hubs at the other end of a row or a single
     link, with the number of links to each.
     """
 

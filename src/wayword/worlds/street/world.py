@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.dataset import Walkable
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import relative
-from wayword.core.world import Family, Feedback, Observation
+from wayword.core.world import Feedback, Observation
 from wayword.worlds import street
 from wayword.worlds.street.moves import (
     WORDS,
@@ -49,7 +48,7 @@ class StreetObservation(Observation):
     the last action changed the panorama, and at the start. ``step``: number of actions so far.
     """
 
-    family: ClassVar[Family | None] = street.family
+    family = street.family
 
     scene: str
     panorama: str

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Dataset, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import ActionPlan
-from wayword.core.world import Family, Feedback, Observation, World
+from wayword.core.world import Feedback, Observation, World
 from wayword.worlds import two_phase
 
 HALLWAY = "hallway"  # listed in the start room; choosing it leads to phase 2
@@ -43,7 +42,7 @@ class TwoPhaseObservation(Observation):
     ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is the current room.
     """
 
-    family: ClassVar[Family | None] = two_phase.family
+    family = two_phase.family
 
     target: str
     phase: int
@@ -127,7 +126,7 @@ class TwoPhaseWorld(World):
 class SolvableTwoPhase(Dataset):
     """Two-phase tests: ``shortest`` goes to the hallway, then to an object of the target's room."""
 
-    solutions: ClassVar[tuple[str, ...]] = ("shortest",)
+    solutions = ("shortest",)
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -20,7 +20,6 @@ from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, sha256, source_checksum
 from wayword.core.game import PlanningFailed
-from wayword.core.world import Family
 from wayword.datasets.procedural.homes.home import (
     MAX_ROOMS,
     MIN_ROOMS,
@@ -167,7 +166,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
-    family: ClassVar[Family] = household.family
+    family = household.family
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
     redrawn: ClassVar[str] = ""

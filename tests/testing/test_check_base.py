@@ -15,7 +15,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.testing import check_base
-from wayword.worlds.objectnav.base import MotionResult
+from wayword.worlds.objectnav.base import MotionResult, rotate
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.robot import RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import RobotError
@@ -125,9 +125,9 @@ def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
     one.reset(task.episode)
     assert one.observe("agent").heading == 90.0
     two.reset(task.episode)
-    with pytest.raises(RobotError, match="given to another episode; run with --concurrency 1"):
-        one.base.rotate(30.0)
-    assert two.base.rotate(30.0).status == "ok"
+    with pytest.raises(RobotError, match="took over the robot; run with --concurrency 1"):
+        one.step("agent", rotate(30.0))
+    assert two.step("agent", rotate(30.0)).ok
     assert dataset._custom_base.port == "COM3"  # type: ignore[attr-defined]
 
 

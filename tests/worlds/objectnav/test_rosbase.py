@@ -64,7 +64,7 @@ def test_it_goes_and_turns_as_the_simulated_base_under_it_does() -> None:
         assert (view.x, view.y) == pytest.approx((3.0, 1.0))
         assert view.heading == pytest.approx(robot.base.pose()["heading"])
         blocked = world.step("agent", goto(3.0, 9.0))
-        assert (blocked.status, blocked.details["reason"]) == ("blocked", "given up")
+        assert (blocked.status, blocked.details["reason"]) == ("blocked", "aborted")
         state = ended(world)
     assert state["stopped"]
     assert state["metres"] == pytest.approx(robot.base.report()["metres"], abs=0.01)

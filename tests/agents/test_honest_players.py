@@ -34,7 +34,7 @@ from wayword.datasets.ma_wah import MaWah
 from wayword.datasets.procedural.homes.chores import KINDS
 from wayword.datasets.r2r import R2R
 from wayword.datasets.rearrangement import Rearrangement
-from wayword.metrics.household import judged
+from wayword.metrics.household import score_state
 from wayword.metrics.scoring import score
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
@@ -61,7 +61,7 @@ def solved(dataset: Dataset, script: Any, number: int = 0) -> dict[str, float]:
     played = play(dataset, task, model)
     assert played.ended == "stopped", (played.ended, played.error, model.said[-5:])
     reference: Any = task.reference
-    found = judged(reference, played.state)
+    found = score_state(reference, played.state)
     assert found["sr"] == 1.0, (task.episode.instruction, model.said)
     return found
 
@@ -128,7 +128,7 @@ def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says(number
     played = asyncio.run(rollout(task, setup))
     reference: Any = task.reference
     said = (played.ended, played.error, model.said)
-    assert judged(reference, played.state)["sr"] == 1.0, said
+    assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
 @pytest.mark.parametrize("number", range(LONG or 2))
@@ -147,7 +147,7 @@ def test_a_pair_shares_a_job(number: int) -> None:
     played = asyncio.run(rollout(task, setup))
     reference: Any = task.reference
     said = (played.ended, played.error, {actor: model.said for actor, model in models.items()})
-    assert judged(reference, played.state)["sr"] == 1.0, said
+    assert score_state(reference, played.state)["sr"] == 1.0, said
 
 
 @pytest.mark.parametrize("number", [8, 12, 16])

@@ -21,7 +21,7 @@ from wayword.core.model import Completion, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.household import Household
-from wayword.metrics.household import judged
+from wayword.metrics.household import score_state
 from wayword.worlds.household.world import HouseholdWorld
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -103,7 +103,7 @@ def play(
     )
     played = asyncio.run(rollout(task, setup))
     assert played.ended != "failed", played.error
-    return played, judged(task.reference, played.state)["sr"]  # type: ignore[arg-type]
+    return played, score_state(task.reference, played.state)["sr"]  # type: ignore[arg-type]
 
 
 def test_a_third_of_the_calls_at_equal_success() -> None:

@@ -186,7 +186,7 @@ def test_clusters_are_counted_where_episodes_share_them() -> None:
     paths = {"1": "a", "2": "a", "3": "b", "4": "b"}
     both = compare("x", FIRST, "y", SECOND, family="indoor", clusters=paths, unit="path")
     assert heading(both).startswith(
-        "4 shared episodes of 2 paths, each resampled and swapped whole"
+        "4 shared episodes in 2 paths, which are resampled and swapped as units"
     )
     alone = compare(
         "x",
@@ -209,5 +209,5 @@ def test_json_and_csv_say_the_same(found: Comparison) -> None:
 
 
 def test_another_format_is_a_usage_error(found: Comparison) -> None:
-    with pytest.raises(UsageError, match="no table format 'html'"):
+    with pytest.raises(UsageError, match="unknown table format 'html'"):
         render(found, "html")

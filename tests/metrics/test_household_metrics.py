@@ -20,7 +20,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
-from wayword.metrics.household import actions_taken, answer_is_right, judged
+from wayword.metrics.household import actions_taken, answer_is_right, score_state
 from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
@@ -130,7 +130,7 @@ def test_misplaced_and_fixed_strict(
 ) -> None:
     where = {"mug": mug, "book": book, "pen": pen, "safe": ""}
     state = {"objects": {name: {"in": at, "open": False} for name, at in where.items()}}
-    found = judged(_rearrangement(), state)
+    found = score_state(_rearrangement(), state)
     put_right = (mug == "shelf") + (book == "bed")
     assert (found.pop("sr"), found.pop("goal_sr")) == (put_right == 2, put_right / 2)
     assert found.pop("sr_strict") == float(fixed == 1.0), "the challenge's success"
@@ -138,7 +138,7 @@ def test_misplaced_and_fixed_strict(
 
 
 def test_an_episode_without_a_final_state_has_put_nothing_right() -> None:
-    assert judged(_rearrangement(), {}) == {
+    assert score_state(_rearrangement(), {}) == {
         "sr": 0, "goal_sr": 0, "sr_strict": 0, "misplaced": 1, "fixed_strict": 0
     }  # fmt: skip
 

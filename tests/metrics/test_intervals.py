@@ -11,7 +11,7 @@ import pytest
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.metrics.intervals import (
-    MOST_RESAMPLED,
+    MAX_RESAMPLED,
     Interval,
     bootstrap,
     by_path,
@@ -211,7 +211,7 @@ def test_p_values_of_several_tests_are_corrected() -> None:
 
 
 def test_of_many_episodes_the_interval_is_the_normal_one() -> None:
-    values = np.random.default_rng(8).exponential(2.0, (MOST_RESAMPLED + 2, 2))
+    values = np.random.default_rng(8).exponential(2.0, (MAX_RESAMPLED + 2, 2))
     values[:7, 1] = nan
     resampled = bootstrap(values[:-2])
     clustered = bootstrap(np.repeat(values, 2, axis=0), np.repeat(np.arange(len(values)), 2))

@@ -114,7 +114,7 @@ GOOD = {"id": "7_0", "path": ["A"]}
 @pytest.mark.parametrize(
     ("record", "line"),
     [
-        ("7_0", "record 1: is not an object with an id and a trajectory"),
+        ("7_0", "record 1: must be an object with an id and a trajectory"),
         ({"path": ["A"]}, "record 1: has none of the fields instr_id, id"),
         ({"id": None, "path": ["A"]}, "record 1, field 'id': is not an id: None"),
         ({"id": True, "path": ["A"]}, "record 1, field 'id': is not an id: True"),
@@ -124,22 +124,22 @@ GOOD = {"id": "7_0", "path": ["A"]}
             "record 1, field 'id': '9_0' is not an episode of made; did you",
         ),
         ({"instr_id": 9, "path": ["A"]}, "record 1, field 'instr_id': 9 is not an episode of made"),
-        ({"id": "7_0", "path": ["A"]}, "record 1: predicts episode '7_0' again, after record 0"),
-        ({"path_id": 7, "path": ["A"]}, "record 1: predicts episode '7_0' again, after record 0"),
+        ({"id": "7_0", "path": ["A"]}, "record 1: repeats episode '7_0' of record 0"),
+        ({"path_id": 7, "path": ["A"]}, "record 1: repeats episode '7_0' of record 0"),
         (
             {"id": "8_0", "scan": "s", "path": ["C"]},
             "field 'scan': 's', but episode 8_0 is in flat",
         ),
         ({"id": "8_0"}, "record 1: has none of the fields trajectory, path, actions"),
-        ({"id": "8_0", "path": "CD"}, "record 1, field 'path': is not a list: 'CD'"),
-        ({"id": "8_0", "path": []}, "record 1, field 'path': is empty"),
+        ({"id": "8_0", "path": "CD"}, "record 1, field 'path': must be a list, got 'CD'"),
+        ({"id": "8_0", "path": []}, "record 1, field 'path': must contain at least the start"),
         ({"id": "8_0", "path": ["C", "Q"]}, "record 1, field 'path': 'Q' is not a place in flat"),
-        ({"id": "8_0", "path": ["C", 4]}, "field 'path', item 1: is neither a place nor"),
-        ({"id": "8_0", "path": [["C", None, 0]]}, "field 'path', item 0: is neither a place nor"),
-        ({"id": "8_0", "path": [[]]}, "field 'path', item 0: is neither a place nor"),
-        ({"id": "8_0", "trajectory": [{"a": "C" * 99}]}, "is neither a place nor"),
-        ({"id": "8_0", "actions": [3]}, "field 'actions', item 0: is not an action such as"),
-        ({"id": "8_0", "actions": ["go to D"]}, "field 'actions', item 0: is not an action"),
+        ({"id": "8_0", "path": ["C", 4]}, "field 'path', item 1: must be a place or"),
+        ({"id": "8_0", "path": [["C", None, 0]]}, "field 'path', item 0: must be a place or"),
+        ({"id": "8_0", "path": [[]]}, "field 'path', item 0: must be a place or"),
+        ({"id": "8_0", "trajectory": [{"a": "C" * 99}]}, "must be a place or"),
+        ({"id": "8_0", "actions": [3]}, "field 'actions', item 0: must be an action such as"),
+        ({"id": "8_0", "actions": ["go to D"]}, "field 'actions', item 0: must be an action"),
     ],
 )
 def test_a_bad_record_is_named_in_one_line(read: Read, record: Any, line: str) -> None:
@@ -162,11 +162,15 @@ def test_json_lines_are_named_by_their_number(tmp_path: Path, dataset: Any) -> N
 @pytest.mark.parametrize(
     ("name", "content", "line"),
     [
-        ("p.txt", b"[]", "is neither .json nor .jsonl"),
-        ("p", b"[]", "is neither .json nor .jsonl"),
-        ("p.json", b'{"7_0": ["A"]}', "is not a list of records; name JSON lines .jsonl"),
-        ("p.json", b"[]", "holds no predictions"),
-        ("p.jsonl", b"\n", "holds no predictions"),
+        ("p.txt", b"[]", "must end in .json or .jsonl"),
+        ("p", b"[]", "must end in .json or .jsonl"),
+        (
+            "p.json",
+            b'{"7_0": ["A"]}',
+            "must be a list of records; JSON lines need the suffix .jsonl",
+        ),
+        ("p.json", b"[]", "contains no predictions"),
+        ("p.jsonl", b"\n", "contains no predictions"),
         ("p.json", b"{", "is not valid JSON"),
         ("p.json", b"\xff\xfe", "is not valid JSON"),
         ("p.json.gz", b"[]", "cannot be read"),
@@ -194,7 +198,7 @@ class ActionsOnly:
 
 def test_places_alone_need_a_family_that_knows_them(dataset: Any, read: Read) -> None:
     dataset.family = Family("maze", scorer=ActionsOnly())
-    with pytest.raises(DataError, match="is not enough for this dataset; give the field 'actions'"):
+    with pytest.raises(DataError, match="cannot be scored: this dataset needs the field 'actions'"):
         read(GOOD)
 
 

@@ -49,15 +49,15 @@ def test_cut_prompts_and_lost_advice_are_marked() -> None:
     plain: list[dict[str, float]] = [{"calls": 5}, {"calls": 5}]
     assert marks(plain) == marks([]) == ()
     assert marks([{"calls": 5, "steps_forgotten": 2}, {"calls": 5}]) == (
-        "in 1 of 2 episodes prompts lack their oldest steps",
+        "in 1 of 2 episodes, prompts lack their oldest steps to fit the context",
     )
     assert marks([{"calls": 5, "examples_forgotten": 2}, {"calls": 5}]) == (
-        "in 1 of 2 episodes prompts lack solved examples",
+        "in 1 of 2 episodes, prompts lack solved examples to fit the context",
     )
     # From more than a tenth of the questions on: 1 of 10 is not, 2 of 10 are.
     assert marks([{"calls": 5, "advice_lost": 1}, {"calls": 5}]) == ()
     assert marks([{"calls": 5, "advice_lost": 2}, {"calls": 5}]) == (
-        "2 of 10 questions were to experts whose advice was lost",
+        "2 of 10 calls to experts gave no usable advice",
     )
     assert marks([{"calls": 0, "advice_lost": 0}]) == ()
 
@@ -70,25 +70,25 @@ def row(name: str, **told: float) -> Row:
 @pytest.mark.parametrize(
     ("wall", "rate"),
     [
-        (20.0, "20.0 s (2.0 episodes a second)"),
-        (40.0, "40.0 s (1.0 episodes a second)"),
-        (100.0, "100.0 s (2.5 s an episode)"),
-        (0.5, "0.5 s (80.0 episodes a second)"),
+        (20.0, "20.0 s (2.0 episodes per second)"),
+        (40.0, "40.0 s (1.0 episodes per second)"),
+        (100.0, "100.0 s (2.5 s per episode)"),
+        (0.5, "0.5 s (80.0 episodes per second)"),
         (0.0, "0.0 s"),
     ],
 )
 def test_throughput_is_told_in_the_unit_that_has_digits(wall: float, rate: str) -> None:
     timed = replace(row("r", sr=0.5), totals={"wall_seconds": wall})
-    assert footnote([timed]).splitlines()[-1] == f"In all: {rate}."
+    assert footnote([timed]).splitlines()[-1] == f"Total: {rate}."
     nobody = replace(timed, n=0)
-    assert footnote([nobody]).splitlines()[-1] == f"In all: {wall:.1f} s."
+    assert footnote([nobody]).splitlines()[-1] == f"Total: {wall:.1f} s."
 
 
 def test_what_was_spent_names_its_row_where_there_are_several() -> None:
     first = replace(row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5})
     second = replace(row("b", sr=0.5), totals={"calls": 0, "cost": 0.0})
     assert footnote([first, second]).splitlines()[2:] == [
-        "a: 1,200 calls, 7 prompt tokens, 0 written, $2.50."
+        "a: 1,200 calls, 7 prompt tokens, 0 generated, $2.50."
     ], "a run that called no model spent nothing to speak of"
 
 
@@ -140,9 +140,9 @@ def test_a_caveat_names_the_rows_that_not_all_share() -> None:
 def test_trials_say_how_many_verdicts_were_told() -> None:
     told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)])
     none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)])
-    assert "the last one scored; a judge revealed the outcome of 1.5 of them." in told
-    assert "2.2 trials an episode" in told
-    assert "r: 2.0 trials an episode, the last one scored; none was judged." in none
+    assert "of which the last is scored; a judge revealed 1.5 outcomes." in told
+    assert "2.2 trials per episode" in told
+    assert "r: 2.0 trials per episode, of which the last is scored; no judge." in none
 
 
 def test_metrics_without_room_are_listed() -> None:

@@ -17,7 +17,7 @@ def test_a_row_says_that_prompts_lack_their_oldest_steps(tmp_path: Path) -> None
     out = tmp_path / "run"
     run(Plan("act", "household", "scripted:first", tree, limit=2, max_steps=9, out=out))
     rows = rows_of([out])
-    mark = "in 2 of 2 episodes prompts lack their oldest steps"
+    mark = "in 2 of 2 episodes, prompts lack their oldest steps to fit the context"
     assert rows[0].caveats == (mark,)
     assert rows[0].values["steps_forgotten"].mean > 0
     assert mark in " ".join(render(rows).split())
@@ -30,7 +30,7 @@ def test_a_row_says_that_prompts_lack_solved_examples(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(Plan("velma", "towns", "scripted:first", tree, limit=2, max_steps=3, out=out))
     rows = rows_of([out])
-    mark = "in 2 of 2 episodes prompts lack solved examples"
+    mark = "in 2 of 2 episodes, prompts lack solved examples to fit the context"
     assert mark in rows[0].caveats
     assert mark in " ".join(render(rows).split())
     assert mark in viewer.write(out).read_text()
@@ -53,4 +53,4 @@ def test_what_a_layout_rests_on_stands_beside_every_figure(tmp_path: Path) -> No
 def test_lost_advice_marks_a_row_above_a_tenth_of_the_questions() -> None:
     assert marks([{"calls": 20.0, "advice_lost": 2.0}]) == ()
     told = marks([{"calls": 10.0, "advice_lost": 6.0}, {"calls": 10.0, "advice_lost": 0.0}])
-    assert told == ("6 of 20 questions were to experts whose advice was lost",)
+    assert told == ("6 of 20 calls to experts gave no usable advice",)

@@ -165,7 +165,7 @@ def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_p
     with (tmp_path / "run" / CALLS).open("a") as file:
         file.write('{"tokens":100,"dollars":0.5}\n')
     told = " ".join(table([tmp_path / "run"]).split())
-    assert "$0.00, $0.50 billed with episodes that are not finished" in told
+    assert "$0.00, $0.50 including unfinished episodes" in told
     totals = json.loads(table([tmp_path / "run"], "json"))["rows"][0]["totals"]
     assert (totals["cost"], totals["billed"]) == (0.0, 0.5)
 

@@ -58,7 +58,9 @@ def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
     assert metrics["sr_first"] <= metrics["sr"]
     identity = RunFolder.read(tried).config["identity"]
     assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (2, "told")
-    assert "trials an episode, the last one scored; a judge revealed" in table([tried], "rich")
+    assert "trials per episode, of which the last is scored; a judge revealed" in table(
+        [tried], "rich"
+    )
 
 
 def test_runs_without_trials_have_no_such_columns(tmp_path: Path) -> None:

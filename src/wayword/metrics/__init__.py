@@ -1,4 +1,4 @@
-"""Scores of runs, and their tables.
+"""Metrics of episodes and runs, and their tables.
 
 indoor street household objectnav babyai two_phase    the metrics of a family
 scoring          the scorer of a family, and all metrics of an episode

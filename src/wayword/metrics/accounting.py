@@ -1,7 +1,7 @@
-"""Accounting: the effort of an episode, in every family.
+"""Accounting: steps, model calls, tokens, cost and time of an episode, in every family.
 
-Steps, rejected answers, model calls, tokens, dollars and seconds, summed over all trials of the
-trajectory. Tokens that a server did not count are estimated; the number of such calls is a metric.
+All values are sums over the trials of the trajectory. Tokens that a server did not count are
+estimated; the number of such calls is a metric.
 """
 
 from __future__ import annotations
@@ -18,28 +18,26 @@ from wayword.core.trajectory import (
 )
 
 METRICS: tuple[Metric, ...] = (
-    Metric("steps", "Steps", "count", None, "turns taken, rejected answers included"),
+    Metric("steps", "Steps", "count", None, "turns taken, including rejected answers"),
     Metric("rejections", "Rej.", "count", "lower",
-           "answers that were no legal action, also where a recipe's fallback then chose one"),
-    Metric("rejection_rate", "Rej. %", "rate", "lower", "rejections a step"),
-    Metric("calls", "Calls", "count", "lower", "questions put to a model"),
-    Metric("prompt_tokens", "Prompt", "tokens", "lower", "tokens of all prompts, reused included"),
+           "answers without a legal action, including those that a recipe's fallback replaced"),
+    Metric("rejection_rate", "Rej. %", "rate", "lower", "rejections per step"),
+    Metric("calls", "Calls", "count", "lower", "model calls"),
+    Metric("prompt_tokens", "Prompt", "tokens", "lower", "prompt tokens, including reused ones"),
     Metric("reused_tokens", "Reused", "tokens", None,
-           "prompt tokens that the model's prefix cache held and did not evaluate again"),
-    Metric("completion_tokens", "Written", "tokens", "lower", "tokens the models wrote"),
+           "prompt tokens taken from the model's prefix cache instead of being evaluated"),
+    Metric("completion_tokens", "Written", "tokens", "lower", "generated tokens"),
     Metric("reasoning_tokens", "Thought", "tokens", None,
-           "the part of it that reasoning models wrote to themselves; absent where there is none"),
+           "generated tokens before the answer, by reasoning models; absent without any"),
     Metric("estimated_calls", "Est.", "count", "lower",
-           "calls whose tokens the server did not count: estimated; absent where there are none"),
+           "calls whose tokens are estimated, as the server sends no counts; absent without any"),
     Metric("steps_forgotten", "Forgotten", "count", "lower",
-           "steps dropped from prompts that had no room for them; absent where none were"),
+           "steps dropped from prompts to fit the context; absent without any"),
     Metric("examples_forgotten", "No ex.", "count", "lower",
-           "solved examples dropped from prompts that had no room for them; "
-           "absent where none were"),
+           "solved examples dropped from prompts to fit the context; absent without any"),
     Metric("escalated", "Large %", "rate", None,
-           "calls that the large model of a cascade answered; absent without a cascade"),
-    Metric("cost", "Cost", "dollars", "lower",
-           "US dollars; absent where a call has no known price"),
+           "calls answered by the large model of a cascade; absent without a cascade"),
+    Metric("cost", "Cost", "dollars", "lower", "US dollars; absent if any call has no price"),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )  # fmt: skip
 RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten",
@@ -49,13 +47,13 @@ with shortened prompts, and with cascades of models."""
 
 CUT_METRICS: tuple[Metric, ...] = (
     Metric("cut_off", "Cut %", "rate", "lower",
-           "answers that ended at their token limit and could not be read, a step; shown if not 0"),
+           "unreadable answers that reached their token limit, per step; hidden if all 0"),
 )  # fmt: skip
 
 PREDICTED_METRICS: tuple[Metric, ...] = (
-    Metric("steps", "Steps", "count", None, "moves, or actions where these were given"),
+    Metric("steps", "Steps", "count", None, "moves, or actions if the file contains actions"),
     Metric("illegal_moves", "Illegal", "count", "lower",
-           "moves along no edge, actions not on the menu, and a start that is not the episode's"),
+           "moves without an edge, illegal actions, and a wrong start"),
 )  # fmt: skip
 """Metrics of predictions from other systems, whose tokens, cost and time are unknown."""
 
@@ -107,14 +105,14 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     return scores
 
 
-# Advice: experts' answers that were of no use.
+# Advice: unusable answers of experts.
 #
 # Agents that consult experts (DiscussNav) write a note ``scene_expert`` per episode and a note
 # ``expert_failed`` for each answer that was unusable, late or missing.
 
 ADVICE_METRICS: tuple[Metric, ...] = (
     Metric("advice_lost", "Lost advice", "count", "lower",
-           "experts that answered nonsense, too late or not at all, and were done without"),
+           "experts whose answer was unusable, late or missing, and was left out"),
 )  # fmt: skip
 
 
@@ -124,21 +122,27 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
 
 
-# Prompt success rate: valid answers to a model's questions.
+# Prompt success rate: the share of valid answers to an agent's questions.
+
+PSR_METRICS: tuple[Metric, ...] = (
+    Metric("psr", "PSR", "rate", "higher",
+           "answers that name a listed option, per question; absent without questions"),
+    Metric("psr_released", "PSR released", "rate", "higher",
+           "answers whose first word is part of a listed name (LGX's released code)"),
+)  # fmt: skip
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:
-    """Return the prompt success rate: the share of questions answered with a listed option.
+    """Return ``psr`` and ``psr_released``; empty if the agent asked no question.
 
-    Agents write a note ``asked`` per answer, with ``valid`` true or false; without such notes the
-    result is empty. ``first_word``, if noted, is true if the answer's first word is part of a
-    listed name: LGX's released code counts these, here as ``psr_released``.
+    Agents write a note ``asked`` per answer: ``valid`` is true if it names a listed option, and
+    ``first_word`` if its first word is part of a listed name, which LGX's released code counts.
     Source: LGX (Dorbala et al. 2024, section V-A).
     """
     answers = trajectory.noted(ASKED)
     if not answers:
         return {}
-    scores = {"psr": sum(bool(one.get("valid")) for one in answers) / len(answers)}
-    if all("first_word" in one for one in answers):
-        scores["psr_released"] = sum(bool(one["first_word"]) for one in answers) / len(answers)
+    scores = {"psr": sum(bool(note.get("valid")) for note in answers) / len(answers)}
+    if all("first_word" in note for note in answers):
+        scores["psr_released"] = sum(bool(note["first_word"]) for note in answers) / len(answers)
     return scores

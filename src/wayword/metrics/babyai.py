@@ -1,9 +1,8 @@
-"""Metrics of the grid world: the level's own verdict and reward, and path-weighted success.
+"""Metrics of the grid world: success and reward of the level, and path-weighted success.
 
 The path weight is L* / max(L*, L), as in ALFRED (Shridhar et al. 2020, section 4.3). L* is the
-number of low-level actions that the expert needs: BabyAI's own bot, which explores as it goes.
-L is the number carried out (also those inside skills, and the stop), plus one for every turn
-without an action.
+number of low-level actions of the expert (BabyAI's bot, which explores as it goes). L is the number
+carried out, including those inside skills and the stop, plus one per turn without an action.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.babyai.world import BabyAIWorld
 
 METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "the level says that the task is done"),
+    Metric("sr", "SR", "rate", "higher", "the level reports the task as done"),
     Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
-    Metric("reward", "Reward", "rate", "higher", "the level's own: 1 - 0.9 x steps / most steps"),
-    Metric("low_level", "Low-level", "count", None, "the level's actions, and turns without one"),
+    Metric(
+        "reward", "Reward", "rate", "higher", "reward of the level: 1 - 0.9 x steps / maximum steps"
+    ),
+    Metric("low_level", "Low-level", "count", None, "low-level actions, and turns without one"),
 )
 
 
 class BabyAIScorer:
-    """Scores final states of the grid world.
+    """Scores the final state of the grid world.
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("babyai").metrics]
@@ -41,16 +42,16 @@ class BabyAIScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair."""
-        return [_one(dataset, task, trajectory) for task, trajectory in pairs]
+        return [_score_episode(dataset, *pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return the level's own verdict; each part of a compound instruction is a condition."""
+        """Return the level's status; each part of a compound instruction is a condition."""
         if not isinstance(world, BabyAIWorld):
             return None
         return Standing(world.level.reward > 0, *world.level.met())
 
 
-def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
     state = trajectory.state
     success = float(bool(state.get("success")))
     rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)

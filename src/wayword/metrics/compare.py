@@ -37,13 +37,13 @@ from wayword.metrics.table import (
     latex,
     markdown,
     number,
-    written,
+    write_as,
 )
 
 Scores = Mapping[str, Mapping[str, float]]
 """Episode id -> metric key -> value."""
 
-TIE = 1e-9  # smaller differences are rounding errors
+TIE = 1e-9  # smaller differences are rounding errors and count as ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +178,14 @@ def render(
         "markdown": each(_to_markdown),
         "latex": each(_to_latex),
     }
-    return written(format, writers, listed)
+    return write_as(format, writers, listed)
 
 
 def heading(result: Comparison) -> str:
     """Return a sentence with the number of compared episodes and of those left out."""
     text = f"{result.shared} shared {result.items}"
     if result.unit and result.clusters < result.shared:
-        text += f" of {result.clusters} {result.unit}s, each resampled and swapped whole"
+        text += f" in {result.clusters} {result.unit}s, which are resampled and swapped as units"
     if result.only_first or result.only_second:
         text += (
             f"; not compared: {result.only_first} only in {result.first}, "
@@ -198,8 +198,8 @@ HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Sam
 
 
 def _note(result: Comparison) -> str:
-    holm = f", Holm's correction for {result.tests} runs" if result.tests > 1 else ""
-    return f"Difference: second less first. p: paired permutation test, two-sided{holm}."
+    holm = f", with Holm's correction for {result.tests} runs" if result.tests > 1 else ""
+    return f"Difference: second minus first. p: two-sided paired permutation test{holm}."
 
 
 def _cells(line: MetricDifference) -> tuple[str, ...]:
@@ -303,18 +303,18 @@ def mark_best(
     Holm's correction). ``scored`` are the scores of each row's episodes."""
     rivals = [at for at, row in enumerate(rows) if not row.sees_answer]
     tests: dict[tuple[int, str], list[float]] = {}
-    for one, other in combinations(rivals, 2):
-        if not set(scored[one]) & set(scored[other]):
+    for a, b in combinations(rivals, 2):
+        if not set(scored[a]) & set(scored[b]):
             continue
-        family, metrics = rows[one].family, rows[one].metrics
-        found = compare("", scored[other], "", scored[one], family=family, metrics=metrics,
-                        clusters=clusters)  # fmt: skip
-        for line in found.lines:
+        family, metrics = rows[a].family, rows[a].metrics
+        result = compare("", scored[b], "", scored[a], family=family, metrics=metrics,
+                         clusters=clusters)  # fmt: skip
+        for line in result.lines:
             gain = line.difference.mean * {"higher": 1, "lower": -1}.get(
                 line.metric.better or "", 0
             )
             if gain:
-                winner = (one if gain > 0 else other, line.metric.key)
+                winner = (a if gain > 0 else b, line.metric.key)
                 tests.setdefault(winner, []).append(line.p)
     return [
         replace(

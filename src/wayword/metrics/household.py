@@ -43,33 +43,34 @@ CHORES = {
     "pick_two_obj_and_place": "two",
     "pick_and_place_with_movable_recep": "stack",
 }
-"""ALFRED's types of tasks, and their names in columns."""
+"""ALFRED's task types, and their short names in column heads."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
-    Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
+    Metric("sr", "SR", "rate", "higher", "all goal conditions are met, or the answer is right"),
+    Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that are met"),
     Metric("sr_strict", "SR strict", "rate", "higher",
-           "rearrangement: all restored, nothing else disturbed (success in the 2021 challenge)"),
-    Metric("misplaced", "Misplaced", "ratio", "lower", "objects out of place, end over start"),
+           "rearrangement: every object restored, no other disturbed (2021 challenge)"),
+    Metric("misplaced", "Misplaced", "ratio", "lower",
+           "objects out of place at the end, relative to the start"),
     Metric("fixed_strict", "Fixed Strict", "rate", "higher",
-           "share of the displaced objects put right; 0 where anything else was disturbed"),
+           "share of displaced objects restored; 0 if any other was disturbed"),
     *(
         Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
         for kind in QUESTIONS
     ),
-    Metric("acc", "Acc", "rate", "higher", "the answer is exactly right"),
+    Metric("acc", "Acc", "rate", "higher", "the answer is an exact match"),
     Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
     Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
-    Metric("low_level", "Low-level", "count", None, "low-level actions, stop, failed turns"),
+    Metric("low_level", "Low-level", "count", None, "low-level actions, the stop and failed turns"),
     *(
-        Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on {kind}")
+        Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on tasks of type {kind}")
         for kind, name in CHORES.items()
     ),
 )  # fmt: skip
 
 
 class HouseholdScorer:
-    """Scores final states of the household world.
+    """Scores the final state of the household world.
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("household").metrics][:4]
@@ -83,10 +84,10 @@ class HouseholdScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair; empty for references of another family."""
-        return [_one(dataset, task, trajectory) for task, trajectory in pairs]
+        return [_score_episode(dataset, *pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return the goal conditions that hold now; an answer counts once it is given."""
+        """Return the goal conditions that are met now; an answer counts once it is given."""
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             return None
@@ -98,11 +99,11 @@ class HouseholdScorer:
         return Standing(met == parts, met, parts)
 
 
-def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
     reference = task.reference
     if not isinstance(reference, HouseholdReference):
         return {}
-    scores = judged(reference, trajectory.state)
+    scores = score_state(reference, trajectory.state)
     workers: tuple[str, ...] = ()
     if isinstance(reference, PlannedReference):
         workers = reference.worker, *reference.helpers
@@ -114,8 +115,8 @@ def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, floa
     return scores
 
 
-def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
-    """Return the scores of a final state, ignoring the path; an empty state meets no condition."""
+def score_state(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
+    """Return the scores of a final state, without path weights; an empty state meets no goal."""
     if isinstance(reference, AnswerReference):
         right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
@@ -146,25 +147,25 @@ def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
 
 def answer_is_right(state: Mapping[str, Json], right: str) -> float:
     """Return 1 if an actor stopped with the right answer, else 0."""
-    given = [record["answer"] for record in state.get("actors", {}).values()]
-    return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))
 
+    def normalize(answer: str) -> str:
+        return answer.strip().strip(".").strip().lower()
 
-def _plain(answer: str) -> str:
-    return answer.strip().strip(".").strip().lower()
+    answers = [record["answer"] for record in state.get("actors", {}).values()]
+    return float(any(normalize(each) == normalize(right) for each in answers if each is not None))
 
 
 def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> dict[str, float]:
     """Return ``sr_strict``, ``misplaced`` and ``fixed_strict``; no state counts as unchanged."""
-    at_first = reference.parts()
+    displaced = reference.parts()
     if not state:
         return {"sr_strict": 0.0, "misplaced": 1.0, "fixed_strict": 0.0}
     fixed = reference.met(state)
     disturbed = sum(1 - other.met(state) for other in reference.others)
     return {
-        "sr_strict": float(fixed == at_first and not disturbed),
-        "misplaced": (at_first - fixed + disturbed) / at_first,
-        "fixed_strict": 0.0 if disturbed else fixed / at_first,
+        "sr_strict": float(fixed == displaced and not disturbed),
+        "misplaced": (displaced - fixed + disturbed) / displaced,
+        "fixed_strict": 0.0 if disturbed else fixed / displaced,
     }
 
 

@@ -35,18 +35,19 @@ from wayword.worlds.indoor.world import ObjectReference
 _NEAR = f"less than {SUCCESS_METRES:g} m from the goal"
 
 METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", f"final viewpoint {_NEAR}"),
-    Metric("spl", "SPL", "rate", "higher", "success weighted by g / max(TL, g)"),
-    Metric("osr", "OSR", "rate", "higher", f"any viewpoint {_NEAR}"),
+    Metric("sr", "SR", "rate", "higher", f"the final viewpoint is {_NEAR}"),
+    Metric("spl", "SPL", "rate", "higher",
+           "success x g / max(TL, g), with the shortest distance g from start to goal"),
+    Metric("osr", "OSR", "rate", "higher", f"any viewpoint of the path is {_NEAR}"),
     Metric("ne", "NE", "metres", "lower", "geodesic distance from the final viewpoint to the goal"),
     Metric("tl", "TL", "metres", None, "length of the path"),
-    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places of the reference))"),
-    Metric("sdtw", "sDTW", "rate", "higher", "nDTW of the successful episodes, else 0"),
-    Metric("cls", "CLS", "rate", "higher", "coverage of the reference times the length score"),
+    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places in the reference))"),
+    Metric("sdtw", "sDTW", "rate", "higher", "nDTW if the episode is a success, else 0"),
+    Metric("cls", "CLS", "rate", "higher", "coverage of the reference x length score"),
     Metric("spl_gold", "SPL gold", "rate", "higher",
-           "success weighted by G / max(TL, G), G being the length of the reference's path"),
-    Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the one meant"),
-    Metric("rgspl", "RGSPL", "rate", "higher", "RGS weighted as SPL gold"),
+           "success x G / max(TL, G), with the length G of the reference path"),
+    Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the target"),
+    Metric("rgspl", "RGSPL", "rate", "higher", "RGS with the path weight of SPL gold"),
 )  # fmt: skip
 
 OF_OBJECTS = frozenset({"rgs", "rgspl"})
@@ -99,11 +100,10 @@ class IndoorScorer:
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Count moves that follow no edge, and a wrong start as one. Staying is not a move."""
-        near = _graph(dataset, task).adjacent
+        neighbors = _graph(dataset, task).adjacent
         for place in places:
-            near[place]  # raises KeyError
-        moves = pairwise(places)
-        jumps = sum(one != other and other not in near[one] for one, other in moves)
+            neighbors[place]  # raises KeyError
+        jumps = sum(a != b and b not in neighbors[a] for a, b in pairwise(places))
         return jumps + int(places[0] != task.episode.start["viewpoint"])
 
 
@@ -120,23 +120,24 @@ def _path(task: Task) -> tuple[str, ...]:
 def _object_scores(
     dataset: Dataset, task: Task, trajectory: Trajectory, walked: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return REVERIE's metrics, which replace distances: the object is in view at the end (SR), was
-    in view on the way (OSR), and was named (RGS). Empty for references without an object."""
-    meant = task.reference
-    if not isinstance(meant, ObjectReference):
+    """Return REVERIE's metrics, which replace those by distance: the object is in view at the end
+    (SR), in view anywhere on the path (OSR), and named at the stop (RGS). Empty for references
+    without an object."""
+    target = task.reference
+    if not isinstance(target, ObjectReference):
         return {}
     walk, graph = walked_places(task, trajectory, "viewpoint"), _graph(dataset, task)
-    success = float(walk[-1] in meant.visible_from)
-    gold = sum(graph.distance(one, other) for one, other in pairwise(meant.path))
+    success = float(walk[-1] in target.visible_from)
+    gold = sum(graph.distance(a, b) for a, b in pairwise(target.path))
     shares = {}
-    for key, length in (("spl", graph.distance(meant.path[0], meant.goal)), ("spl_gold", gold)):
-        # A shortest path of length 0 gives 1 to a walk of length 0, else 0.
+    for key, length in (("spl", graph.distance(target.path[0], target.goal)), ("spl_gold", gold)):
+        # if the start is the goal, the weight is 1 for an agent that did not move, else 0
         shares[key] = length / max(length, walked["tl"]) if length else float(not walked["tl"])
     last = trajectory.steps[-1].decision if trajectory.steps else None
-    named = isinstance(last, Decision) and last.action == Action("stop", (meant.object_id,))
+    named = isinstance(last, Decision) and last.action == Action("stop", (target.object_id,))
     return {
         "sr": success,
-        "osr": float(any(place in meant.visible_from for place in walk)),
+        "osr": float(any(place in target.visible_from for place in walk)),
         **{key: success * share for key, share in shares.items()},
         "sdtw": success * walked["ndtw"],
         "rgs": float(named),
@@ -178,15 +179,15 @@ def align(dataset: Dataset, pairs: Sequence[Pair]) -> Alignment:
         _indices(owners, [_path(task) for task, _ in pairs], "reference", pairs),
     )
     shortest = [getattr(task.reference, "shortest", None) for task, _ in pairs]
-    given = np.array([math.nan if metres is None else metres for metres in shortest])
-    np.copyto(batch.shortest, given, where=~np.isnan(given))
+    published = np.array([math.nan if metres is None else metres for metres in shortest])
+    np.copyto(batch.shortest, published, where=~np.isnan(published))
     return batch
 
 
 def _indices(
     graphs: Sequence[ViewpointGraph],
     walks: Sequence[Sequence[str]],
-    what: str,
+    source: str,
     pairs: Sequence[Pair],
 ) -> Padded:
     """Return the walks as indices of places, without consecutive repeats. Raises ``DataError`` for
@@ -203,7 +204,7 @@ def _indices(
             for name in walk
             if name not in graph.index
         )
-        where = f"episode {episode.id}, {what}"
+        where = f"episode {episode.id}, {source}"
         raise DataError(graph.scan, where, f"{name!r} is not in this scan's graph")
     return paths.pad_flat(*paths.without_repeats(flat, lengths))
 

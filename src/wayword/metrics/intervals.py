@@ -33,8 +33,7 @@ Floats = NDArray[np.float64]
 
 ALPHA = 0.05
 RESAMPLES = 2_000
-MOST_RESAMPLED = 10_000
-"""Number of clusters above which the normal interval is used."""
+MAX_RESAMPLED = 10_000  # number of clusters above which the normal interval is used
 PERMUTATIONS = 10_000
 _CELLS = 1_000_000  # numbers drawn at a time, to limit memory
 
@@ -58,7 +57,7 @@ class Interval:
     @property
     def is_symmetric(self) -> bool:
         """True if both ends are equally far from the mean, within a tenth of the width."""
-        return abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9
+        return abs(self.high + self.low - 2 * self.mean) <= 0.2 * self.half + 1e-9  # 1e-9: rounding
 
     def times(self, factor: float) -> Interval:
         """Return the interval in another unit, such as percent."""
@@ -111,8 +110,8 @@ def bootstrap(
     rng = np.random.default_rng(seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums.sum(axis=0) / counts.sum(axis=0)
-        sums[:, ~np.isfinite(means)] = 0.0  # inf would spoil the products below
-        if count > MOST_RESAMPLED:
+        sums[:, ~np.isfinite(means)] = 0.0  # inf would make the products below NaN
+        if count > MAX_RESAMPLED:
             errors = np.sqrt(((sums - means * counts) ** 2).sum(axis=0)) / counts.sum(axis=0)
             halves = errors * NormalDist().inv_cdf(1 - ALPHA / 2)
             return [
@@ -127,7 +126,7 @@ def bootstrap(
             intervals.append(Interval(mean))
         else:
             low, high = np.quantile(column, (ALPHA / 2, 1 - ALPHA / 2)).tolist()
-            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # against rounding
+            intervals.append(Interval(mean, min(low, mean), max(high, mean)))  # rounding
     return intervals
 
 
@@ -158,9 +157,10 @@ def permutation_test(
         for size in _chunks(len(sums), permutations):
             kept = rng.integers(0, 2, (size, len(sums)), dtype=np.int8).astype(np.float64)
             part, part_pairs = kept @ sums, kept @ counts
+            # 1e-9: a draw that equals the observed difference must count despite rounding
             extreme += (np.abs(2 * part - total) >= np.abs(total) - 1e-9).sum(axis=0)
             # A draw rejects a shift d if the mean of its kept pairs and that of its swapped pairs
-            # are on the same side of d. Rounding: sums of the same numbers may differ slightly.
+            # are on the same side of d. Means below 1e-12 are 0 up to rounding.
             halves = np.array([part / part_pairs, (total - part) / (pairs - part_pairs)])
             halves[np.abs(halves) < 1e-12] = 0.0
             lows.append(np.where(np.isnan(halves), -np.inf, halves).min(axis=0))

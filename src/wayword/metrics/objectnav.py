@@ -14,9 +14,9 @@ SPL weights visible and challenge success with l / max(p, l), where p is the pat
 published shortest length, in metres (Anderson et al. 2018). All but the released rule require a
 stop.
 
-Three numbers bound the score of a walk: ``ever_seen`` (a target was in view at some time: the limit
+Three metrics bound the score of a path: ``ever_seen`` (a target was in view at any time: the limit
 for a perfect detector), ``ever_grounded`` (the agent's own detector recognized a target in view:
-the limit for a perfect stop), and ``chance`` (the share of views that contain a target: the score
+the limit for a perfect stop), and ``chance`` (the share of views with a target in view: the score
 of a random stop).
 
 ``sr_<type>`` is ``success_visible`` of the episodes that look for one of RoboTHOR's types.
@@ -34,7 +34,7 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
-from wayword.metrics.accounting import psr
+from wayword.metrics.accounting import PSR_METRICS, psr
 from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -53,21 +53,17 @@ METRICS: tuple[Metric, ...] = (
     Metric("success_visible", "SR visible", "rate", "higher",
            "a target is in view at the stop, also when giving up"),
     Metric("success_released", "SR released", "rate", "higher",
-           "the end lies within 2 m of a target, seen or not (LGX's released code)"),
+           "the episode ends within 2 m of a target, in view or not (LGX's released code)"),
     Metric("success_challenge", "SR challenge", "rate", "higher",
            "a target is in view within 1 m at the stop (RoboTHOR)"),
-    Metric("chance", "Chance", "rate", None, "share of the walk's views that hold a target"),
+    Metric("chance", "Chance", "rate", None, "share of the episode's views with a target in view"),
     Metric("spl_visible", "SPL visible", "rate", "higher", "success_visible x l / max(p, l)"),
     Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),
-    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at some time"),
+    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at any time"),
     Metric("ever_grounded", "Ever grounded", "rate", "higher",
-           "the grounding detector took a target in view for one at some time"),
-    Metric("psr", "PSR", "rate", "higher",
-           "answers that name a listed object or direction, over questions asked; "
-           "absent where none"),
-    Metric("psr_released", "PSR released", "rate", "higher",
-           "answers whose first word is part of a listed name (LGX's released code)"),
-    Metric("tl", "TL", "metres", None, "metres gone"),
+           "the grounding detector recognized a target in view at any time"),
+    *PSR_METRICS,
+    Metric("tl", "TL", "metres", None, "length of the path"),
     Metric("turns", "Turns", "count", None, "full rotations in place"),
     Metric("motions", "Motions", "count", "lower", "steps of 0.25 m and turns of 30 degrees"),
     *(
@@ -81,7 +77,7 @@ _SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
 
 
 class ObjectNavScorer:
-    """Scores searches by what was truly in view at the end.
+    """Scores searches by the objects that were truly in view at the end.
 
     >>> from wayword.metrics.scoring import scorer
     >>> [metric.key for metric in scorer("objectnav").metrics][:3]
@@ -101,7 +97,7 @@ class ObjectNavScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair; empty for references of another family."""
-        return [_one(task, trajectory) for task, trajectory in pairs]
+        return [_score_episode(*pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view) and the straight-line distance to the
@@ -115,19 +111,19 @@ class ObjectNavScorer:
         return Standing(success, int(success), 1, away)
 
 
-def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _score_episode(task: Task, trajectory: Trajectory) -> dict[str, float]:
     trajectory = replace(trajectory, earlier=[])  # score the last trial, and only its notes
     reference, state = task.reference, trajectory.state or {}
     if not isinstance(reference, ObjectNavReference):
         return {}
-    gone = float(state.get("metres", 0.0))
+    travelled = float(state.get("metres", 0.0))
     scores: dict[str, float] = {}
-    for name, most in (("visible", float("inf")), ("challenge", reference.within)):
-        success = float(stopped_at(state, reference.targets, most))
+    for name, max_distance in (("visible", math.inf), ("challenge", reference.within)):
+        success = float(stopped_at(state, reference.targets, max_distance))
         scores[f"success_{name}"] = success
         if reference.shortest is not None:
             best = reference.shortest
-            scores[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
+            scores[f"spl_{name}"] = success * (best / max(travelled, best) if best > 0 else 1.0)
     gave_up = bool(trajectory.noted(GAVE_UP))
     scores["success_grounded"] = scores["success_visible"] * (not gave_up)
     if reference.middles:
@@ -139,7 +135,7 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
         scores[f"sr_{words.replace(' ', '_')}"] = scores["success_visible"]
     scores |= bounds(trajectory, reference.targets)
     scores |= {
-        "tl": gone,
+        "tl": travelled,
         "motions": float(state.get("moves", 0) + state.get("turns", 0)),
         "turns": float(len(trajectory.noted(TURN))),
     }
@@ -147,14 +143,14 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
-    """Return ``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; empty without views."""
+    """Return ``ever_seen``, ``ever_grounded`` and ``chance``; empty without views."""
     views = [(s, s.observation) for s in trajectory.steps if isinstance(s.observation, View)]
     if not views:
         return {}
     in_view = grounded = 0
     for step, view in views:
         # Grounding notes have no object id; the exact distance identifies the target.
-        metres = [each.away for each in view.shown or () if each.id in targets]
+        metres = [obj.away for obj in view.shown or () if obj.id in targets]
         in_view += bool(metres)
         grounded += any(
             note.kind == GROUNDED and note.details.get("distance") in metres for note in step.notes
@@ -165,10 +161,11 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
     return scores
 
 
-def stopped_at(state: Mapping[str, Json], targets: frozenset[str], most: float) -> bool:
-    """True if the search was stopped with a target in view within ``most`` metres."""
+def stopped_at(state: Mapping[str, Json], targets: frozenset[str], max_distance: float) -> bool:
+    """True if the agent stopped with a target in view within ``max_distance`` metres."""
     visible = state.get("in_view", ()) if state.get("stopped") else ()
-    return any(one["id"] in targets and one["distance"] <= most + 1e-6 for one in visible)
+    limit = max_distance + 1e-6  # tolerates rounding of distances
+    return any(obj["id"] in targets and obj["distance"] <= limit for obj in visible)
 
 
 scorer = ObjectNavScorer()

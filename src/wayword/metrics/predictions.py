@@ -114,13 +114,13 @@ def read(path: Path, dataset: Dataset) -> Predictions:
         by_path.setdefault(task.episode.id.rpartition("_")[0], task)
     used: dict[str, str] = {}
     collecting = gc.isenabled()
-    gc.disable()  # nothing read here is garbage, and collection takes longer than reading
+    gc.disable()  # collection would take longer than reading, and free nothing
     try:
         for where, record in _records(path):
             task = _task(path, where, record, dataset, by_id, by_path)
             name = task.episode.id
             if name in used:
-                raise DataError(path, where, f"predicts episode {name!r} again, after {used[name]}")
+                raise DataError(path, where, f"repeats episode {name!r} of {used[name]}")
             used[name] = where
             trajectory, illegal = _trajectory(path, where, record, dataset, task, by_places)
             predictions.pairs.append((task, trajectory))
@@ -129,7 +129,7 @@ def read(path: Path, dataset: Dataset) -> Predictions:
         if collecting:
             gc.enable()
     if not predictions.pairs:
-        raise DataError(path, "", "holds no predictions")
+        raise DataError(path, "", "contains no predictions")
     return predictions
 
 
@@ -137,19 +137,21 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each record with its location in the file: ``record 3`` or ``line 4``."""
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind not in (".json", ".jsonl"):
-        raise DataError(path, "", "is neither .json nor .jsonl (each may end in .gz)")
+        raise DataError(path, "", "must end in .json or .jsonl, optionally with .gz")
     if not path.is_file():
-        raise DataError(path, "", "no such file", "give the file of another system's predictions")
+        raise DataError(path, "", "no such file", "name a file with predictions")
     if kind == ".json":
         records = read_json(path)
         if not isinstance(records, list):
-            raise DataError(path, "", "is not a list of records", "name JSON lines .jsonl")
+            raise DataError(
+                path, "", "must be a list of records; JSON lines need the suffix .jsonl"
+            )
         numbered = [(f"record {number}", record) for number, record in enumerate(records)]
     else:
         numbered = [(f"line {number}", record) for number, record in read_json_lines(path)]
     for where, record in numbered:
         if not isinstance(record, dict):
-            raise DataError(path, where, "is not an object with an id and a trajectory")
+            raise DataError(path, where, "must be an object with an id and a trajectory")
         yield where, record
 
 
@@ -165,14 +167,14 @@ def _task(
     name = next((name for name in NAMES if name in record), None)
     if name is None:
         raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
-    given, at = record[name], f"{where}, field {name!r}"
-    if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
-        raise DataError(path, at, f"is not an id: {_short(given)}")
-    task = by_id.get(str(given)) or by_path.get(str(given))
+    value, at = record[name], f"{where}, field {name!r}"
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise DataError(path, at, f"is not an id: {_short(value)}")
+    task = by_id.get(str(value)) or by_path.get(str(value))
     if task is None:
-        close = suggest(str(given), list(by_id)) if len(by_id) < 50 else ""
-        problem = f"{_short(given)} is not an episode of {dataset.split or 'the split'}"
-        raise DataError(path, at, problem, close or "name the split it belongs to with --on")
+        hint = suggest(str(value), list(by_id)) if len(by_id) < 50 else ""
+        problem = f"{_short(value)} is not an episode of {dataset.split or 'the split'}"
+        raise DataError(path, at, problem, hint or "name its split with --on")
     scan = record.get("scan", task.episode.scene)
     if scan != task.episode.scene:
         problem = f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
@@ -192,24 +194,24 @@ def _trajectory(
     name = next((name for name in (*PLACES, "actions") if name in record), None)
     if name is None:
         raise DataError(path, where, "has none of the fields trajectory, path, actions")
-    at, given = f"{where}, field {name!r}", record[name]
-    if not isinstance(given, list):
-        raise DataError(path, at, f"is not a list: {_short(given)}")
+    at, value = f"{where}, field {name!r}", record[name]
+    if not isinstance(value, list):
+        raise DataError(path, at, f"must be a list, got {_short(value)}")
     if name == "actions":
-        actions = [_action(path, at, number, item) for number, item in enumerate(given)]
+        actions = [_action(path, at, number, item) for number, item in enumerate(value)]
         trajectory = trajectory_from_actions(dataset, task.episode, actions)
         return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
     if judge is None:
-        raise DataError(path, at, "is not enough for this dataset", "give the field 'actions'")
-    places = [p for number, item in enumerate(given) for p in _places(path, at, number, item)]
+        raise DataError(path, at, "cannot be scored: this dataset needs the field 'actions'")
+    places = [p for number, item in enumerate(value) for p in _places(path, at, number, item)]
     if not places:
-        raise DataError(path, at, "is empty", "a path holds at least its start")
+        raise DataError(path, at, "must contain at least the start")
     try:
         illegal = judge.illegal_moves(dataset, task, places)
     except KeyError as error:
         problem = f"{_short(error.args[0])} is not a place in {task.episode.scene}"
         raise DataError(path, at, problem) from None
-    walk = [place for place, _ in groupby(places)]  # poses that only turn are no moves
+    walk = [place for place, _ in groupby(places)]  # turning in place is not a move
     return trajectory_from_places(task.episode.id, walk, dataset.family.place), illegal
 
 
@@ -222,14 +224,14 @@ def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
             return item
         if len(item) <= 3 and all(isinstance(part, int | float) for part in item[1:]):
             return item[:1]
-    problem = f"is neither a place nor [place, heading, elevation]: {_short(item)}"
+    problem = f"must be a place or [place, heading, elevation], got {_short(item)}"
     raise DataError(path, f"{at}, item {number}", problem)
 
 
 def _action(path: Path, at: str, number: int, item: Any) -> Action:
     match = ACTION.fullmatch(item) if isinstance(item, str) else None
     if match is None:
-        problem = f"is not an action such as 'forward' or 'goto[place]': {_short(item)}"
+        problem = f"must be an action such as 'forward' or 'goto[place]', got {_short(item)}"
         raise DataError(path, f"{at}, item {number}", problem)
     name, arguments = match.groups()
     return Action(name, tuple(part.strip() for part in arguments.split(",")) if arguments else ())

@@ -21,7 +21,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
 
-# Trials: how often an episode was played, and how often a judge revealed the outcome.
+# Trials: the number of times an episode was played, and of outcomes that a judge revealed.
 #
 # An agent that learns (Reflexion) may play an episode again after a failed trial. The family's
 # metrics score only the last trial, so its SR is the share of episodes solved within that many
@@ -36,7 +36,7 @@ TRIAL_METRICS: tuple[Metric, ...] = (
     Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
     Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
     Metric("verdicts", "Verdicts", "count", None,
-           "trials whose outcome the judge revealed, and so ended them or not"),
+           "trials whose outcome the judge revealed to the agent"),
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[
 def _successes(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
     """Return each trial's success, None if it cannot be judged."""
     scores = by.score(dataset, pairs) if pairs else []
-    return [one.get(dataset.family.success) for one in scores]
+    return [each.get(dataset.family.success) for each in scores]
 
 
 Pair = tuple[Task, Trajectory]
@@ -103,7 +103,7 @@ class PlaceScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Score of an unfinished episode, as if it ended now.
+    """Interim score of an episode, as if it ended now.
 
     ``success`` is the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance`` is
     the remaining distance in ``unit`` (``m``, or ``links`` of a street graph), None if the family
@@ -119,10 +119,10 @@ class Standing:
 
 @runtime_checkable
 class Judged(Protocol):
-    """A scorer that can also judge an episode before it ends."""
+    """A scorer that can also score an unfinished episode."""
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return the episode's standing; None if its answer is not public."""
+        """Return the interim score; None if the episode's answer is not public."""
         ...
 
 
@@ -132,7 +132,7 @@ class Clustered(Protocol):
 
     @property
     def clustered(self) -> str:
-        """What the episodes of a cluster share: ``"path"``, ``"scene"``."""
+        """The property that episodes of a cluster share: ``"path"``, ``"scene"``."""
         ...
 
     def cluster(self, episode_id: str) -> Hashable:
@@ -156,7 +156,7 @@ class SuccessScorer:
 def scorer(family: Family | str) -> Scorer:
     """Return the scorer of a family or family name. Raises ``UsageError`` for an invalid scorer."""
     resolved: Family = registry.load("family", family) if isinstance(family, str) else family
-    return _in_tree(resolved.name) if resolved.scorer is None else _checked(resolved)
+    return _shipped_scorer(resolved.name) if resolved.scorer is None else _checked(resolved)
 
 
 def success_of(family: str) -> str:
@@ -166,7 +166,7 @@ def success_of(family: str) -> str:
 
 
 @cache  # called once per episode
-def _in_tree(name: str) -> Scorer:
+def _shipped_scorer(name: str) -> Scorer:
     return _checked(Family(name))
 
 
@@ -217,8 +217,8 @@ def judge(dataset: Dataset) -> Judge:
         (success,) = _successes(family_scorer, dataset, [(task, trial)])
         if success is None:
             raise UsageError(
-                f"episode {task.episode.id}: cannot tell whether a trial succeeded; "
-                "set verdict=self or verdict=none"
+                f"episode {task.episode.id}: its answer is not public, so no judge can decide "
+                "on a trial; set verdict=self or verdict=none"
             )
         return success > 0.5
 

@@ -32,9 +32,9 @@ PLACES = ("viewpoint", "room")
 
 METRICS: tuple[Metric, ...] = (
     Metric("state_heading", "Heading", "rate", "higher",
-           "steps whose stated heading is within 22.5°"),
-    Metric("state_holding", "Holding", "rate", "higher", "steps that state what is held, exactly"),
-    Metric("state_place", "Place", "rate", "higher", "steps that name the true room or viewpoint"),
+           "steps whose stated heading is at most 22.5° off"),
+    Metric("state_holding", "Holding", "rate", "higher", "steps that state the exact held objects"),
+    Metric("state_place", "Place", "rate", "higher", "steps that state the true room or viewpoint"),
 )  # fmt: skip
 
 
@@ -55,11 +55,6 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     return {key: sum(right[key]) / len(right[key]) for key in keys if key in right}
 
 
-def heading_is_right(stated: Json, true: float) -> bool:
-    """True if a stated heading (degrees) is close enough; False if it is not a number."""
-    return isinstance(stated, int | float) and abs(relative(stated, true)) <= TOLERANCE
-
-
 def place_is_right(stated: Json, true: str) -> bool:
     """True if the words name the place, ignoring case and underscores."""
     return f" {_words(true)} " in f" {_words(str(stated or ''))} "
@@ -69,19 +64,20 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     """True if exactly these objects are named, in any order; False if it is not a list."""
     if not isinstance(stated, list | tuple) or len(stated) != len(true):
         return False
-    left = [_words(name) for name in true]
-    exact_first = sorted((_words(str(name)) for name in stated), key=lambda name: name not in left)
-    for name in exact_first:
-        match = next((one for one in left if name in (one, _type(one))), None)
+    unmatched = [_words(name) for name in true]
+    # exact names first, so that "mug" cannot take the place of "mug 1"
+    names = sorted((_words(str(name)) for name in stated), key=lambda name: name not in unmatched)
+    for name in names:
+        match = next((held for held in unmatched if name in (held, _type(held))), None)
         if match is None:
             return False
-        left.remove(match)
+        unmatched.remove(match)
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement about oneself (``heading``, ``holding`` or ``place``), and the truth."""
+    """An agent's statement of its ``heading``, ``holding`` or ``place``, and the truth."""
 
     about: str
     stated: Json
@@ -97,8 +93,9 @@ def claims(
     heading, holding = where.get("heading"), _field(observation, "holding")
     answer = {about: stated.get(about) for about in ("heading", "holding", "place")}
     if isinstance(heading, int | float):
-        right = heading_is_right(answer["heading"], float(heading))
-        yield Claim("heading", answer["heading"], heading, right)
+        claimed = answer["heading"]
+        right = isinstance(claimed, int | float) and abs(relative(claimed, heading)) <= TOLERANCE
+        yield Claim("heading", claimed, heading, right)
     if isinstance(holding, list | tuple):
         names = [str(_field(held, "name")) for held in holding]
         yield Claim("holding", answer["holding"], names, holding_is_right(answer["holding"], names))

@@ -37,16 +37,15 @@ from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.street.graph import StreetGraph
 
 METRICS: tuple[Metric, ...] = (
-    Metric("tc", "TC", "rate", "higher", "final panorama is the goal or linked with it"),
+    Metric("tc", "TC", "rate", "higher", "the final panorama is the goal or linked to it"),
     Metric("spd", "SPD", "hops", "lower", "links from the final panorama to the goal"),
     Metric("kpa", "KPA", "rate", "higher",
-           "right decisions at the first step, junctions and the goal"),
-    Metric("kpa_released", "KPA (rel.)", "rate", "higher", "KPA as VELMA's released code counts"),
-    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / panoramas of the route), DTW in links"),
+           "share of right decisions at the first step, the junctions and the goal"),
+    Metric("kpa_released", "KPA (rel.)", "rate", "higher", "KPA as in VELMA's released code"),
+    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / panoramas in the route), DTW in links"),
 )  # fmt: skip
 
-FAR = 1e9
-"""Replaces infinite distances in nDTW: finite, because prefix sums are subtracted."""
+FAR = 1e9  # replaces infinite distances in DTW, where differences of sums would be NaN
 
 
 class StreetScorer:
@@ -67,7 +66,7 @@ class StreetScorer:
 
         Raises ``DataError`` if a panorama is not in the graph.
         """
-        return [_measure(dataset, *pair) for pair in pairs]
+        return [_score_episode(dataset, *pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the links to the goal; success is at most one, in either direction."""
@@ -96,12 +95,12 @@ def _graph(dataset: Any, task: Task) -> StreetGraph:
     return graph
 
 
-def _measure(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
     if not isinstance(task.reference, PathReference):
         return {}
     graph = _graph(dataset, task)
-    walk = _numbers(graph, task, walked_places(task, trajectory, "panorama"))
-    route = _numbers(graph, task, task.reference.path)
+    walk = _indices(graph, task, walked_places(task, trajectory, "panorama"))
+    route = _indices(graph, task, task.reference.path)
     costs = graph.hops.table(walk, route)
     spd = float(costs[-1, -1])
     reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
@@ -119,9 +118,9 @@ def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: 
     """Return the paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
-    due = Counter(_turns(graph, route[1:]))
-    taken = due & Counter(_turns(graph, walk))
-    return (right + taken.total() + stopped) / (points + due.total() + 1)
+    expected = Counter(_turns(graph, route[1:]))
+    taken = expected & Counter(_turns(graph, walk))
+    return (right + taken.total() + stopped) / (points + expected.total() + 1)
 
 
 def kpa_released(
@@ -131,11 +130,11 @@ def kpa_released(
 
     A junction left twice the same way counts twice in the denominator, once in the numerator.
     """
-    due = _turns(graph, route)
+    expected = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
     first_walked = set(walk[:2]) if len(walk) > 1 else set()
-    right = len(first_two & first_walked) + len(set(due).intersection(_turns(graph, walk)))
-    points = (2 if len(route) > 1 else 0) + len(due)
+    right = len(first_two & first_walked) + len(set(expected).intersection(_turns(graph, walk)))
+    points = (2 if len(route) > 1 else 0) + len(expected)
     return (right + reached) / (points + 1)
 
 
@@ -166,7 +165,7 @@ def dtw(costs: NDArray[np.float64]) -> float:
     return float(line[-1])
 
 
-def _numbers(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
+def _indices(graph: StreetGraph, task: Task, places: Sequence[str]) -> list[int]:
     try:
         return [graph.index[place] for place, _ in groupby(places)]
     except KeyError as error:

@@ -16,7 +16,7 @@ from wayword.metrics.intervals import Floats, Interval, bootstrap, rate_interval
 
 COUNTED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens")
 TOTALLED = (*COUNTED, "cost", "seconds")
-"""Accounting metrics whose sum over the run is of interest."""
+"""Accounting metrics that are also summed over the run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +160,7 @@ def _rate(column: Floats, clusters: Sequence[Hashable] | None) -> Interval | Non
     return rate_interval(column, clusters) if all_or_nothing else None
 
 
-LOST_ADVICE = 0.1
-"""A row gets a caveat if more than this share of the run's questions got no usable advice."""
+LOST_ADVICE = 0.1  # share of calls without usable advice above which a row gets a caveat
 
 
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
@@ -171,10 +170,12 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     table = scores if isinstance(scores, Scores) else Scores.of(scores)
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
-            lines.append(f"in {cut} of {len(table)} episodes prompts lack {lack}")
+            lines.append(
+                f"in {cut} of {len(table)} episodes, prompts lack {lack} to fit the context"
+            )
     lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
-        lines.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
+        lines.append(f"{lost:.0f} of {calls:.0f} calls to experts gave no usable advice")
     return tuple(lines)
 
 
@@ -186,8 +187,8 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     lines, alone = [""], len(rows) == 1
     unit = next((row.clustered or "episode" for row in rows if row.n), "")
     if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
-        resampled = ", whole scenes resampled" if any(r.clustered == "scene" for r in rows) else ""
-        lines.append(f"± half of the 95% interval{resampled}; else [low, high].")
+        scenes = ", by resampling scenes" if any(r.clustered == "scene" for r in rows) else ""
+        lines.append(f"± half of the 95% interval{scenes}; [low, high] if asymmetric.")
     elif unit:
         lines.append(f"No intervals: they need at least two {unit}s.")
     lines += [f"Note: {line}" for line in caveats(rows)]
@@ -210,7 +211,7 @@ def caveats(rows: Sequence[Row]) -> list[str]:
         lines.append(f"{whose}{caveat}.")
     if len({decoding for row in rows if (decoding := row.settings.get("decoding"))}) > 1:
         lines.append(
-            "With decoding=free a model may answer what is no legal action; else it cannot."
+            "With decoding=free, answers may be illegal actions; other decodings prevent that."
         )
     return lines
 
@@ -220,13 +221,9 @@ def _trials(row: Row, alone: bool) -> str:
     trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
     if trials is None or verdicts is None:
         return ""
-    who = (
-        f"a judge revealed the outcome of {verdicts.mean:.1f} of them"
-        if verdicts.mean
-        else "none was judged"
-    )
+    judged = f"a judge revealed {verdicts.mean:.1f} outcomes" if verdicts.mean else "no judge"
     name = "" if alone else f"{row.name}: "
-    return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
+    return f"{name}{trials.mean:.1f} trials per episode, of which the last is scored; {judged}."
 
 
 def _spent(row: Row, alone: bool) -> str:
@@ -236,20 +233,15 @@ def _spent(row: Row, alone: bool) -> str:
         cost = totals.get("cost")
         parts.append(f"{totals['calls']:,.0f} calls")
         parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
-        parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
+        parts.append(f"{totals.get('completion_tokens') or 0:,.0f} generated")
         parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
     if billed := totals.get("billed"):
-        parts.append(f"${billed:,.2f} billed with episodes that are not finished")
+        parts.append(f"${billed:,.2f} including unfinished episodes")
     wall = totals.get("wall_seconds")
     if wall is not None:
-        rate = ""  # in the unit that has digits
-        if row.n and wall > 0:
-            fast = row.n >= wall
-            each = (
-                f"{row.n / wall:,.1f} episodes a second"
-                if fast
-                else f"{wall / row.n:,.1f} s an episode"
-            )
-            rate = f" ({each})"
-        parts.append(f"{wall:,.1f} s{rate}")
-    return f"{'In all' if alone else row.name}: {', '.join(parts)}." if parts else ""
+        parts.append(f"{wall:,.1f} s")
+        if row.n >= wall > 0:
+            parts[-1] += f" ({row.n / wall:,.1f} episodes per second)"
+        elif row.n and wall:
+            parts[-1] += f" ({wall / row.n:,.1f} s per episode)"
+    return f"{'Total' if alone else row.name}: {', '.join(parts)}." if parts else ""

@@ -38,24 +38,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST = 4  # of a family's metrics, before any accounting
-# Before the family's other metrics; those needed to read an SR over several trials come first.
-THEN = (
-    *(
-        "trials",
-        "sr_first",
-        "verdicts",
-        "cut_off",
-        "rejection_rate",
-        "steps",
-        "cost",
-        "cost_in_all",
-    ),
-    "illegal_moves",
-)
-IF_ANY = frozenset({"cut_off"})  # columns that are hidden if all their values are 0
+FIRST = 4  # leading metrics of a family, which have priority over the accounting
+THEN = ("trials", "sr_first", "verdicts", "cut_off", "rejection_rate", "steps", "cost",
+        "total_cost", "illegal_moves")  # fmt: skip
+"""Metrics with priority over the family's other ones. Those that explain an SR over several trials
+come first."""
+HIDDEN_IF_ZERO = frozenset({"cut_off"})
 LONG_HEAD = 12  # longer column heads take two lines
-TITLE = 26  # width that the name of a run may always take
+MIN_TITLE = 26  # width that is always available for the names of runs
 DECODING = "decoding"
 HEAD = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
 """Fields of a run in JSON and CSV, after its name."""
@@ -70,7 +60,7 @@ def console_text(*shown: RenderableType, width: int, color: bool = False) -> str
         file=out,
         width=width,
         force_terminal=color,
-        force_jupyter=False,  # a notebook gets text as a file does
+        force_jupyter=False,  # notebooks get plain text too
         no_color=not color,
         highlight=False,
         markup=False,
@@ -101,7 +91,7 @@ def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
         metric.key: ["\n".join(cell(row, metric, 1)).replace("± ", "±").strip() for row in rows]
         for metric in metrics
     }
-    title = min(_widest("Run", *names), max(TITLE, width * 2 // 5))
+    title = min(_widest("Run", *names), max(MIN_TITLE, width * 2 // 5))
     room = width - title - _widest("Episodes", *counts) - 2
     heads = {m.key: label(m).replace(" ", "\n", len(label(m)) > LONG_HEAD) for m in metrics}
     widths = [_widest(heads[metric.key], *texts[metric.key]) + 2 for metric in metrics]
@@ -132,11 +122,11 @@ def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Met
             return 0, number
         return (1, THEN.index(key)) if key in THEN else (2, number)
 
-    left, chosen = room, set()
+    chosen = set()
     for number in sorted(range(len(metrics)), key=rank):
-        if widths[number] > left:
+        room -= widths[number]
+        if room < 0:
             break
-        left -= widths[number]
         chosen.add(number)
     return [metric for number, metric in enumerate(metrics) if number in chosen]
 
@@ -158,27 +148,29 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
     Raises ``UsageError`` for another format.
     """
     writers = {"json": to_json, "csv": to_csv, "markdown": to_markdown, "latex": to_latex}
-    return written(format, {"rich": lambda rows: terminal(rows, width), **writers}, rows)
+    return write_as(format, {"rich": lambda rows: terminal(rows, width), **writers}, rows)
 
 
-def written(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
+def write_as(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
     """Return the content in a format. Raises ``UsageError`` for an unknown one."""
     if form not in writers:
-        raise UsageError(f"no table format {form!r}; {suggest(form, list(writers))}")
+        raise UsageError(f"unknown table format {form!r}; {suggest(form, list(writers))}")
     return writers[form](content)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """Return the metrics of any row: families in order of appearance, accounting last.
 
-    Those in ``IF_ANY`` are left out if they are 0 in every row.
+    Those in ``HIDDEN_IF_ZERO`` are left out if they are 0 in every row.
     """
     by_key = scoring.by_key([metric for row in rows for metric in row.metrics])
-    present = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
+    present = {
+        key for row in rows for key, v in row.values.items() if v.mean or key not in HIDDEN_IF_ZERO
+    }
     return [metric for key, metric in by_key.items() if key in present]
 
 
-COST_IN_ALL = Metric("cost_in_all", "Cost in all", "dollars", None, "US dollars of the whole run")
+TOTAL_COST = Metric("total_cost", "Total cost", "dollars", None, "US dollars of the run")
 
 
 def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
@@ -186,7 +178,7 @@ def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
     metrics = metrics_of(rows)
     if any(map(_cost, rows)) and any(metric.key == "cost" for metric in metrics):
         at = [metric.key for metric in metrics].index("cost")
-        metrics[at : at + 1] = [replace(metrics[at], label="Cost an episode"), COST_IN_ALL]
+        metrics[at : at + 1] = [replace(metrics[at], label="Cost per episode"), TOTAL_COST]
     return metrics
 
 
@@ -354,13 +346,13 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     with ``fewer`` decimals; empty without an interval."""
     # a run without failures has the same success with them as zeros
     value = row.values.get(metric.key, row.values.get(metric.key.removesuffix(FAILED_0)))
-    if metric is COST_IN_ALL and row.totals.get("cost") is not None:
+    if metric is TOTAL_COST and row.totals.get("cost") is not None:
         value = Interval(_cost(row))
     if value is None or math.isnan(value.mean):
         return ("–", "")
     digits = _digits(metric, value.mean)
     mean, half = number(metric, value.mean, digits), number(metric, value.half, digits)
-    fewer = fewer if value.half > 0.05 else 0  # both ends would round to the same
+    fewer = fewer if value.half > 0.05 else 0  # else both ends could round to the same number
     ends = [number(metric, end, max(0, digits - fewer)) for end in (value.low, value.high)]
     spread = f"± {half}" if value.is_symmetric else f"[{', '.join(ends)}]"
     return mean, "" if math.isnan(value.half) else spread

@@ -13,19 +13,16 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.accounting import psr
+from wayword.metrics.accounting import PSR_METRICS, psr
 from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "the target's room is reached through the hallway"),
-    Metric("phase_1", "Phase 1", "rate", "higher", "the hallway is reached"),
+    Metric("sr", "SR", "rate", "higher", "the agent reaches the target's room by the hallway"),
+    Metric("phase_1", "Phase 1", "rate", "higher", "the agent reaches the hallway"),
     Metric("phase_2", "Phase 2", "rate", "higher",
-           "the right room, of episodes that reach the hallway"),
-    Metric("psr", "PSR", "rate", "higher",
-           "answers that name something listed, over questions asked; absent where none"),
-    Metric("psr_released", "PSR released", "rate", "higher",
-           "answers whose first word is part of a listed name (LGX's released code)"),
+           "the agent reaches the target's room, in episodes that reach the hallway"),
+    *PSR_METRICS,
 )  # fmt: skip
 
 
@@ -43,7 +40,7 @@ class TwoPhaseScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the metrics of each pair; empty for references of another family."""
-        return [_one(task, trajectory) for task, trajectory in pairs]
+        return [_score_episode(*pair) for pair in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the episode's standing, with the two phases as conditions."""
@@ -55,18 +52,18 @@ def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
     """Return True for each phase passed; None for a reference of another family."""
     if not isinstance(task.reference, TwoPhaseReference):
         return None
-    left = state.get("phase") == 2
-    return left, left and state.get("place") == task.reference.room
+    in_hallway = state.get("phase") == 2
+    return in_hallway, in_hallway and state.get("place") == task.reference.room
 
 
-def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _score_episode(task: Task, trajectory: Trajectory) -> dict[str, float]:
     phases = _phases(task, trajectory.state or {})
     if phases is None:
         return {}
-    left, right = phases
-    scores = {"sr": float(right), "phase_1": float(left)}
-    if left:
-        scores["phase_2"] = float(right)
+    first, second = phases
+    scores = {"sr": float(second), "phase_1": float(first)}
+    if first:
+        scores["phase_2"] = float(second)
     return {**scores, **psr(trajectory)}
 
 

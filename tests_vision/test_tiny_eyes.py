@@ -132,7 +132,7 @@ KINDS = [(kind, name) for kind, names in EYES.items() for name in names if name 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
 def test_missing_weights_are_one_line(kind: Any, name: str) -> None:
-    with pytest.raises(UsageError, match="name the weights"):
+    with pytest.raises(UsageError, match="add a folder of weights"):
         open_eye(kind, f"{name}:")
     with pytest.raises(UsageError, match="cannot be loaded") as error:
         open_eye(kind, f"{name}:/nowhere/at/all")

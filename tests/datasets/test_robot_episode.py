@@ -157,7 +157,7 @@ def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
         dataset = RobotTasks(settings=chosen)
         made, models = make(cls.Settings, settings, agent), {"main": ScriptedModel("first")}
         setup = Setup(dataset, lambda toolkit, actor: cls(made, toolkit), models, max_steps=60)
-        with pytest.raises(UsageError, match=r"simulated:\w+ reads what a simulation knows"):
+        with pytest.raises(UsageError, match=r"simulated:\w+ needs the ground truth"):
             asyncio.run(rollout(dataset.tasks[0], setup))
     assert body.goals == 0
 

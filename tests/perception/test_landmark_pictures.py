@@ -14,8 +14,8 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Picture
 from wayword.perception.landmarks import FRONT, Scores
 from wayword.perception.networks.matching import (
-    AROUND,
     SIZE,
+    TRAINING_HEADINGS,
     ClipScores,
     PanoramaPictures,
     TransformersEncoder,
@@ -107,7 +107,7 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
     scorer = ClipScores(encoder, painted, tmp_path / "cache")
     scores = scorer.score("", "x", [90, 180], ["a red bus", "a green door"])
     assert scorer.name == "neural:colours"
-    assert encoder.pictured == len(painted.training) * len(AROUND) + 2
+    assert encoder.pictured == len(painted.training) * len(TRAINING_HEADINGS) + 2
     assert painted.training == ["y", "z"]
     assert scores[0, 1] > 1.0 > 0.0 > scores[0, 0], "red lies at 180, the picture's yaw is 90"
     assert scores[1, 0] > scores[1, 1]
@@ -149,7 +149,7 @@ def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(painted: 
 def test_files_that_are_missing_or_bad_end_in_one_line(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("x,east,0,0\n")
-    with pytest.raises(DataError, match=r"nodes\.txt: line 1: is not 'panorama,yaw,lat,lng,area'"):
+    with pytest.raises(DataError, match=r"nodes\.txt: line 1: must be 'panorama,yaw,lat,lng,area'"):
         PanoramaPictures(tmp_path, nodes).training  # noqa: B018 - read when asked
     with pytest.raises(UsageError, match="no such folder"):
         PanoramaPictures(tmp_path / "none", nodes)

@@ -161,9 +161,9 @@ def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
             "Infinity is not valid in JSON",
         ),
         ('{"landmark": "a", "training": []}', "field 'training': is empty"),
-        ('{"landmark": "a", "training": [true]}', "field 'training': is not a number"),
+        ('{"landmark": "a", "training": [true]}', "field 'training': must be a finite number"),
         ('{"landmark": "a", "mean": 1}', "field 'deviation': is missing"),
-        ('{"landmark": "a", "mean": 1, "deviation": 0}', "field 'deviation': is not above 0"),
+        ('{"landmark": "a", "mean": 1, "deviation": 0}', "field 'deviation': must be above 0"),
     ],
 )
 def test_a_bad_record_is_named(tmp_path: Path, line: str, told: str) -> None:

@@ -82,9 +82,9 @@ def test_a_place_without_a_summary_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("count", "groups", "place", "problem"),
     [
-        (8, 8, "b", "viewpoint 'b', is not among the 1 places recorded there"),
-        (7, 8, "a", "viewpoint 'a', has no 6, 8 or 12 recorded sentences"),
-        (8, 7, "a", "viewpoint 'a', has no 6, 8 or 12 groups of objects"),
+        (8, 8, "b", "viewpoint 'b', is not among the 1 recorded places"),
+        (7, 8, "a", "viewpoint 'a', must have 6, 8 or 12 sentences"),
+        (8, 7, "a", "viewpoint 'a', must have 6, 8 or 12 groups of objects"),
         (8, 12, "a", "viewpoint 'a', has 8 sentences, but 12 groups of objects"),
     ],
 )

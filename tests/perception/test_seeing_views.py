@@ -126,7 +126,7 @@ def test_names_are_simulated_without_a_colon_and_networks_with_one() -> None:
 def test_without_a_picture_or_with_a_broken_one_there_is_one_line() -> None:
     from dataclasses import replace
 
-    with pytest.raises(UsageError, match="looks at pictures, and there are none here"):
+    with pytest.raises(UsageError, match="needs a picture, and this view has none"):
         EyeDetector("owlv2:x").ground(replace(view(), image=b""), "mug")
-    with pytest.raises(DataError, match="camera: is not a whole picture"):
+    with pytest.raises(DataError, match="camera: cannot be read as a picture"):
         pixels(b"no picture")

@@ -1,9 +1,9 @@
-"""Perceivers: words and scores from views, recorded, from ground truth, or by networks.
+"""Perceivers: descriptions and scores of views from files, ground truth or networks.
 
 recorded       NavGPT's text pack, REVERIE's boxes, pictures of viewpoints
 panorama       views cut from full-sphere pictures
-survey         every view of a layout, without duplicate requests
-detectors      named objects in a view, simulated or by a network
+survey         every view of a layout, each computed once
+detectors      objects in a camera view, simulated or by a network
 landmarks      landmarks in view, from files or by a network
 similarity     semantic similarity of texts
 networks/      the networks, by name

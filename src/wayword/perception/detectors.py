@@ -1,19 +1,18 @@
-"""Detectors: a view in, named objects and a grounding score for a phrase out.
+"""Detectors: objects in a camera view, and the region that matches a phrase best.
 
     >>> detector_called("glip").name
     'simulated:glip'
     >>> detector_called("owlv2:google/owlv2-base-patch16-ensemble").name
     'owlv2:google/owlv2-base-patch16-ensemble'
 
-A name of the form ``KIND:WEIGHTS`` is a network (see ``networks``): :class:`EyeDetector` runs it on
-the view's picture. Any other is a :class:`SimulatedDetector`, which reads the objects truly in view
-with simulated errors: see :class:`Quality`. Its presets ``clip``, ``owl`` and ``glip`` are
-*stand-ins*: they rank like the networks of these names in LGX's Table III, but are not measurements
-of them.
+A name ``KIND:WEIGHTS`` is a network (see ``networks``), which :class:`EyeDetector` runs on the
+view's picture. Any other name is a :class:`SimulatedDetector`: the objects truly in view, with
+simulated errors (:class:`Quality`). Its presets ``clip``, ``owl`` and ``glip`` are *stand-ins*:
+they rank like the networks of these names in LGX's Table III, but are not measurements of them.
 
 Errors are seeded per object and place: a lamp mistaken for a mug from one place is mistaken again
 from there, in every run with the seed. The roles are from LGX (Dorbala et al. 2024, section III),
-where YOLO lists objects, BLIP captions views and GLIP grounds the target.
+in which YOLO lists objects, BLIP captions views and GLIP grounds the target.
 """
 
 from __future__ import annotations
@@ -108,13 +107,13 @@ class SimulatedDetector(Perceiver):
                 score = self._score(quality.match, quality.spread, obj, view, "detect")
                 name = obj.kind.replace("_", " ")
                 detections.append(Detection(name, obj.bearing, obj.away, score, obj.width))
-        key = (*_cell(view), f"{view.heading:.0f}")  # a false alarm, if the seed has one here
+        key = (*_cell(view), f"{view.heading:.0f}")  # false alarms depend on place and heading
         if self._uniform("phantom", *key) < quality.false_alarms:
             kind = PHANTOMS[int(self._uniform("kind", *key) * len(PHANTOMS))]
             bearing = (self._uniform("bearing", *key) - 0.5) * view.field_of_view
             score = 0.5 + 0.4 * self._uniform("score", *key)
             detections.append(Detection(kind, round(bearing, 1), None, score))
-        return sorted(detections, key=lambda one: (one.distance or 0.0, one.bearing))
+        return sorted(detections, key=lambda each: (each.distance or 0.0, each.bearing))
 
     def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         """Return the detected object with the highest score for the phrase."""
@@ -138,9 +137,9 @@ class SimulatedDetector(Perceiver):
     def _true_objects(self, view: View) -> Sequence[Shown]:
         if view.shown is None:
             raise UsageError(
-                f"{self.name} reads what a simulation knows to be in view, which is unknown for a "
-                "real camera; name a network that looks at its pictures (owlv2:WEIGHTS): "
-                "--set grounding=… for searchers, scene=… for lgx as well, tags=… for discussnav"
+                f"{self.name} needs the ground truth of a simulation, which a real camera lacks; "
+                "choose a network that sees pictures (owlv2:WEIGHTS): --set grounding=… for "
+                "searchers, also scene=… for lgx, tags=… for discussnav"
             )
         return view.shown
 
@@ -203,8 +202,8 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
     >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
     'a sofa and a lamp'
     """
-    ranked = sorted(detections, key=lambda one: -one.width)
-    names = list(dict.fromkeys(one.name for one in ranked))[:max_names]
+    ranked = sorted(detections, key=lambda each: -each.width)
+    names = list(dict.fromkeys(each.name for each in ranked))[:max_names]
     phrases = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in names]
     earlier_names = ", ".join(phrases[:-1])
     return " and ".join(filter(None, (earlier_names, *phrases[-1:]))) or "an empty wall"
@@ -224,7 +223,7 @@ def _normalize(text: str) -> str:
 # The bearing of a box is computed from its position in the picture and the camera's field of view,
 # its distance from the depth image where that covers the box.
 
-INNER = 0.5  # share of a box's width and height whose depth is used: edges show the background
+INNER = 0.5  # share of a box's width and height used for depth: its edges show the background
 
 
 def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
@@ -233,7 +232,7 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     Networks are loaded at first use. Raises ``UsageError`` for an unknown name.
     """
     if ":" in name and changes:
-        raise UsageError(f"{name} is a network: its quality cannot be set")
+        raise UsageError(f"{name} is a network: only simulated detectors have a quality")
     return EyeDetector(name) if ":" in name else detector_named(name, seed, **changes)
 
 
@@ -273,7 +272,7 @@ class EyeDetector(Perceiver):
     def check_view(self, view: View) -> None:
         """Raise ``UsageError`` for a view without a picture."""
         if not view.image:
-            raise UsageError(f"{self.name} looks at pictures, and there are none here")
+            raise UsageError(f"{self.name} needs a picture, and this view has none")
 
     def _boxes(self, view: View, phrases: Sequence[str]) -> list[Box]:
         self.check_view(view)

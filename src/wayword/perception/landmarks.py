@@ -1,11 +1,11 @@
-"""Landmarks in view: scores, their standardisation, and the threshold.
+"""Landmarks in view: scores, standardization and threshold.
 
 A scorer rates each landmark in several views from a panorama. Raw similarities are not comparable
 between landmarks, so each is standardized with the mean and deviation of its own scores over the
-training area; at ``TAU`` or above it counts as seen, in its best direction only.
+training area. At ``TAU`` or above, it is in view, in its best direction only.
 
-Kinds: ``recorded`` (files of scores or of features), ``neural`` (``networks.matching``), and the
-symbolic ones of generated towns, which use ground truth without standardization.
+Sources: ``recorded`` (files of scores or features), ``neural`` (``networks.matching``), and the
+ground truth of generated towns, which needs no standardization.
 
 Source: VELMA (Schumann et al. 2023), section 5.2, equation 3, and appendix D (traffic).
 """
@@ -32,18 +32,18 @@ from wayword.core.errors import DataError, UsageError, needing
 from wayword.core.files import keep, read_field, read_json_lines
 from wayword.core.perceiver import Perceiver
 
-TAU = 3.5  # standard deviations above the mean: VELMA's threshold
+TAU = 3.5  # threshold in standard deviations above the mean, from VELMA
 CAPTION = "picture of {}"
 FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
 """Phrases that show the flow of traffic: an agent facing oncoming traffic sees fronts."""
-LEAST = 1e-9  # deviations up to this are rounding errors and count as zero
+_MIN_DEVIATION = 1e-9  # smaller deviations are rounding errors and count as zero
 
 Scores = NDArray[np.float64]
 Standard = tuple[float, float]  # mean and deviation of a landmark's scores over the training area
 
 
 class StandardisedScorer(Perceiver, ABC):
-    """Raw similarities, standardised landmark by landmark.
+    """Base class of scorers that standardize the similarities of each landmark.
 
     ``folder`` caches each landmark's mean and standard deviation over the training area, with
     ``identity`` as the key; None disables the cache. A landmark whose deviation is unknown or zero
@@ -75,7 +75,7 @@ class StandardisedScorer(Perceiver, ABC):
         raw = self.raw_scores(scene, place, headings, landmarks)
         pairs = [standards.get(landmark, (np.nan, np.nan)) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
-        return np.asarray((raw - mean) / np.where(deviation > LEAST, deviation, np.nan))
+        return np.asarray((raw - mean) / np.where(deviation > _MIN_DEVIATION, deviation, np.nan))
 
     def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
         front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
@@ -115,7 +115,7 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     return [(row, int(view)) for row, view in enumerate(best) if finite[row, view] >= tau]
 
 
-# Landmark scores from a file, computed elsewhere with any image-text model.
+# Landmark scores from a file, computed by any image-text model.
 #
 # The file is JSON lines, plain or gzipped, of two kinds of record:
 #
@@ -185,14 +185,14 @@ class RecordedScores(StandardisedScorer):
         values = ((name, read(name, (int, float))) for name in ("mean", "deviation"))
         mean, deviation = (self._number(where, name, value) for name, value in values)
         if deviation <= 0:
-            problem = f"is not above 0: {deviation}"
+            problem = f"must be above 0, got {deviation}"
             raise DataError(self._path, f"{where}, field 'deviation'", problem)
         return mean, deviation
 
     def _number(self, where: str, name: str, value: Any) -> float:
         is_finite = isinstance(value, int | float) and math.isfinite(value)
         if isinstance(value, bool) or not is_finite:
-            problem = f"is not a number: {repr(value)[:40]}"
+            problem = f"must be a finite number, got {repr(value)[:40]}"
             raise DataError(self._path, f"{where}, field {name!r}", problem)
         return float(value)
 
@@ -265,18 +265,18 @@ class FeatureArchive(StandardisedScorer):
     def _images(self) -> Mapping[str, Any]:
         files = sorted(self._folder.glob("images_*.pickle"))
         if len(files) != 1:
-            problem = f"holds {len(files)} files images_*.pickle, and needs one"
-            raise DataError(self._folder, "", problem, "give the folder of one network's features")
+            problem = f"must contain one file images_*.pickle, got {len(files)}"
+            raise DataError(self._folder, "", problem, "name the folder of one network's features")
         return _load_features(files[0])
 
 
 def _as_array(value: Any) -> Scores:
-    """An array, or a tensor on any device, as numbers."""
+    """Return an array or tensor as a numpy array."""
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
 
 
 class _Arrays(pickle.Unpickler):
-    """Reads arrays and tensors, and refuses anything else in a pickle."""
+    """Unpickler of arrays and tensors that refuses all other objects."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("torch"):
@@ -286,7 +286,7 @@ class _Arrays(pickle.Unpickler):
                 return lambda raw: torch.load(io.BytesIO(raw), weights_only=True)
         if (module, name) in _ARRAYS:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is neither an array nor a tensor")
+        raise pickle.UnpicklingError(f"{module}.{name} is not an array or tensor")
 
 
 def _load_features(path: Path) -> Mapping[str, Any]:
@@ -296,20 +296,20 @@ def _load_features(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
     except (pickle.UnpicklingError, EOFError, ValueError, AttributeError) as error:
-        raise DataError(path, "", f"is no archive of features ({error})") from error
+        raise DataError(path, "", f"cannot be read as features ({error})") from error
     if not isinstance(features, dict):
-        raise DataError(path, "", "holds no dictionary of features")
+        raise DataError(path, "", "must contain a dictionary of features")
     return features
 
 
 @lru_cache(maxsize=4)
 def recorded_scorer(scores: str) -> Perceiver:
-    """Scores from a file, or from a folder of published features.
+    """Return the scorer of a file of scores, or of a folder of published features.
 
-    Raises ``UsageError``, ``DataError``.
+    Raises ``UsageError`` or ``DataError``.
     """
     if not scores:
-        raise UsageError("scores=recorded needs the file: set scores_file=FILE.jsonl")
+        raise UsageError("scores=recorded needs a file: set scores_file=FILE.jsonl")
     if Path(scores).is_dir():
         return FeatureArchive(Path(scores))
     return RecordedScores(Path(scores))

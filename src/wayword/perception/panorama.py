@@ -57,10 +57,11 @@ def direction(
 
 
 def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
-    """The equirectangular picture (rows, 2 rows, 3) of six square faces, named as in ``FACES``.
+    """Return the equirectangular picture (rows, 2 rows, 3) of six square faces, named as in
+    ``FACES``.
 
-    The four sides stand upright and clockwise from north, which becomes the middle column. ``up``
-    and ``face_y`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
+    The four side faces are upright, clockwise from north, which becomes the middle column. ``up``
+    and ``down`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
     that is missing or not square.
     """
     for name in FACES:
@@ -85,7 +86,7 @@ def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
 
 @lru_cache(maxsize=64)
 def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
-    """The rays of a camera that faces ahead: right, up, forward (rows, columns, 3)."""
+    """Return a camera's pixel rays in its own frame: right, up, forward (rows, columns, 3)."""
     if not 0.0 < width < 180.0:
         raise UsageError(f"a view's width must be between 0 and 180 degrees, got {width}")
     rows, columns = size
@@ -98,7 +99,7 @@ def _camera_rays(width: float, size: tuple[int, int]) -> Floats:
 
 
 def _camera_axes(heading: float, elevation: float) -> Floats:
-    """The camera's axes as columns: its right, up and forward in (east, up, north)."""
+    """Return the camera's axes as columns: right, up and forward, each in (east, up, north)."""
     turn, rise = np.radians(heading), np.radians(elevation)
     right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
     forward = _direction_vectors(turn, rise)
@@ -117,7 +118,8 @@ def _ray_angles(rays: Floats) -> tuple[Floats, Floats]:
 
 
 def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
-    """Pixels at fractional places, from the four around each; columns wrap round the seam."""
+    """Return pixels at fractional positions by bilinear interpolation. With ``wrap``, columns
+    continue across the seam."""
     rows, columns = picture.shape[:2]
     y = y.clip(0.0, rows - 1.0)
     left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
@@ -131,7 +133,7 @@ def _interpolate(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> P
     return np.asarray(np.rint(upper * (1 - y_share) + lower * y_share), np.uint8)
 
 
-# Layouts: the views that a survey takes of a place.
+# Layouts: the directions of the views in a survey.
 #
 # Sources: NavGPT (Zhou et al. 2024), section 3.2 and Table 2; DiscussNav (Long et al. 2024),
 # section III-C; VELMA (Schumann et al. 2023), section 5.2; MatterSim's 36 views of 30°.
@@ -166,39 +168,41 @@ LAYOUTS: dict[str, ViewLayout] = {
         ViewLayout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
     )
 }
-"""By name. NavGPT's Table 2 turns its 12 views of 60° by 30°, at one elevation: they overlap."""
+"""Layouts by name. The 12 views of NavGPT's Table 2 are 60° wide and 30° apart: they overlap."""
 
 
 def layout(name: str) -> ViewLayout:
-    """The layout of that name. Raises ``UsageError``."""
+    """Return the layout with that name. Raises ``UsageError``."""
     if name not in LAYOUTS:
-        raise UsageError(f"no layout {name!r}; {suggest(name, list(LAYOUTS))}")
+        raise UsageError(f"no layout is called {name!r}; {suggest(name, list(LAYOUTS))}")
     return LAYOUTS[name]
 
 
-# Picture files in, arrays out, and arrays as the encoded images that messages carry.
+# Reading picture files, and encoding pictures for messages.
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
-    """The pixels of a picture file; ``name`` stands for it in errors.
+    """Return the pixels of a picture file, which is called ``name`` in errors.
 
-    Raises ``DataError``, ``UsageError`` without pillow.
+    Raises ``DataError``, or ``UsageError`` without pillow.
     """
     pillow = _pillow()
     try:
         with pillow.open(source) as picture:
             return np.asarray(picture.convert("RGB"))
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
-        raise DataError(name or str(source), "", f"is not a whole picture ({error})") from error
+        raise DataError(
+            name or str(source), "", f"cannot be read as a picture ({error})"
+        ) from error
 
 
 cached_read = lru_cache(maxsize=16)(read)  # ``read``, with a cache of the last few pictures
 
 
 def encode(picture: Picture, quality: int = 90) -> Image:
-    """A picture as JPEG bytes, for a message to a model."""
+    """Return a picture as JPEG, for a message to a model."""
     buffer = io.BytesIO()
     _pillow().fromarray(picture).save(buffer, "JPEG", quality=quality)
     return Image(buffer.getvalue(), "image/jpeg")
@@ -220,12 +224,12 @@ def listed(folder: Path) -> dict[str, Path]:
     files = sorted(folder.iterdir())
     pictures = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
     if not pictures:
-        raise UsageError(f"{folder}: holds no pictures ({', '.join(SUFFIXES)})")
+        raise UsageError(f"{folder}: contains no pictures ({', '.join(SUFFIXES)})")
     return pictures
 
 
 def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]) -> Image:
-    """The picture with labelled boxes (label, left, top, right, bottom; pixels), as JPEG."""
+    """Return a picture with labelled boxes (label, left, top, right, bottom; pixels), as JPEG."""
     pillow = _pillow()
     drawing: Any = import_module("PIL.ImageDraw")
     canvas = pillow.fromarray(picture)

@@ -32,14 +32,14 @@ SECTORS = 8  # directions of NavGPT's pack; packs made with other layouts have 6
 COUNTS = (6, SECTORS, 12)
 
 Sightings = Callable[[str, str], list[list[Sighting]]]
-"""Scene and viewpoint in, the objects seen in each of the sectors out."""
+"""Scene and viewpoint -> the objects in each sector."""
 
 
 class RecordedPerceiver(Perceiver):
-    """Captions, objects and summaries read from files, one scan at a time, when needed.
+    """Captions, objects and summaries from files, read per scan at first use.
 
-    ``folder`` holds ``observations_list_summarized/`` and ``observations_summarized/`` in NavGPT's
-    layout; ``sightings`` gives the objects (``pack_sightings`` or ``reverie_sightings``).
+    ``folder`` has NavGPT's subfolders ``observations_list_summarized`` and
+    ``observations_summarized``; ``sightings`` is ``pack_sightings`` or ``reverie_sightings``.
     """
 
     def __init__(self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt") -> None:
@@ -65,9 +65,9 @@ class RecordedPerceiver(Perceiver):
         where = f"scan {scene}, viewpoint {place!r}"
         if sentences is None:
             count = len(self._captions[scene])
-            raise DataError(self._folder, where, f"is not among the {count} places recorded there")
+            raise DataError(self._folder, where, f"is not among the {count} recorded places")
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
-            raise DataError(self._folder, where, "has no 6, 8 or 12 recorded sentences")
+            raise DataError(self._folder, where, "must have 6, 8 or 12 sentences")
         object_groups, width = self._sightings(scene, place), 360.0 / len(sentences)
         if len(object_groups) != len(sentences):
             problem = f"has {len(sentences)} sentences, but {len(object_groups)} groups of objects"
@@ -76,13 +76,13 @@ class RecordedPerceiver(Perceiver):
             Sector(i * width, width, sentence.strip(), tuple(objects))
             for i, (sentence, objects) in enumerate(zip(sentences, object_groups, strict=True))
         )
-        # The pack's summaries are the rest of the sentence that its prompt began.
+        # The pack's summaries continue a sentence that began in the prompt.
         summary = self._summaries[scene].get(place, "").strip()
         return Percept(sectors, summary and f"The scene from the viewpoint is a {summary}")
 
 
 def pack_sightings(folder: Path) -> Sightings:
-    """Objects of NavGPT's pack: ``objects_list/{scan}.json``, eight dicts a viewpoint."""
+    """Return the objects of NavGPT's pack: ``objects_list/{scan}.json``, a dict per sector."""
     scans: dict[str, Any] = {}
 
     def find_objects(scene: str, place: str) -> list[list[Sighting]]:
@@ -91,8 +91,10 @@ def pack_sightings(folder: Path) -> Sightings:
         groups = scans[scene].get(place)
         if not isinstance(groups, list) or len(groups) not in COUNTS:
             where = f"scan {scene}, viewpoint {place!r}"
-            raise DataError(folder / "objects_list", where, "has no 6, 8 or 12 groups of objects")
-        # An object whose depth was unknown has the distance null.
+            raise DataError(
+                folder / "objects_list", where, "must have 6, 8 or 12 groups of objects"
+            )
+        # The distance is null if the depth was unknown.
         return [
             [
                 Sighting(name.strip(), absolute(obj["heading"] or 0.0), obj["distance"])
@@ -107,10 +109,10 @@ def pack_sightings(folder: Path) -> Sightings:
 def reverie_sightings(
     folder: Path, graph: Callable[[str], ViewpointGraph], max_distance: float = 3.0
 ) -> Sightings:
-    """Objects of REVERIE's boxes: visible from the viewpoint, at most ``max_distance`` metres away.
+    """Return the objects of REVERIE's boxes: visible, and at most ``max_distance`` metres away.
 
-    Heading and distance follow from the object's own position (median heading error of that
-    position against the boxes: 0.8°).
+    Heading and distance are computed from the object's position, whose heading differs from that of
+    the box by 0.8° (median).
     """
     positions: dict[str, Mapping[str, list[float]]] = {}
     boxes: dict[str, Any] = {}
@@ -155,15 +157,16 @@ class RecordedFiles(RecordedPerceiver):
 
     def __init__(self, settings: RecordedSettings, custom: Perceiver | None) -> None:
         if not settings.folder:
-            raise UsageError("perceiver recorded: name the folder with --set perceiver.folder=DIR")
+            raise UsageError("perceiver recorded: set the folder with --set perceiver.folder=DIR")
         folder = Path(settings.folder)
         super().__init__(folder, pack_sightings(folder), f"recorded:{folder.name}")
 
 
 class SymbolicPerceiver(Perceiver):
-    """Percepts from a world's own ground truth. ``percepts`` maps a scene to those of its places.
+    """Percepts from a world's ground truth.
 
-    It is called for a scene only when an agent stands there, and may itself be lazy.
+    ``percepts`` returns the percepts of a scene by place. It is called for a scene only when an
+    agent is there, and may return a lazy mapping.
 
     >>> from wayword.core.perceiver import Percept
     >>> seer = SymbolicPerceiver("mine", lambda scene: {"a1b2c3": Percept((), "A bare room.")})
@@ -175,7 +178,7 @@ class SymbolicPerceiver(Perceiver):
         self.name, self._percepts = name, percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """The percept of ``place``. Raises ``DataError`` where there is no such place."""
+        """Return the percept of a place. Raises ``DataError`` for an unknown place."""
         try:
             return self._percepts(scene)[place]
         except KeyError:
@@ -185,22 +188,22 @@ class SymbolicPerceiver(Perceiver):
 perceiver = RecordedFiles
 
 
-# Pictures of Matterport3D's viewpoints, from a folder of the user's: its terms allow shipping none.
+# Pictures of Matterport3D's viewpoints, from the user's folder: their terms do not allow shipping.
 #
-# Three forms are read for each scan and viewpoint (docs/perception.md lists them): an
-# equirectangular picture with north in its middle column, MatterSim's 36 views, or the skybox as
-# published. View v of the 36 looks to heading 30° x (v mod 12), at elevation -30°, 0° or 30° by
-# v div 12. A skybox's face 1 looks along its camera's axis; the connectivity file has its heading.
+# Each scan and viewpoint has one of three forms (docs/perception.md): an equirectangular picture
+# with north in its middle column, MatterSim's 36 views, or the published skybox. View v of the 36
+# has the heading 30° x (v mod 12) and the elevation -30°, 0° or 30° by v div 12. Face 1 of a skybox
+# is along its camera's axis, whose heading is in the connectivity file.
 
-SIZE = 480  # rows and columns of the views that agents are shown
-STEP = 30.0  # degrees between MatterSim's views, in heading and in elevation
-ROWS = 512  # rows of the full-sphere picture that a skybox is turned into
+SIZE = 480  # rows and columns of the views shown to agents
+STEP = 30.0  # degrees between MatterSim's views, in heading and elevation
+ROWS = 512  # rows of the equirectangular picture made from a skybox
 
 
 class ScanPictures(Perceiver):
-    """The words of another perceiver, with pictures from ``folder``.
+    """Another perceiver, with pictures from ``folder``.
 
-    ``axes(scan)`` gives the heading (degrees) that each viewpoint's skybox faces.
+    ``axes(scan)`` returns the heading (degrees) of each viewpoint's skybox camera.
     """
 
     def __init__(
@@ -216,10 +219,10 @@ class ScanPictures(Perceiver):
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """The view towards an absolute heading, as JPEG.
+        """Return the view towards an absolute heading, as JPEG.
 
-        One of the 36 views is given uncut, whatever ``width`` is: the nearest in heading and
-        elevation. Raises ``DataError`` for a viewpoint without pictures.
+        With MatterSim's 36 views, it is the nearest one, uncut for any ``width``. Raises
+        ``DataError`` for a viewpoint without pictures.
         """
         views = self._folder / scene / place
         if not views.is_dir():
@@ -236,7 +239,7 @@ class ScanPictures(Perceiver):
         return panorama.encode(panorama.cached_read(path))
 
     def _read_sphere(self, scene: str, place: str) -> tuple[Picture, float]:
-        """A full-sphere picture, and the heading of its middle column."""
+        """Return the equirectangular picture, and the heading of its middle column."""
         single_file = panorama.picture_at(self._folder / scene / place)
         if single_file is not None:
             return panorama.read(single_file), 0.0
@@ -251,15 +254,15 @@ class ScanPictures(Perceiver):
             self._folder / scene,
             f"viewpoint {place!r}",
             "has no picture, no 36 views and no skybox",
-            "docs/perception.md has the three forms",
+            "docs/perception.md describes the three forms",
         )
 
 
 def camera_headings(path: Path) -> dict[str, float]:
-    """Viewpoint -> heading (degrees) of its camera's axis, from ``{scan}_connectivity.json``.
+    """Return the heading (degrees) of each viewpoint's camera, from ``{scan}_connectivity.json``.
 
     ``pose`` is a row-major 4 x 4 matrix from the camera's frame (right, down, forward) to the
-    scan's, so its third column is the axis.
+    scan's, so its third column is the camera's axis.
     """
     headings = {}
     for number, record in enumerate(read_json(path)):

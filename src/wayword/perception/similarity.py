@@ -1,10 +1,10 @@
-"""Similarity of texts in meaning: a small sentence-embedding network, without PyTorch.
+"""Semantic similarity of texts, by a small sentence-embedding network without PyTorch.
 
     alike = similarity()
     alike.best("remote control", ["sink", "tv", "bed"])     # 'tv'
 
-all-MiniLM-L6-v2 (sentence-transformers; Wang et al. 2020), exported to ONNX with int8 weights: mean
-of the token embeddings under the attention mask, scaled to length one, 384 numbers a text.
+all-MiniLM-L6-v2 (sentence-transformers; Wang et al. 2020) as ONNX with int8 weights: the mean of
+the token embeddings under the attention mask, normalized to length 1, with 384 dimensions.
 
 Source: https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
 """
@@ -24,7 +24,7 @@ from wayword.core.errors import needing
 from wayword.models.parts.weights import MINILM, verified
 
 Floats = NDArray[np.float32]
-LONGEST = 128  # tokens of a text that are read
+MAX_TOKENS = 128  # longer texts are truncated
 
 
 class TextSimilarity:
@@ -41,19 +41,19 @@ class TextSimilarity:
         self._embeddings: dict[str, Floats] = {}
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """(N, 384) embeddings of length one, in order."""
-        for text in texts:  # one by one: int8 results depend on what else is in a batch
+        """Return unit embeddings (N, 384) of the texts."""
+        for text in texts:  # one by one, because int8 results depend on the rest of a batch
             if text not in self._embeddings:
                 self._embeddings[text] = self._compute_embedding(text)
         return np.stack([self._embeddings[text] for text in texts])
 
     def likeness(self, text: str, others: Sequence[str]) -> Floats:
-        """(N,) cosines of ``text`` with each of ``others``, from -1 to 1."""
+        """Return the cosine similarities (N,) of ``text`` with each of ``others``."""
         vectors = self.embed([text, *others])
         return np.asarray(vectors[1:] @ vectors[0], dtype=np.float32)
 
     def best(self, text: str, others: Sequence[str]) -> str:
-        """The most alike of ``others``; the first of equals."""
+        """Return the most similar of ``others``, the first one of a tie."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
     def _compute_embedding(self, text: str) -> Floats:
@@ -61,7 +61,7 @@ class TextSimilarity:
         encoded = tokenizer.encode(text)
         mask, types = encoded.attention_mask, encoded.type_ids
         arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
-        inputs = [one.name for one in session.get_inputs()]
+        inputs = [each.name for each in session.get_inputs()]
         feed = {name: np.array([arrays[name]], dtype=np.int64) for name in inputs}
         states = session.run(None, feed)[0][0]
         weights = np.array(mask, dtype=np.float32)[:, None]
@@ -69,7 +69,7 @@ class TextSimilarity:
         return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
 
     def _load(self) -> tuple[Any, Any]:
-        """The network's session and the tokenizer."""
+        """Return the network's session and the tokenizer."""
         with self._loading:
             if self._loaded is not None:
                 return self._loaded
@@ -78,14 +78,14 @@ class TextSimilarity:
             with needing("text embeddings need tokenizers", "prior"):
                 from tokenizers import Tokenizer
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1  # a name is a few tokens: more threads only wait
+            options.intra_op_num_threads = 1  # texts of a few tokens gain nothing from threads
             options.log_severity_level = 3
             session = onnxruntime.InferenceSession(
                 str(self._network), options, providers=["CPUExecutionProvider"]
             )
             tokenizer = Tokenizer.from_file(str(self._tokens))
             tokenizer.no_padding()
-            tokenizer.enable_truncation(LONGEST)
+            tokenizer.enable_truncation(MAX_TOKENS)
             self._loaded = session, tokenizer
             return self._loaded
 

@@ -1,7 +1,8 @@
-"""A survey: the answers of networks for every view of a layout, each computed once.
+"""Survey: the answers of networks for every view of a layout, each computed once.
 
-Answers are cached in one file by content: a panorama's bytes, how the view is cut, the network's
-name and the question. An interrupted survey resumes, and a second one calls no network.
+Answers are cached in one file. Their key covers the panorama's bytes, the view's direction and
+size, the network's name and the question. An interrupted survey resumes; a repeated one calls no
+network.
 
 Source: NavGPT (Zhou et al. 2024), section 3.2: captions of every view; detections whose box centre
 gives the heading and whose depth there gives the distance.
@@ -20,12 +21,12 @@ from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
-SAME_DEG = 8.0  # boxes of one name this near in heading (degrees) are one object in two views
+SAME_DEG = 8.0  # boxes with the same name and a smaller difference in heading are one object
 
 
 @dataclass(frozen=True, slots=True)
 class SightedObject:
-    """An object seen: heading (degrees from the picture's middle), metres if depth was known."""
+    """An object in a panorama: heading in degrees from the picture's middle, distance in metres."""
 
     name: str
     heading: float
@@ -48,7 +49,7 @@ class SurveyedView:
 
 @dataclass(slots=True)
 class Memory:
-    """Disk cache keyed by content. ``requests`` counts the pictures shown to a network."""
+    """Disk cache by content. ``requests`` counts the pictures passed to a network."""
 
     cache: AnswerCache | None = None
     batch: int = 16
@@ -68,9 +69,9 @@ class Memory:
         cached = {key: self.cache.get(key) if self.cache else None for key in keys}
         missing = [number for number, key in enumerate(keys) if cached[key] is None]
         for batch in (missing[i : i + self.batch] for i in range(0, len(missing), self.batch)):
-            given = await ask([views[number] for number in batch])
+            answers = await ask([views[number] for number in batch])
             self.requests += len(batch)
-            for number, answer in zip(batch, given, strict=True):
+            for number, answer in zip(batch, answers, strict=True):
                 cached[keys[number]] = answer
                 if self.cache is not None:
                     self.cache.put(keys[number], answer)
@@ -78,7 +79,7 @@ class Memory:
 
 
 class Views:
-    """The views of a layout in one panorama, cut when they are first looked at."""
+    """The views of a layout in one panorama, each cut at first access."""
 
     def __init__(self, panorama: Picture, layout: ViewLayout) -> None:
         self._panorama, self._layout = panorama, layout
@@ -87,7 +88,7 @@ class Views:
         content = hashlib.sha256(str(panorama.shape).encode() + panorama.tobytes()).hexdigest()
         frame = f"{layout.width:g} {layout.size}"
         self.contents = [f"{content} {h:g} {e:g} {frame}" for h, e in self.towards]
-        """The content of each view, by the panorama's bytes and how it is cut."""
+        """Cache key of each view: the panorama's checksum, the direction and the size."""
 
     def __len__(self) -> int:
         return len(self.towards)
@@ -101,7 +102,7 @@ class Views:
 
 @dataclass(frozen=True, slots=True)
 class Surveyor:
-    """Looks at places with a layout and its networks; any of them may be missing."""
+    """Runs networks on the views of a layout; each network is optional."""
 
     layout: ViewLayout
     captioner: Perceiver | None = None
@@ -111,7 +112,7 @@ class Surveyor:
     memory: Memory = field(default_factory=Memory)
 
     async def look(self, panorama: Picture) -> list[SurveyedView]:
-        """Every view of an equirectangular picture, in the layout's order."""
+        """Survey every view of an equirectangular picture, in the layout's order."""
         views = Views(panorama, self.layout)
         captions: list[Json] = [""] * len(views)
         tags: list[Json] = [[] for _ in views.contents]
@@ -131,7 +132,7 @@ class Surveyor:
         return surveyed
 
     async def _detect(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
-        """Boxes as rows: name, score, four edges, distance at the center or None."""
+        """Return boxes as rows: name, score, four edges, and distance at the center or None."""
         boxes = await detector.boxes(views)
         depths = await self.depth.depths(views) if self.depth else [None] * len(views)
         return [
@@ -170,7 +171,7 @@ def merge(
 
 
 def _depth_at(box: Box, depth: Floats | None) -> float | None:
-    """Metres at the box's centre, from a map along the camera's axis."""
+    """Return the metres along the camera's axis at the box's centre."""
     if depth is None:
         return None
     rows, columns = depth.shape

@@ -5,7 +5,7 @@ detr:facebook/detr-resnet-50     vlm:/weights/qwen-vl     chat:openai:gpt-5-mini
 eyes       captions, answers, depth, detection and grounding
 matching   image-text scores, tags, landmark scores
 
-Their libraries (transformers, OpenCV) are imported where they are used.
+The libraries (transformers, OpenCV) are imported at first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.perception.panorama import encode
 
 CAPTION = "Describe what this picture of a place shows, in one sentence."
-LONGEST = 120  # tokens of a chat model's answer
+MAX_TOKENS = 120  # of a chat model's answer
 
 Kind = Literal["captioner", "detector", "grounder", "tagger", "depth"]
 
@@ -34,13 +34,13 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
     "tagger": {"tags": "matching:ListTagger"},
     "depth": {"depth": "eyes:MonocularDepth"},
 }
-"""Kind -> name -> module and class in this folder; ``chat`` is for words."""
+"""Kind -> name -> module and class in this folder. ``chat`` is a captioner as well."""
 
 
 def indoor_words(path: str = "") -> list[str]:
-    """Names of objects, one a line of the file; by default those of objects in buildings.
+    """Return the object names in a file, one per line; by default those of objects in buildings.
 
-    Raises ``UsageError`` for a file that cannot be read.
+    Raises ``UsageError`` if the file cannot be read.
     """
     shipped = files("wayword.perception.networks") / "indoor_words.txt"
     try:
@@ -51,17 +51,17 @@ def indoor_words(path: str = "") -> list[str]:
 
 
 def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Perceiver:
-    """The network of that name, loaded. ``models`` opens the model of ``chat:MODEL``.
+    """Load a network by name. ``models`` opens the model of ``chat:MODEL``.
 
-    Raises ``UsageError`` for an unknown name, a missing package, or weights that do not load.
+    Raises ``UsageError`` for an unknown name, a missing package or unreadable weights.
     """
     family, _, weights = name.partition(":")
     families = [*EYES[kind], *(["chat"] if kind == "captioner" else [])]
     if family not in families:
-        raise UsageError(f"no {kind} {family!r}; {suggest(family, families)}")
+        raise UsageError(f"no {kind} is called {family!r}; {suggest(family, families)}")
     if family == "chat":
         if not weights or models is None:
-            raise UsageError(f"{kind}: name the model, for example chat:openai:gpt-5-mini")
+            raise UsageError(f"{kind}: add a model, for example chat:openai:gpt-5-mini")
         return ChatEyes(models(weights))
     module, _, attribute = EYES[kind][family].partition(":")
     cls = getattr(import_module(f"wayword.perception.networks.{module}"), attribute)
@@ -70,43 +70,42 @@ def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None
 
 
 def open_detector(name: str, phrases: Sequence[str] = ()) -> Perceiver:
-    """A detector of the kinds of object it was trained on, or a grounder of the ``phrases``.
+    """Load a detector of its training classes, or a grounder that detects the ``phrases``.
 
-    Raises ``UsageError``, also for a grounder without phrases.
+    Raises ``UsageError`` like :func:`open_eye`, and for a grounder without phrases.
     """
     if name.partition(":")[0] not in EYES["grounder"]:
         return open_eye("detector", name)
     if not phrases:
-        raise UsageError(f"{name} needs phrases to look for: add --phrases 'chair,door,red carpet'")
+        raise UsageError(f"{name} needs phrases to detect: add --phrases 'chair,door,red carpet'")
     return PhraseDetector(open_eye("grounder", name), tuple(phrases))
 
 
 class PhraseDetector(Perceiver):
-    """A grounder that always looks for the same phrases, as a detector."""
+    """A detector that grounds the same phrases in every picture."""
 
     def __init__(self, grounder: Perceiver, phrases: tuple[str, ...]) -> None:
         self._grounder, self._phrases = grounder, phrases
         self.name = f"{grounder.name} {'|'.join(phrases)}"
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """The boxes of the phrases in each picture, surest first."""
+        """Return the boxes of the phrases in each picture, highest score first."""
         return await self._grounder.find(pictures, self._phrases)
 
 
 class ChatEyes(Perceiver):
-    """A chat model that takes pictures, as a captioner: each picture is one message, all of a batch
-    are sent at once."""
+    """A captioner that asks a multimodal chat model, with one concurrent request per picture."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.name = f"chat:{model.name}"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """A sentence a picture. Raises ``ModelError``."""
+        """Return one sentence per picture. Raises ``ModelError``."""
 
         async def ask(picture: Picture) -> str:
             message = Message("user", CAPTION, (encode(picture),))
-            answer = await self._model.complete([message], Sampling(max_tokens=LONGEST))
+            answer = await self._model.complete([message], Sampling(max_tokens=MAX_TOKENS))
             return " ".join(answer.text.split())
 
         async with asyncio.TaskGroup() as group:

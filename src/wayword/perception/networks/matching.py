@@ -1,9 +1,9 @@
 """Landmark scores by a CLIP or SigLIP model on panorama pictures (extra ``[vision]``).
 
-A view of 800 x 460 pixels and 60 degrees is cut from an equirectangular panorama and compared with
-the caption ``picture of {landmark}``: the cosine of the two embeddings. The training area is the
-panoramas that the graph's ``nodes.txt`` calls seen, each cut in eight directions; their embeddings
-are computed once for a model and a set of pictures, and cached on disk.
+A view of 800 x 460 pixels and 60 degrees is cut from an equirectangular panorama. Its score is the
+cosine similarity with the caption ``picture of {landmark}``. The training area consists of the
+panoramas marked ``seen`` in the graph's ``nodes.txt``, in eight directions each; their embeddings
+are cached on disk for each model and set of pictures.
 
 Source: VELMA (Schumann et al. 2023), sections 5.2 and 6 (CLIP ViT-bigG-14 of LAION).
 """
@@ -28,18 +28,17 @@ from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
 
-FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # degrees across a view, and its rows and columns of pixels
-AROUND = tuple(range(0, 360, 45))
-"""The directions a training panorama is cut in, degrees from north."""
-BATCH = 64  # pictures embedded at once
+FIELD_OF_VIEW, SIZE = 60.0, (460, 800)  # horizontal degrees; rows and columns
+TRAINING_HEADINGS = tuple(range(0, 360, 45))  # of the views cut from a training panorama
+BATCH = 64  # pictures per batch
 
 
 class PanoramaPictures:
     """A folder of equirectangular pictures, ``{panorama}.jpg`` or ``.png``.
 
-    ``nodes`` is the graph's nodes.txt, plain or gzipped: ``panorama,yaw,lat,lng,area``; the yaw is
-    the heading (degrees) of the picture's middle column. Raises ``UsageError`` for a folder that
-    is not there, ``DataError`` for a bad line or a picture that cannot be read.
+    ``nodes`` is the graph's nodes.txt, plain or gzipped: ``panorama,yaw,lat,lng,area``. The yaw is
+    the heading (degrees) of the picture's middle column. Raises ``UsageError`` if the folder does
+    not exist, ``DataError`` for an invalid line or an unreadable picture.
     """
 
     def __init__(self, folder: Path, nodes: Path) -> None:
@@ -49,16 +48,16 @@ class PanoramaPictures:
 
     @cached_property
     def yaws(self) -> Mapping[str, float]:
-        """The heading of each picture's middle, by panorama."""
+        """Panorama -> heading of its picture's middle column."""
         return {name: yaw for name, yaw, _ in self._node_rows}
 
     @cached_property
     def training(self) -> Sequence[str]:
-        """The panoramas of the seen area whose pictures are in the folder."""
+        """Panoramas of the training area with a picture in the folder."""
         return [name for name, _, area in self._node_rows if area == "seen" and self._path(name)]
 
     def view(self, panorama: str, heading: float) -> Picture | None:
-        """The view in that direction, None where there is no picture."""
+        """Return the view in a direction, None without a picture."""
         path = self._path(panorama)
         if path is None:
             return None
@@ -78,15 +77,15 @@ class PanoramaPictures:
                 name, yaw, *rest = line.split(",")
                 rows.append((name, float(yaw), rest[2] if rest[2:] else ""))
             except ValueError:
-                problem = f"is not 'panorama,yaw,lat,lng,area': {line[:60]!r}"
+                problem = f"must be 'panorama,yaw,lat,lng,area', got {line[:60]!r}"
                 raise DataError(self._nodes, f"line {number}", problem) from None
         return rows
 
 
 def cut(panorama: Picture, angle: float) -> Picture:
-    """The perspective view (460, 800, 3) of an equirectangular picture (H, W, 3).
+    """Return a perspective view (460, 800, 3) of an equirectangular picture (H, W, 3).
 
-    ``angle`` is the view's centre relative to the picture's middle column, degrees, right positive.
+    ``angle`` is the view's centre relative to the picture's middle, in degrees, right positive.
     """
     return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
@@ -136,17 +135,17 @@ class ClipScores(StandardisedScorer):
 
     @cached_property
     def _training(self) -> NDArray[np.float32]:
-        """The embeddings (N, D) of the training area's views, from the disk or computed now."""
+        """Embeddings (N, D) of the training area's views, cached on disk."""
         digest = hashlib.sha256(self.identity.encode()).hexdigest()[:20]
         stored = self._cache / f"views-{digest}.npy" if self._cache else None
         if stored and stored.is_file():
             try:
                 return read_array(stored, mapped=True)
             except (OSError, ValueError):
-                stored.unlink(missing_ok=True)  # damaged: computed again
+                stored.unlink(missing_ok=True)  # damaged: compute it again
         training, parts, batch = self._pictures.training, list[Scores](), list[Picture]()
         for panorama in training:
-            views = (self._pictures.view(panorama, heading) for heading in AROUND)
+            views = (self._pictures.view(panorama, heading) for heading in TRAINING_HEADINGS)
             batch += [view for view in views if view is not None]
             if batch and (len(batch) >= BATCH or panorama == training[-1]):
                 parts.append(self._encoder.pictures(batch))
@@ -159,7 +158,7 @@ class ClipScores(StandardisedScorer):
 
 
 class TransformersEncoder(Network):
-    """Any CLIP or SigLIP that ``transformers`` loads; ``name`` is that of the weights."""
+    """Any CLIP or SigLIP model of ``transformers``."""
 
     eye, model_class = "clip", "AutoModel"
 
@@ -171,9 +170,9 @@ class TransformersEncoder(Network):
         return self._unit("get_image_features", images=list(views))
 
     def texts(self, captions: Sequence[str]) -> Scores:
-        # SigLIP was trained on texts filled up to 64 tokens, CLIP does not care
+        # SigLIP was trained on texts padded to 64 tokens; CLIP works with either
         padding = "max_length" if "siglip" in self.model.config.model_type else True
-        # not every stored tokenizer knows its model's length, and longer texts are an error
+        # some tokenizers lack the model's maximum length, and longer texts raise an error
         max_length = self.model.config.text_config.max_position_embeddings
         options = {"padding": padding, "truncation": True, "max_length": max_length}
         return self._unit("get_text_features", text=list(captions), **options)
@@ -189,34 +188,34 @@ class TransformersEncoder(Network):
 
 @lru_cache(maxsize=1)
 def neural_scorer(model: str, images: str, training: str) -> Perceiver:
-    """A CLIP or SigLIP model on panorama pictures, one a process.
+    """Return the landmark scores of a CLIP or SigLIP model, loaded once per process.
 
-    Raises ``UsageError`` where a folder or a package is missing.
+    Raises ``UsageError`` if a folder or a package is missing.
     """
     if not images or not training:
         raise UsageError(
-            "scores=neural needs panorama pictures and the graph's nodes.txt, whose areas give "
-            "the training area: set images=FOLDER and nodes=FILE"
+            "scores=neural needs panorama pictures and the graph's nodes.txt, which marks the "
+            "training area: set images=FOLDER and nodes=FILE"
         )
     pictures = PanoramaPictures(Path(images), Path(training))
     encoder = TransformersEncoder(model)
     return ClipScores(encoder, pictures, cache_folder() / "landmarks")
 
 
-# Tags, by scoring a list of words with an image-text model.
+# Tags: the words of a list that an image-text model scores highest.
 #
 # Sources: Radford et al. 2021, CLIP; Zhai et al. 2023, SigLIP; Zhang et al. 2023, Recognize
 # Anything (RAM), which this replaces.
 
 TAGGED = "a photo of a {}"
-MARGIN = 1.0  # standard deviations above the list's mean from which a word is a tag
-MOST = 15  # tags of a picture
+MARGIN = 1.0  # minimum score of a tag, in standard deviations above the mean of all words
+MAX_TAGS = 15  # per picture
 
 
 class ListTagger(Perceiver):
-    """The words of a list that fit a picture best: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
+    """Tags pictures with the best words of a list: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
 
-    The file has a word or phrase a line; the default is a list of objects in buildings.
+    The file has one word or phrase per line; the default lists objects in buildings.
     """
 
     def __init__(self, weights: str) -> None:
@@ -224,14 +223,14 @@ class ListTagger(Perceiver):
         self._encoder = TransformersEncoder(model)
         self._words = indoor_words(path)
         if len(self._words) < 2:
-            raise UsageError(f"tags: {path}: needs at least two lines")
+            raise UsageError(f"tags: {path}: must have at least two lines")
         self._texts = self._encoder.texts([TAGGED.format(word) for word in self._words])
         self.name = f"tags:{weights}:{len(self._words)}"
 
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
-        """The tags of each picture, surest first."""
+        """Return the tags of each picture, highest score first."""
         scores = self._encoder.pictures(pictures) @ self._texts.T
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
-        order = np.argsort(-scores, axis=1)[:, :MOST]
+        order = np.argsort(-scores, axis=1)[:, :MAX_TAGS]
         rows = zip(scores, cutoffs, order, strict=True)
         return [[self._words[n] for n in rank if row[n] > cutoff] for row, cutoff, rank in rows]

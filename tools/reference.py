@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run it again. -->"
@@ -23,13 +23,13 @@ KINDS = ("agent", "dataset", "world", "model")
 
 
 def pages() -> dict[str, str]:
-    """File name -> text of every page, from the code as it is now."""
+    """Return the text of every page by file name."""
     parts = {f"{kind}s.md": _parts(kind) for kind in KINDS}
     return {"cli.md": _cli(), **parts, "metrics.md": _metrics()}
 
 
 def main() -> None:
-    """Write the pages that differ, and name them."""
+    """Write the pages that have changed, and print their paths."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         path = FOLDER / name
@@ -59,7 +59,7 @@ def _cli() -> str:
 
 
 def _commands(command: Any, name: str, above: Any) -> Iterator[str]:
-    """A command's help, and that of the commands in it."""
+    """Yield the help of a command and its subcommands."""
     context = type(command).context_class(
         command, info_name=name, parent=above, terminal_width=WIDTH, max_content_width=WIDTH
     )
@@ -80,7 +80,7 @@ def _parts(kind: Any) -> str:
 
 def _part(kind: str, name: str, part: Any) -> str:
     module = sys.modules[part.__module__]
-    shared = hasattr(module, f"{kind}s")  # what a module of several parts says is no part's own
+    shared = hasattr(module, f"{kind}s")  # a module of several parts describes none of them
     about = "" if shared else _markdown(inspect.getdoc(module) or "")
     blocks = [f"## {name}", about, _markdown(inspect.getdoc(part) or "")]
     blocks += _facts(kind, part)
@@ -91,15 +91,16 @@ def _part(kind: str, name: str, part: Any) -> str:
 
 
 def _facts(kind: str, part: Any) -> list[str]:
-    """What the class itself declares, as one line."""
+    """Return a sentence with the class attributes of a part."""
     if kind == "agent":
         families = ", ".join(sorted(part.families)) or "all"
-        model = "asks a language model" if part.needs_model else "needs no model"
-        return [f"Families: {families}. It {model}."]
+        model = "Needs a language model." if part.needs_model else "Needs no language model."
+        return [f"Families: {families}. {model}"]
     if kind == "dataset":
         splits = ", ".join(f"`{split}`" for split in part.splits)
-        steps = f"An episode is cut off after {part.max_steps} steps."
-        return [f"Family: {part.family}. Splits, the default first: {splits}. {steps}"]
+        family = f"[{part.family.name}](metrics.md#family-{part.family.name})"
+        steps = f"Episodes end after {part.max_steps} steps at the latest."
+        return [f"Family: {family}. Splits, the default first: {splits}. {steps}"]
     return []
 
 
@@ -118,10 +119,13 @@ def _settings(settings: Any) -> list[str]:
 
 
 def _type(annotation: Any, hint: Any) -> str:
-    """A field's type as it is written, but numbers with their limits: ``2 <= int <= 9``."""
+    """A field's type as in the code, but numbers with limits and literals as a list of values:
+    ``2 <= int <= 9``, ``all or none``."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if any(get_origin(part) is Annotated for part in parts):
         return " or ".join(map(_limited, parts))
+    if get_origin(hint) is Literal:
+        return " or ".join(map(str, get_args(hint)))
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
 
 
@@ -140,9 +144,15 @@ def _limited(hint: Any) -> str:
 
 
 def _default(field: Any) -> str:
-    if field.default is not MISSING:
-        return repr(field.default)
-    return repr(field.default_factory()) if field.default_factory is not MISSING else "required"
+    """A field's default as a user writes it after ``--set``: ``true``, ``auto``, ``0.3``."""
+    default = field.default
+    if field.default_factory is not MISSING:
+        default = field.default_factory()
+    if default is MISSING:
+        return "required"
+    if isinstance(default, bool):
+        return str(default).lower()
+    return default or '""' if isinstance(default, str) else repr(default)
 
 
 def _cell(code: str) -> str:
@@ -153,20 +163,20 @@ def _metrics() -> str:
     from wayword.metrics import accounting, scoring, state_accuracy
 
     intro = (
-        "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
-        "[Metrics](../metrics.md) gives the formulas and where they come from."
+        "Rates are fractions of 1 in JSON and CSV, and percentages in other formats. "
+        "[Metrics](../metrics.md) gives the formulas and their sources."
     )
     blocks = [_table(f"Family {name}", scorer.metrics) for name, scorer in _scorers()]
     blocks.append(_table("Accounting, in every family", accounting.METRICS))
     blocks.append(_table("Several trials", scoring.TRIAL_METRICS))
-    blocks.append(_table("Agents that state where they are", state_accuracy.METRICS))
+    blocks.append(_table("Agents that state their own state", state_accuracy.METRICS))
     blocks.append(_table("Agents that consult experts", accounting.ADVICE_METRICS))
-    blocks.append(_table("Predictions made elsewhere", accounting.PREDICTED_METRICS))
-    return _page("The metrics", intro, *blocks)
+    blocks.append(_table("Predictions of other systems", accounting.PREDICTED_METRICS))
+    return _page("Metrics", intro, *blocks)
 
 
 def _scorers() -> Iterator[tuple[str, Any]]:
-    """The scorer of every family, by its name."""
+    """Yield the name and scorer of every family."""
     from wayword.core import registry
 
     for name in registry.names("scorer"):
@@ -174,7 +184,7 @@ def _scorers() -> Iterator[tuple[str, Any]]:
 
 
 def _table(title: str, metrics: Any) -> str:
-    head = ["| Key | In tables | Kind | Better | What it is |", "| --- | --- | --- | --- | --- |"]
+    head = ["| Key | Column | Kind | Better | Definition |", "| --- | --- | --- | --- | --- |"]
     rows = [
         f"| `{m.key}` | {m.label} | {m.kind} | {m.better or 'neither'} | {m.doc} |" for m in metrics
     ]
@@ -182,7 +192,7 @@ def _table(title: str, metrics: Any) -> str:
 
 
 def _markdown(doc: str) -> str:
-    """A docstring as Markdown: double backticks made single, sessions and samples fenced."""
+    """Convert a docstring to Markdown: single backticks, and code blocks for samples."""
     doc = re.sub(r":[a-z]+:`~?\.?([^`]+)`", r"`\1`", doc).replace("``", "`")
     blocks = re.split(r"\n\s*\n", doc)
     return "\n\n".join(_block(block) for block in blocks)

@@ -91,5 +91,5 @@ def test_latex_marks_what_is_significantly_best(runs: Path) -> None:
 
 
 def test_predictions_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.json: no such file; give the file of another"):
+    with pytest.raises(DataError, match=r"none\.json: no such file; name a file with predictions"):
         score(tmp_path / "none.json", Plan("score", "houses"))

@@ -134,9 +134,7 @@ def test_what_is_not_on_the_menu_is_refused() -> None:
 
 
 def test_an_unknown_start_is_named() -> None:
-    with pytest.raises(
-        DataError, match="street: episode 7, field 'panorama': 'zz' is not in"
-    ):
+    with pytest.raises(DataError, match="street: episode 7, field 'panorama': 'zz' is not in"):
         world("zz")
 
 

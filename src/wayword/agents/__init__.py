@@ -3,7 +3,8 @@
 navgpt mapgpt discussnav velma  the recipes of papers (LGX is in search)
 walker                        an indoor agent to fine-tune
 search/                       lgx, frontier_llm, and the baselines frontier, prior, wander
-strategies/                   act, react, react_emmem, reflexion, reflexion_emmem, planner, navcot
+strategies/                   act, react, react_emmem, reflexion, reflexion_emmem; planner, navcot,
+                              plan_search (uses the simulator)
 team                          scripted actors that work together
 baselines/                    random, forward, imitation; oracle, gold, expert use ground truth
 human                         a person at the terminal

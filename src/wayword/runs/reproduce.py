@@ -37,7 +37,10 @@ from wayword.runs.reports import pooled
 from wayword.settings import make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"
-PAPERS = ("navgpt", "mapgpt", "discussnav", "velma", "lgx", "langsuite", "llm_planner", "navcot")
+PAPERS = (
+    *("navgpt", "mapgpt", "navcot", "discussnav", "velma", "lgx"),
+    *("langsuite", "llm_planner", "lats"),
+)
 AS_PUBLISHED = "published"
 """The ``--model`` for the models that the paper names, with the backend ``openai:``."""
 STAND_IN = "played"

@@ -337,7 +337,7 @@ class PlannerAgent(Agent):
         fixed = system_text(*about, intro="planner")
         task = fill("task", instruction=instruction(self._episode, view.actor))
         state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
-        now = joined(fill("plan_now", state=state, around=around), self._reason)
+        now = joined(fill("now", view=joined(state, around, gap="\n")), self._reason)
         now = joined(now, self._steps.left_text("steps_left"), self._prompts["plan_request"])
         budget = self._budget
         room = (budget.context - budget.answer) * budget.characters_per_token

@@ -1,0 +1,259 @@
+"""plan_search: tries actions in copies of the home before it takes the best sequence (LATS, RAP).
+
+    wayword run plan_search --on household --model openai:gpt-5-mini
+
+A Monte Carlo tree search: a question proposes the next actions from a state, each is carried out in
+a copy of the game, and a second question rates the results. The best sequence found is then carried
+out, until it ends or a result is not that of the copy.
+
+The copies are the simulator itself, so they know what the agent has not seen. Tables mark its runs
+like those of oracles; it is not shown the answer.
+
+Source: LATS (Zhou et al. 2024), section 4; RAP (Hao et al. 2023), section 3, whose world model is
+the language model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge
+
+from wayword.agents.answers import AnswerForm, Field, Filled, Reply, pattern
+from wayword.agents.legal import Legal
+from wayword.agents.prompting import (
+    History,
+    PromptBudget,
+    Prompts,
+    PromptSettings,
+    StepCount,
+    joined,
+)
+from wayword.agents.strategies.strategy import instruction, system_text
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent, MakePlan, Toolkit
+from wayword.core.episode import Episode, Reference
+from wayword.core.errors import UsageError
+from wayword.core.game import Game
+from wayword.core.model import system, user
+from wayword.core.perceiver import Perceiver
+from wayword.core.world import Feedback, Observation, World
+from wayword.verbalize import generic
+
+HIGHEST = 10  # rating of a result that leaves nothing to do
+Positive = Annotated[int, Ge(1)]
+
+
+@dataclass(slots=True, eq=False)
+class TreeNode:
+    """A copy of the game after some actions, and what the search knows of it.
+
+    ``value`` is its rating in [0, 1]; ``total`` sums the ratings of the ``visits`` below it.
+    """
+
+    game: Game
+    parent: TreeNode | None = None
+    action: Action = STOP
+    feedback: Feedback = field(default_factory=Feedback)
+    value: float = 0.0
+    total: float = 0.0
+    visits: int = 0
+    children: list[TreeNode] = field(default_factory=list)
+    is_closed: bool = False
+
+    def path(self) -> list[TreeNode]:
+        """The nodes from below the root to this one."""
+        return [*self.parent.path(), self] if self.parent else []
+
+    def below(self) -> Iterator[TreeNode]:
+        for child in self.children:
+            yield child
+            yield from child.below()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSearchSettings(PromptSettings):
+    """Settings of the search, besides those of all prompts.
+
+    ``decoding``: ``constrained`` (JSON answers with actions of the right form) or ``free``
+    (labelled lines). ``width``: actions tried from a state. ``depth``: actions ahead. ``calls``:
+    questions of one search, two for each state that is tried from. ``exploration``: the weight of
+    states that were rarely tried; at 0 the best one is always tried on. An answer may take 400
+    tokens by default.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    width: Positive = 3
+    depth: Positive = 6
+    calls: Positive = 12
+    exploration: Annotated[float, Ge(0.0)] = 0.5
+
+
+class PlanSearch(Agent):
+    """Searches for actions in copies of the home before it acts (LATS, RAP). Uses the simulator."""
+
+    Settings: ClassVar[type[PlanSearchSettings]] = PlanSearchSettings
+    families: ClassVar[frozenset[str]] = frozenset({"household"})
+    needs_model: ClassVar[bool] = True
+    sees_answer: ClassVar[bool] = True
+
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        return ("uses the simulator: actions are tried in copies of the world",)
+
+    def __init__(self, settings: PlanSearchSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
+        self._prompts = Prompts(__file__, settings.prompts)
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._verbalizer, self._history = generic.PLAIN, History()
+        self._path: list[TreeNode] = []
+        self._expected: Feedback | None = None
+        self._episode: Episode | None = None
+        self._world: World | None = None
+        self._fixed = self._actor = ""
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Keep the world, to copy it. The answer is not read."""
+        self._world = world
+
+    async def begin(self, episode: Episode) -> None:
+        self._episode, self._path, self._steps.taken = episode, [], 0
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if self._path:
+            node = self._path.pop(0)
+            self._expected = node.feedback
+            return Decision(node.action)
+        if self._episode is None or self._world is None:
+            raise UsageError("plan_search needs an episode, and its world to copy")
+        if not self._fixed:
+            self._verbalizer = generic.verbalizer(observation)
+            self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
+            limit = self._steps.limit_text("step_limit")
+            about = self._prompts, self._verbalizer, "", self._episode, self._actor, space, limit
+            self._fixed = system_text(*about, intro="plan_search")
+        root = TreeNode(Game(self._world).clone())
+        refused = await self._search(root)
+        if not root.children:
+            return refused or Rejection("no_action", "no action was proposed")
+        best = max(root.below(), key=lambda node: (node.value, -len(node.path())))
+        first, *self._path = best.path()
+        self._expected = first.feedback
+        tried, actions = sum(1 for _ in root.below()), [str(node.action) for node in best.path()]
+        thought = f"Tried {tried} actions; best, rated {best.value:.2f}: {'; '.join(actions)}"
+        return Decision(first.action, thought)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._steps.taken += 1
+        done = decision.action if isinstance(decision, Decision) else "no action"
+        self._history.add(f"{done}: {generic.feedback(feedback, self._verbalizer)}")
+        if feedback != self._expected:
+            self._path = []
+
+    async def _search(self, root: TreeNode) -> Rejection | None:
+        """Grow the tree within the budget; the rejection of the last answer without an action."""
+        refused = None
+        for _ in range(max(1, self._settings.calls // 2)):
+            node = root
+            while node.children:
+                node = max(node.children, key=self._priority)
+            if node.is_closed:
+                break
+            refused = await self._expand(node) or refused
+            node.is_closed = not node.children
+            for end in node.children or [node]:
+                end.is_closed |= not end.game.active(self._actor)
+                end.is_closed |= len(end.path()) >= self._settings.depth
+                for above in (*reversed(end.path()), root):
+                    above.visits += 1
+                    above.total += end.value
+                    above.is_closed |= bool(above.children) and all(
+                        child.is_closed for child in above.children
+                    )
+        return refused
+
+    def _priority(self, node: TreeNode) -> float:
+        """Upper confidence bound of a state; below all others where nothing is left to try."""
+        if node.is_closed or node.parent is None:
+            return -math.inf
+        bonus = math.sqrt(math.log(node.parent.visits) / node.visits)
+        return node.total / node.visits + self._settings.exploration * bonus
+
+    async def _expand(self, node: TreeNode) -> Rejection | None:
+        """Try the proposed actions of a state, and rate their results."""
+        game, width = node.game, self._settings.width
+        space = game.space(self._actor)
+        space = ActionSpace(
+            space.listed, tuple(v for v in space.open_verbs if v == STOP.name), space.accepts
+        )
+        actions = Field(
+            "Actions", self._prompts["search_actions"], pattern=pattern(space), many=True, least=1
+        )
+        request = self._prompts.fill("search_propose", width=str(width))
+        reply, answer = await self._ask(node, request, AnswerForm(actions))
+        read = [Legal(space).read(words) for words in answer.get("actions", [])]
+        legal = [action for action in dict.fromkeys(read) if isinstance(action, Action)][:width]
+        if not legal:
+            return reply.unreadable() or reply.reject("no_action", "no legal action was proposed")
+        for action in legal:
+            copy = game.clone()
+            _, feedback = copy.carry_out(self._actor, Decision(action))
+            node.children.append(TreeNode(copy, node, action, feedback))
+        results = (f"{n}. {self._result(child)}" for n, child in enumerate(node.children, 1))
+        request = self._prompts.fill("search_rate", results="\n".join(results))
+        ratings = Field(
+            "Ratings",
+            self._prompts["search_ratings"],
+            pattern="^(10|[0-9])$",
+            many=True,
+            least=len(legal),
+        )
+        _, answer = await self._ask(node, request, AnswerForm(ratings))
+        numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(answer.get("ratings", [])))
+        for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
+            child.value = min(float(number), HIGHEST) / HIGHEST
+        return None
+
+    def _result(self, node: TreeNode) -> str:
+        """An action with its result, and what is then in view."""
+        words = f"{node.action}: {generic.feedback(node.feedback, self._verbalizer)}"
+        return words if not node.game.active(self._actor) else f"{words}\n{self._view(node)}"
+
+    def _view(self, node: TreeNode) -> str:
+        observation, voice = node.game.observation(self._actor), self._verbalizer
+        around = voice.around(observation, self._toolkit.perceiver)
+        return joined(voice.self_state(observation)[1], around, gap="\n")
+
+    async def _ask(
+        self, node: TreeNode, request: str, form: AnswerForm
+    ) -> tuple[Reply, Mapping[str, Any]]:
+        """The reply to a question about a state, and its fields."""
+        if self._episode is None:
+            raise UsageError("an agent must begin an episode before it acts")
+        constrained, path = self._settings.decoding == "constrained", node.path()
+        tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in path]
+        task = self._prompts.fill("task", instruction=instruction(self._episode, self._actor))
+        now = self._prompts.fill("now", view=self._view(node))
+        end = joined(now, self._steps.left_text("steps_left"), request, form.request(constrained))
+        lengths = len(self._fixed + task + end) + sum(map(len, tried))
+        self._budget.fit(self._history, lengths, self._budget.answer)
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
+        steps = joined(*past, gap="\n")
+        steps = self._prompts.fill("plan_steps_taken", steps=steps) if steps else ""
+        schema = (
+            form.schema(self._settings.thought_length or self._budget.answer)
+            if constrained
+            else None
+        )
+        messages = [system(self._fixed), user(joined(task, steps, end))]
+        (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
+        filled: Filled = form.read(reply.text) or {}
+        return reply, filled
+
+
+agent = PlanSearch

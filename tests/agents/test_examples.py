@@ -83,10 +83,10 @@ def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:
 
 
 HAND = """
-- - told: "Task: Is there a mug?"
-    said: '{"thought": "I look first.", "action": "go_explore[kitchen]"}'
-  - told: "You see mug_1."
-    said: '{"thought": "There it is.", "action": "stop[yes]"}'
+- - user: "Task: Is there a mug?"
+    assistant: '{"thought": "I look first.", "action": "go_explore[kitchen]"}'
+  - user: "You see mug_1."
+    assistant: '{"thought": "There it is.", "action": "stop[yes]"}'
 """
 
 

@@ -116,7 +116,7 @@ def first_two_steps(agent: str, **settings: Any) -> str:
 
 def test_the_questions_after_a_trial() -> None:
     asked = []
-    for verdict in ("told", "self", "none"):
+    for verdict in ("judge", "self", "none"):
         for decoding in ("free", "constrained"):
             agent: Any = registry.load("agent", "reflexion")
             half = '{"action": "goto[b]"' if decoding == "constrained" else "Action: goto[b]"

@@ -233,7 +233,7 @@ def test_the_walks_so_far_are_told_on_request() -> None:
         ]
     seen = told.prompts[0].partition("On my right is ")[2].partition(". Behind")[0]
     assert f"Walk 1: Right, towards {seen}." in told.prompts[1]
-    with pytest.raises(UsageError, match="walks=true needs prompt=captions"):
+    with pytest.raises(UsageError, match="walks=true has an effect only with prompt=captions"):
         LGXSettings(walks=True)
 
 

@@ -175,7 +175,7 @@ def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:
 
 
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
-@pytest.mark.parametrize("verdict", ["told", "self", "none"])
+@pytest.mark.parametrize("verdict", ["judge", "self", "none"])
 @pytest.mark.parametrize("noise", ["", "{", "[" * 9000, "[1]", "Lesson:", '{"lesson": 3}', "\x00"])
 def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     decoding: str, verdict: str, noise: str

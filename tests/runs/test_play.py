@@ -77,16 +77,16 @@ def test_typed_words_are_an_action(words: str, action: str | None) -> None:
     ("words", "told"),
     [
         ("", "? lists them"),
-        ("0", "from 1 to 9"),
-        ("10", "from 1 to 9"),
-        ("fly", "no action is called fly; there are: move_ahead"),
+        ("0", "between 1 and 9"),
+        ("10", "between 1 and 9"),
+        ("fly", "no action is called fly; actions: move_ahead"),
         ("turn", "which one: turn_left, turn_right?"),
         ("goto", "goto which one: fridge_1, fridge_2?"),
         ("goto f", "goto which one: fridge_1, fridge_2?"),
-        ("goto sink", "no goto of sink here; there are: fridge_1, fridge_2"),
+        ("goto sink", "goto has no choice sink here; choices: fridge_1, fridge_2"),
         ("put mug_1", "put which one: mug_1, table_1, mug_1, box_1?"),
-        ("turn_left twice", "turn_left stands alone"),
-        ("chat", "chat needs words"),
+        ("turn_left twice", "turn_left takes no argument"),
+        ("chat", "chat needs a text"),
         ("[", "type a number or an action"),
     ],
 )
@@ -379,20 +379,20 @@ def test_where_nobody_is_there_a_run_ends_at_once(tmp_path: Path) -> None:
 def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     typed = Script(["map", "1", "map", "undo", "quit"])
     play(game_plan(Plan("human", "houses", out=tmp_path / "a", episode="1")), typed)
-    first, second = (each for each in typed.told if "numbers: the ways" in each)
+    first, second = (each for each in typed.told if "numbers: choices" in each)
     assert first.count("@") == second.count("@") == 2, "the place, and the legend"
     assert "1" in first.rpartition("\n")[0]
     assert "o" not in first.rpartition("\n")[0]
     assert "." in second.rpartition("\n")[0], "a way of the first place that is none of this one"
     assert all(len(line) < 70 for line in second.split("\n")[:-1])
-    assert "a step that was taken stands" in typed.text
+    assert "a step cannot be undone" in typed.text
     assert "--continue RUN:EPISODE:STEP" in typed.text
-    assert "map draws what you saw" in typed.text
+    assert "map draws a map" in typed.text
     other = Script(["map", "help", "task", "quit"])
     play(game_plan(Plan("human", "grounding", out=tmp_path / "b", episode="1")), other)
-    assert "no map here" in other.text
+    assert "there is a map only in" in other.text
     assert "map draws" not in other.text, "nothing is offered that there is not"
-    at = next(n for n, line in enumerate(other.told) if "no map here" in line)
+    at = next(n for n, line in enumerate(other.told) if "there is a map only in" in line)
     listed, task = (line for line in other.told[at + 1 :] if line != "> ")
     assert "turn_left" in listed
     assert task in other.told[:at], "the task, again"

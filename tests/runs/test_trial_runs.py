@@ -57,7 +57,7 @@ def test_the_settings_of_the_agent_are_the_runs(tried: Path) -> None:
     assert metrics["verdicts"] == 1.0
     assert metrics["sr_first"] <= metrics["sr"]
     identity = RunFolder.read(tried).config["identity"]
-    assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (2, "told")
+    assert (identity["settings"]["trials"], identity["settings"]["verdict"]) == (2, "judge")
     assert "trials per episode, of which the last is scored; a judge revealed" in table(
         [tried], "rich"
     )

@@ -162,8 +162,8 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
     buttons = page.locator(".menu .act")
     assert buttons.nth(buttons.count() - 1).get_attribute("data-action") == "stop"
     for words, reason in (
-        ("fly", "no action is called fly; there are: goto, stop"),
-        ("99", "there is no number 99; they go from 1 to"),
+        ("fly", "no action is called fly; actions: goto, stop"),
+        ("99", "number must be between 1 and"),
     ):
         page.fill("#say input", words)
         page.keyboard.press("Enter")

@@ -80,7 +80,7 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     assert goto
     refused = {"as": "agent", "number": 1, "words": "fly"}
     told = json.loads(ask(server, "/play/1/say", refused)[1])["problem"]
-    assert told == "no action is called fly; there are: goto, stop"
+    assert told == "no action is called fly; actions: goto, stop"
     moved = {"as": "agent", "number": 1, "words": goto[0].attributes["data-words"]}
     assert json.loads(ask(server, "/play/1/say", moved)[1]) == {"problem": ""}
     again = json.loads(ask(server, "/play/1/say", moved)[1])
@@ -243,7 +243,7 @@ def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: P
     me = turn_of(table, "agent")
     assert me.situation is not None
     assert me.situation.turn == 2
-    assert "before you: goto[" in board(server, "1", "agent").text
+    assert "recorded: goto[" in board(server, "1", "agent").text
     me.put(me.waiting, "stop")
     until(lambda: table.ended)
     assert table.game is not None

@@ -1,11 +1,11 @@
-"""Human: a person at the terminal or in the browser plays an actor, in any world.
+"""Human: a person plays an actor, at the terminal or in the browser, in any world.
 
     wayword play household
     wayword play household --browser
 
-The person sees the text that a strategy would see, and the legal actions; a typo costs no step.
-``quit`` or the end of the input ends the run cleanly. On graphs, a text map shows the places seen
-so far.
+The person sees the text that a strategy would get, and the legal actions; a typo costs no step.
+``quit`` or the end of the input ends the run cleanly. On viewpoint graphs, the command ``map``
+draws the places seen so far.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _COLUMNS_PER_METRE = 4.0  # maximum scale: short walks are not enlarged to fill 
 
 
 class MapSketch:
-    """A text map of the places of a graph seen so far, north up.
+    """A text map of the places of a viewpoint graph seen so far, north up.
 
     >>> from wayword.worlds.indoor.graph import Neighbor
-    >>> way = Neighbor("b", heading=90.0, elevation=0.0, distance=2.0)
+    >>> neighbor = Neighbor("b", heading=90.0, elevation=0.0, distance=2.0)
     >>> sketch = MapSketch()
-    >>> sketch.add(IndoorObservation("scene", "a", 0.0, 0.0, (way,)))
+    >>> sketch.add(IndoorObservation("scene", "a", 0.0, 0.0, (neighbor,)))
     >>> print(sketch.render({"b": 1}))
     @       1
-    @ you, facing 0° (north); o where you were; numbers: the ways of goto; . seen before
+    @ you, facing 0° (north); o visited; numbers: choices of goto; . seen
     """
 
     def __init__(self) -> None:
@@ -70,9 +70,11 @@ class MapSketch:
         return bool(self._visited)
 
     def render(self, exits: Mapping[str, int]) -> str:
-        """Return the map with the numbers of ``exits``, or a line that says why there is none."""
+        """Return the map with ``exits`` numbered, or a message if this world has no map."""
         if not self._visited:
-            return "no map here: this world is no graph of places; what you see is in the text"
+            return (
+                "there is a map only in viewpoint graphs; your surroundings are in the text above"
+            )
         xs, ys = zip(*self._places.values(), strict=True)
         height = (max(ys) - min(ys)) * MAP_COLUMNS / (MAP_ROWS * _ASPECT)
         span = max(max(xs) - min(xs), height, 0.1)  # metres; 0.1 keeps one place from dividing by 0
@@ -92,7 +94,7 @@ class MapSketch:
             for row in range(max(row for row, _ in grid) + 1)
         ]
         facing = compass(self._heading)
-        legend = "o where you were; numbers: the ways of goto; . seen before"
+        legend = "o visited; numbers: choices of goto; . seen"
         return "\n".join([*lines, f"@ you, facing {facing}; {legend}"])
 
 
@@ -102,23 +104,23 @@ _TYPED_ACTION = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def parse_input(words: str, space: ActionSpace) -> Action | str:
-    """Return the action named by the input, or a line that says why there is none. Input may be a
-    number, an action as models write it, or abbreviations. (Only people may abbreviate: they can
-    correct a mistake at no cost.)
+    """Return the action that the input names, or an error message. Input is a number, an action as
+    models write it, or abbreviations. (Only people may abbreviate, since they can correct a mistake
+    at no cost.)
 
     >>> from wayword.core.action import STOP, Action, ActionSpace
     >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
     >>> [str(parse_input(words, menu)) for words in ("1", "go fr", "tl", "chat Where are you?")]
     ['turn_left', 'goto[fridge_1]', 'turn_left', 'chat[Where are you?]']
     >>> parse_input("go mi", menu)
-    'no goto of mi here; there are: fridge_1'
+    'goto has no choice mi here; choices: fridge_1'
     """
     words = " ".join(words.split())
     if words.isdecimal():
         number, last = int(words), len(space.listed)
         if 1 <= number <= last:
             return space.listed[number - 1]
-        return f"there is no number {number}; they go from 1 to {last}"
+        return f"number must be between 1 and {last}, got {number}"
     parsed = Legal(space).read(words)
     listed = (*map(str, space.listed), *space.open_verbs)
     if isinstance(parsed, Action) and (str(parsed) in listed or "[" in words):
@@ -139,7 +141,7 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
         if len(actions) == 1:
             return actions[0]
     if not verbs:
-        return f"no action is called {typed_verb}; there are: {_join_names(names)}"
+        return f"no action is called {typed_verb}; actions: {_join_names(names)}"
     if len(verbs) > 1:
         return f"which one: {_join_names(verbs)}?"
     if typed_arguments and verbs[0] in space.open_verbs:
@@ -172,12 +174,12 @@ def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str 
 
 
 def _complete_action(verb: str, typed_arguments: str, space: ActionSpace) -> Action | str:
-    """Return the action of a verb whose arguments start as typed, or why there is none."""
+    """Return the action of a verb whose arguments start as typed, or an error message."""
     options = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not options:
-        return f"{verb} needs words: {verb} what you say"
+        return f"{verb} needs a text: {verb} YOUR WORDS"
     if typed_arguments and not any(action.arguments for action in options):
-        return f"{verb} stands alone"
+        return f"{verb} takes no argument"
     typed_words = re.split(r"[,\s]+", typed_arguments.lower()) if typed_arguments else []
 
     def is_begun_by(words: Sequence[str]) -> bool:  # living room -> living_room
@@ -191,7 +193,7 @@ def _complete_action(verb: str, typed_arguments: str, space: ActionSpace) -> Act
     choices = _join_names([", ".join(action.arguments) for action in matches or options])
     if not typed_arguments or matches:
         return f"{verb} which one: {choices}?"
-    return f"no {verb} of {typed_arguments} here; there are: {choices}"
+    return f"{verb} has no choice {typed_arguments} here; choices: {choices}"
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -203,8 +205,8 @@ QUIT_WORDS = ("quit", "exit")
 HELP_ALIASES = {"help": "?", "task": "??", "instruction": "??", "again": "??"}
 """Words that newcomers try -> commands; no world has actions with these names."""
 NO_UNDO = (
-    "a step that was taken stands: it is recorded, and worlds do not go back. Once the game is "
-    "over, any step can be tried again: wayword play --continue RUN:EPISODE:STEP"
+    "a step cannot be undone; after the game, continue from any step with "
+    "wayword play --continue RUN:EPISODE:STEP"
 )
 
 
@@ -258,7 +260,8 @@ class Human(Agent):
                 show(situation.instruction, "title")
             elif words.startswith("?"):  # all actions, or those of one verb
                 verb = words[1:].strip()
-                show("\n".join(list_actions(situation.space, verb=verb)) or f"nothing with {verb}")
+                listed = "\n".join(list_actions(situation.space, verb=verb))
+                show(listed or f"no action begins with {verb}")
             elif words.lower() == "map":  # exits have their numbers in the list of actions
                 numbered = [(a, n) for n, a in enumerate(space.listed, 1) if a.name == "goto"]
                 show(self._sketch.render({a.arguments[0]: n for a, n in numbered}))
@@ -275,7 +278,7 @@ class Human(Agent):
     ) -> None:
         self._show(observation, space)
         text = decision.reason if isinstance(decision, Rejection) else str(decision.action)
-        self._person.tell(f"before you: {text}", "dim")
+        self._person.tell(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
         """Show the turn; before the first one, assign the person to the actor."""
@@ -283,7 +286,7 @@ class Human(Agent):
         self._sketch.add(observation)
         episode = self._episode
         if episode is None:
-            raise UsageError("an agent must begin an episode before it acts")
+            raise UsageError("call begin() with an episode before act()")
         actor = str(getattr(observation, "actor", episode.actors[0]))
         if self._turn == 0:
             self._person = self._person.seat(actor)
@@ -319,9 +322,9 @@ class Human(Agent):
             show(situation.instruction, "title")
             if situation.rules:
                 show(situation.rules)
-            map_hint = "map draws what you saw; " if self._sketch.has_places else ""
-            help_line = f"? lists all actions, ?? the task; {map_hint}quit leaves"
-            show(f"{help_line}; beginnings of words will do", "dim")
+            map_hint = "map draws a map; " if self._sketch.has_places else ""
+            help_line = f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
+            show(f"{help_line}; words may be abbreviated", "dim")
         owner = f" of {situation.actor}" if situation.others else ""
         show(f"\nTurn {situation.turn}{owner}", "dim")
         show("\n".join(line for line in (situation.state, situation.around) if line))

@@ -1,12 +1,11 @@
-"""Prompts: texts with slots, several questions at once, and chats that only grow.
+"""Prompt texts with slots, concurrent questions, token budgets, and chats that only grow.
 
-Texts are files in a folder ``prompts`` next to the agent, with ``{slots}``, replaceable by a
-user's own folder.
+Texts are files with ``{slots}`` in a folder ``prompts`` next to the agent; a user's folder can
+replace them.
 
-Prompts that extend each other let a server or the local model reuse what it has already read, so
-a step is written once and never rewritten. Where the token budget forces a cut, the older half of
-the steps goes at once: the next cut, and with it the next loss of the shared prefix, is then far
-away.
+A step of a chat is written once and never changed: prompts that extend each other let a server or
+the local model reuse the shared prefix. If the token budget forces a cut, the older half of the
+steps is dropped at once, so that the prefix is lost rarely.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ Temperature = Annotated[float, Ge(0.0), Le(10.0)]
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """Settings of the agents that write a prompt at every step.
+    """Settings of agents that write a prompt at every step.
 
-    ``context``: tokens that a prompt may take before old steps are dropped; 0 for what the model
-    holds. ``thought_length``: characters of each text in a constrained answer; 0 for as many as
-    leave the answer within ``max_tokens``. ``max_tokens``: of every answer; 0 for the agent's
-    default, or up to 2,000 with a model of a large window. ``step_limit``: the number of steps
-    after which the episode ends is ``stated`` once; ``counted``, so that each step also says how
-    many are left; or ``hidden``, as in the papers. ``prompts``: a folder of texts to use instead
-    of the shipped ones.
+    ``context``: maximum tokens of a prompt; older steps are dropped to stay below. 0: as many as
+    fit the model's context window. ``thought_length``: maximum characters of each text in a
+    constrained answer; 0: as many as ``max_tokens`` allows. ``max_tokens``: maximum tokens of an
+    answer; 0: the agent's default, or up to 2,000 if the context window is large. ``step_limit``:
+    whether the prompt mentions the maximum number of steps: ``stated`` (once), ``counted`` (also
+    the number of steps left, at every step) or ``hidden`` (as in the papers). ``prompts``: a folder
+    of texts that replace the shipped ones.
     """
 
     context: NotNegative = 0
@@ -56,9 +55,10 @@ class PromptSettings:
 
 
 class Prompts:
-    """The texts of one agent, in the folder next to its module: ``Prompts(__file__)["principle"]``.
+    """The prompt texts of an agent, by file name: ``Prompts(__file__)["principle"]``.
 
-    ``folder`` (the setting ``prompts=DIR``) replaces any text by the file of the same name in it.
+    They are in the subfolder ``prompts`` next to the agent's module. Files of the same names in
+    ``folder`` (the setting ``prompts=DIR``) replace them.
     """
 
     def __init__(self, module: str, folder: str = "", subfolder: str = "prompts") -> None:
@@ -67,14 +67,14 @@ class Prompts:
             raise UsageError(f"prompts={folder}: no such folder")
         names = list(_texts(self._shipped_folder))
         for path in sorted(Path(folder).glob("*.txt")) if folder else ():
-            if path.stem not in names:  # misspelt, it would leave the shipped text in place
+            if path.stem not in names:  # a misspelled file would silently have no effect
                 raise UsageError(
                     f"{path}: {self._shipped_folder.parent.name} has no prompt of that name; "
                     f"{suggest(path.stem, names)}"
                 )
 
     def is_custom(self, name: str) -> bool:
-        """True if the text is the folder's."""
+        """True if the user's folder replaces this text."""
         return bool(self._custom_folder) and Path(self._custom_folder, f"{name}.txt").is_file()
 
     def __getitem__(self, name: str) -> str:
@@ -84,11 +84,14 @@ class Prompts:
         return _texts(self._shipped_folder)[name]
 
     def get(self, name: str) -> str:
-        """The text, empty where there is none of that name."""
+        """Return the text, or an empty string if no file has that name."""
         return self[name] if name in _texts(self._shipped_folder) else ""
 
     def fill(self, name: str, **slots: str) -> str:
-        """The text with its slots filled in one pass, so that a value is never read as a slot."""
+        """Return the text with its slots filled, in one pass: braces in values are not slots.
+
+        Raises ``UsageError`` if the text has a slot without a value.
+        """
         text = self[name]
         missing = set(SLOT.findall(text)) - set(slots)
         if missing:
@@ -101,8 +104,10 @@ class Prompts:
 
 
 class StepCount:
-    """The steps of an episode, as ``settings.step_limit`` lets the prompts state them. A text is
-    empty where the limit is hidden or not known."""
+    """Step limit and steps left as prompt texts; both are empty if the limit is hidden or unknown.
+
+    ``taken`` is the number of steps so far.
+    """
 
     def __init__(self, toolkit: Toolkit, prompts: Prompts, settings: PromptSettings) -> None:
         self._prompts, self._shown = prompts, settings.step_limit
@@ -113,7 +118,8 @@ class StepCount:
         return self._prompts.fill(name, limit=str(self._limit)) if self._limit else ""
 
     def left_text(self, name: str) -> str:
-        left = max(1, self._limit - self.taken)  # a resumed run may allow more than its first part
+        # a resumed episode may already have more steps than the limit of this run
+        left = max(1, self._limit - self.taken)
         is_counted = self._limit and self._shown == "counted"
         return self._prompts.fill(name, left=str(left)) if is_counted else ""
 
@@ -124,30 +130,31 @@ def _texts(folder: Path) -> Mapping[str, str]:
 
 
 def quote_safe(text: str) -> str:
-    """A text on one line, its quotes not to be confused with the ones around it."""
+    """Return a text on one line with single quotes, to be put between double quotes."""
     return " ".join(text.split()).replace('"', "'")
 
 
 def joined(*texts: str, gap: str = "\n\n") -> str:
-    """The texts that are not empty, one after the other."""
+    """Join the texts that are not empty."""
     return gap.join(filter(None, texts))
 
 
-# Several questions at once, so that they take one round trip, and none outlives the others.
+# Concurrent questions.
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
 async def ask_both(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """The answers of both, as in ``ask_all``."""
+    """Return two answers of different types; otherwise as :func:`ask_all`."""
     return cast("tuple[A, B]", tuple(await ask_all([first, second])))
 
 
 async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
-    """The answers of all, in order. Where one fails the rest are cancelled, and it is raised.
+    """Ask concurrently and return the answers in order. If one fails, cancel the others and raise
+    its error.
 
-    A bare ``gather`` would leave them running: their tokens would be in no trajectory.
+    ``asyncio.gather`` would leave the others running, and no trajectory would count their tokens.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -157,15 +164,14 @@ async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
     return [task.result() for task in tasks]
 
 
-# The past of an episode, and how many tokens a prompt and an answer may take.
+# The history of an episode, and the token budgets of prompts and answers.
 
-DEFAULT_CONTEXT = 7000  # tokens of a prompt where neither a setting nor the model says how many
-LONGEST_ANSWER = 2000
-"""Tokens of an answer that is enough for any thought; models of a large window get no more."""
+DEFAULT_CONTEXT = 7000  # tokens of a prompt if neither a setting nor the model gives a limit
+LONGEST_ANSWER = 2000  # maximum tokens of an answer; even long thoughts need fewer
 
 
 class History:
-    """The past of one episode as text blocks, oldest first; ``dropped`` counts those left out."""
+    """The steps of an episode as texts, oldest first; the first ``dropped`` ones are left out."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
@@ -179,11 +185,11 @@ class History:
         return self._blocks[self.dropped :]
 
     def gap_text(self, prompts: Prompts, name: str) -> str:
-        """The text for the steps left out, empty where there are none."""
+        """Return the note on dropped steps from a prompt text, empty if none were dropped."""
         return prompts.fill(name, count=str(self.dropped)) if self.dropped else ""
 
     def fit(self, characters: int) -> int:
-        """Drop the oldest steps until the rest has at most ``characters``; the number dropped."""
+        """Drop the oldest steps until the rest has at most ``characters``; return how many."""
         dropped_before = self.dropped
         while self.blocks and sum(map(len, self.blocks)) > characters:
             self.dropped += max(1, len(self.blocks) // 2)
@@ -191,12 +197,12 @@ class History:
 
 
 class PromptBudget:
-    """Tokens that the prompts (``context``) and answers (``answer``) of one episode may take: the
-    settings, or 0 for as many as the main model's window allows: 7/8 of it, as tokens are only
-    estimated before the model has counted some, and an answer at least ``default_answer``.
+    """Maximum tokens of the prompts (``context``) and answers (``answer``) of an episode.
 
-    ``is_limited``: a setting or the model says how much a prompt may take. ``characters_per_token``
-    is learnt from what the model itself counts; 3 until it has.
+    0 means as many as the main model's context window allows: 7/8 of it for a prompt, because
+    token counts are estimates, and 1/32 for an answer, but at least ``default_answer``.
+    ``is_limited`` is True if a setting or the model limits the prompt. ``characters_per_token`` is
+    3 at first, then measured on the model's own counts.
     """
 
     def __init__(
@@ -216,12 +222,13 @@ class PromptBudget:
         self.characters_per_token = 3.0
 
     def learn(self, characters: int, tokens: int) -> None:
+        """Update ``characters_per_token`` from a prompt and the model's count of its tokens."""
         if tokens > 0 and characters > 0:
             self.characters_per_token = characters / tokens
 
     def fit(self, history: History, fixed_length: int, reserve: int) -> None:
-        """Drop steps, with a note, until they fit next to ``fixed_length`` characters and a
-        ``reserve`` of tokens."""
+        """Drop steps until the rest, ``fixed_length`` characters and ``reserve`` tokens fit the
+        context; a note counts them."""
         room = int((self.context - reserve) * self.characters_per_token) - fixed_length
         if dropped := history.fit(max(0, room)):
             self._toolkit.note(HISTORY_DROPPED, steps=dropped, context=self.context)
@@ -235,7 +242,7 @@ class PromptBudget:
         role: str = "main",
         samples: int = 1,
     ) -> list[Reply]:
-        """The model's replies, of at most ``answer`` tokens each."""
+        """Return the model's replies, each of at most ``answer`` tokens."""
         sampling = Sampling(
             temperature=temperature,
             max_tokens=self.answer,
@@ -246,24 +253,24 @@ class PromptBudget:
         )
         completion = await self._toolkit.model(role).complete(prompt, sampling)
         messages = [user(prompt)] if isinstance(prompt, str) else prompt
-        if not any(message.images for message in messages):  # their tokens are not those of text
+        if not any(message.images for message in messages):  # images count as tokens, too
             characters = sum(len(message.content) for message in messages)
             self.learn(characters, completion.usage.prompt)
         return replies(completion, sampling)
 
 
-# The same as a chat.
+# An episode as a chat.
 
-Turn = tuple[str, str]  # a message to the agent, and its answer
+Turn = tuple[str, str]
+"""A message to the agent, and its answer."""
 
-OVERHEAD = 24  # characters that a chat template adds to a message, about
+OVERHEAD = 24  # approximate number of characters that a chat template adds to a message
 
 
 class Conversation:
-    """Episode as messages: system, turns of examples, the opening, one turn per step.
+    """An episode as chat messages: the system message, turns of examples, and a turn per step.
 
-    ``opening`` is prepended to the oldest turn kept, in the same message, so that roles always
-    alternate.
+    The oldest turn that is not dropped begins with ``opening``, so that roles always alternate.
     """
 
     def __init__(self, fixed: str, opening: str, examples: Sequence[Turn] = ()) -> None:
@@ -277,12 +284,12 @@ class Conversation:
         self.history.add(message + answer + " " * (2 * OVERHEAD))
 
     def length(self, message_text: str) -> int:
-        """Characters of the prompt that ends in ``message_text``, its steps left out."""
+        """Return the characters of a prompt that ends in ``message_text``, without its steps."""
         examples = sum(len(text) + len(answer) + 2 * OVERHEAD for text, answer in self.examples)
         return len(self._fixed) + len(self._opening) + len(message_text) + examples + 3 * OVERHEAD
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
-        """The prompt. ``gap_note`` says that steps were left out, where they were."""
+        """Return the prompt that ends in ``message_text``; ``gap_note`` mentions dropped steps."""
         turns = [*self.turns[self.history.dropped :], (message_text, "")]
         first = "\n\n".join(part for part in (self._opening, gap_note, turns[0][0]) if part)
         turns[0] = first, turns[0][1]

@@ -1,12 +1,12 @@
-"""Prompts of the papers' released code, read into a prompt folder with our slots.
+"""Import the prompts of the papers' released code into a prompt folder.
 
     wayword prompts import navgpt ~/NavGPT --out prompts/navgpt
     wayword reproduce navgpt/table-1 --model openai:gpt-4.1 --prompts prompts/navgpt
 
-A clone is read as data: Python files are parsed, never imported or run, and templates are read as
-JSON or text. Each text goes into a file named as the prompt of ours that it replaces; what the
-release words in its program (results of actions, observations of NavGPT) stays in our words.
-``source.json`` in the folder names the files, their checksums and the line of each text.
+A clone is read as data: Python files are parsed, never imported or run; templates are JSON or text.
+Each text is written to a file with the name of the shipped prompt that it replaces, and its slots
+get our names. Sentences that a release builds in its program (results of actions, observations of
+NavGPT) are not imported. ``source.json`` lists the files with checksums, and each text's line.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import sha256
 
 SOURCE = "source.json"
-Texts = dict[str, "Template"]  # name of each prompt of ours -> the released text, with our slots
+Texts = dict[str, "Template"]  # name of a shipped prompt -> the released text with our slots
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A released text and where it stands. Its slots are those of ``str.format``."""
+    """A released text with slots in the syntax of ``str.format``, and its file and line."""
 
     text: str
     path: Path
     line: int = 1
 
     def fields(self) -> list[tuple[str, str | None]]:
-        """The literal text before each slot, and the slot; positional ones are numbered."""
+        """Return pairs of literal text and the slot after it; positional slots are numbered."""
         number, parts = 0, list[tuple[str, str | None]]()
         try:
             for literal, name, _, _ in Formatter().parse(self.text):
@@ -53,17 +53,15 @@ class Template:
         return {name for _, name in self.fields() if name is not None}
 
     def fill(self, **slots: str) -> Template:
-        """Each released slot replaced, by one of ours or by words.
-
-        Raises ``DataError`` for a slot that is missing, or one without a counterpart here.
-        """
+        """Replace every released slot by one of ours or by text. Raises ``DataError`` if the
+        template lacks a slot, or has one that is not in ``slots``."""
         for name in slots.keys() - self.slots:
             raise self.error(f"has no slot {{{name}}}")
         for name in sorted(self.slots - slots.keys()):
-            raise self.error(f"has a slot {{{name}}} that has no counterpart here")
+            raise self.error(f"has the unknown slot {{{name}}}")
         for literal, _ in self.fields():
             if braced := SLOT.search(literal):
-                raise self.error(f"has {braced[0]} in its words, which would be read as a slot")
+                raise self.error(f"contains {braced[0]}, which would be read as a slot")
         parts = (f"{literal}{slots[name] if name else ''}" for literal, name in self.fields())
         return replace(self, text="".join(parts))
 
@@ -72,23 +70,23 @@ class Template:
 
 
 class Clone:
-    """The files of a clone. Every file that is read is noted, with its checksum."""
+    """The files of a clone; ``checksums`` has an entry for each file that was read."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise UsageError(f"{folder}: no such folder; name your clone of the released code")
+            raise UsageError(f"{folder}: no such folder; give your clone of the released code")
         self.folder, self.checksums = folder, dict[str, str]()
 
     def read(self, name: str) -> Template:
-        """A text file, by its path in the clone. Raises ``DataError``."""
+        """Read a text file by its path in the clone. Raises ``DataError``."""
         path = self.folder / name
         try:
             content = path.read_bytes()
         except OSError as error:
             problem = f"cannot be read ({error.strerror})"
-            raise DataError(path, "", problem, "name the folder of the clone") from None
+            raise DataError(path, "", problem, "give the folder of the clone") from None
         if content[:1] == b"\x80" or b"\0" in content:
-            raise DataError(path, "", "is binary, such as a pickle, and is not opened")
+            raise DataError(path, "", "is a binary file, such as a pickle; it is not read")
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
@@ -98,7 +96,7 @@ class Clone:
         return Template(text.replace("\r\n", "\n"), path)
 
     def python(self, name: str, templates: bool = False) -> Strings:
-        """The strings of a Python file, which is parsed and not run. Raises ``DataError``."""
+        """Parse a Python file, without running it, and return its strings. Raises ``DataError``."""
         file = self.read(name)
         try:
             return Strings(ast.parse(file.text), file.path, templates)
@@ -110,7 +108,7 @@ class Clone:
             raise DataError(file.path, "", f"is not valid Python: {error}") from None
 
     def json(self, name: str) -> Callable[..., Template]:
-        """A function from the keys of a JSON file to the text there. Raises ``DataError``."""
+        """Read a JSON file; the result finds a text by its keys. Raises ``DataError``."""
         file = self.read(name)
         try:
             tree = json.loads(file.text)
@@ -128,18 +126,18 @@ class Clone:
             line = file.text.count("\n", 0, at) + 1
             value = value[0] if isinstance(value, list) and value else value
             if not isinstance(value, str):
-                raise DataError(f"{file.path}:{line}", ".".join(keys), "is no text")
+                raise DataError(f"{file.path}:{line}", ".".join(keys), "is not a text")
             return Template(value, file.path, line)
 
         return text
 
 
 class Strings:
-    """The strings that a Python file assigns or passes on, by function and name.
+    """The string expressions of a Python file; assigned ones by the names of function and variable.
 
-    The name of a chat message is its list's name and its role: ``plan.prompt.system``. Values in an
-    f-string, or given to ``format``, are slots of that name. With ``templates`` the braces of plain
-    strings are slots as well, for a program that formats them later.
+    A chat message in a list has the list's name and its role: ``plan.prompt.system``. The values of
+    f-strings and of ``format`` calls become slots. With ``templates``, braces in plain strings are
+    slots, too.
     """
 
     def __init__(self, tree: ast.AST, path: Path, templates: bool) -> None:
@@ -150,11 +148,11 @@ class Strings:
 
     def __getitem__(self, name: str) -> Template:
         if name not in self._named:
-            raise DataError(self._path, "", f"assigns no text to {name}", "clone it again")
+            raise DataError(self._path, "", f"assigns no text to {name}", "clone the release again")
         return self._named[name]
 
     def with_slots(self, *slots: str) -> Template:
-        """The one text that has exactly these slots. Raises ``DataError``."""
+        """Return the text with exactly these slots. Raises ``DataError`` if there is none."""
         for each in self._all:
             if each.slots == set(slots):
                 return each
@@ -177,7 +175,7 @@ class Strings:
                 self._collect(child, inner)
 
     def _texts(self, name: str, value: ast.expr) -> Iterator[tuple[str, Template]]:
-        """The text, or those of a list of chat messages, by role."""
+        """Yield an assigned text, or the texts of a list of chat messages, with names."""
         if isinstance(value, ast.List):
             for message in value.elts:
                 if isinstance(message, ast.Dict):
@@ -190,7 +188,7 @@ class Strings:
             yield name, single
 
     def _text(self, node: ast.expr) -> Template | None:
-        """A string expression in the syntax of ``str.format``; None for any other."""
+        """Return a string expression as a template; None for other expressions."""
         text = self._format(node)
         return None if text is None else Template(text, self._path, node.lineno)
 
@@ -218,7 +216,7 @@ class Strings:
         return None
 
     def _part(self, value: ast.expr) -> str:
-        """A piece of an f-string: words, the text of a constant, or a slot."""
+        """Return a part of an f-string: literal text, the text of a constant, or a slot."""
         if isinstance(value, ast.FormattedValue):
             name = ast.unparse(value.value)
             return self._named[name].text if name in self._named else f"{{{name}}}"
@@ -229,12 +227,11 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-# The releases. Their files, names and slots are rows of ``released.yaml``; what a row cannot say
-# stands in a function of the release's name.
+# The releases. Files, names and slots are in ``released.yaml``; the rest is a function each.
 
 
 def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """One template holds rules, form and tool; what follows ``Begin!`` grows with the walk."""
+    """One template contains rules, answer form and tool; the part after ``Begin!`` is the walk."""
     strings = clone.python(release["file"], templates=True)
     name = strings["MAKE_ACTION_TOOL_NAME"]
     tool = f"{name.text}: {strings['MAKE_ACTION_TOOL_DESCRIPTION'].fill().text}"
@@ -254,7 +251,7 @@ def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """Files of text with ``{}``; the sentences of observations stand in a program."""
+    """Text files with the slot ``{}``; the sentences of observations are in a Python file."""
     landmarks = clone.read(f"llm/prompts/{variant}/landmarks/5shot.txt")
     walk = clone.read(f"llm/prompts/{variant}/navigation/2shot.txt")
     blocks = walk.text.strip("\n").split("\n\n")
@@ -264,7 +261,7 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
     ]
     head = [part for part in parts if not part.slots]
     if not head or len(parts[-1].slots) != 1:
-        raise parts[-1].error("has no slot {} for the instruction alone")
+        raise parts[-1].error("must have one slot {}, for the instruction")
     return {
         "landmarks": landmarks.fill(**{"0": "{instruction}"}),
         "task": replace(head[0], text="\n\n".join(part.text.strip() for part in head)),
@@ -274,7 +271,7 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """One template a strategy: rules, actions, form and example in one text."""
+    """One template per strategy contains rules, actions, answer form and example."""
     texts: Texts = {}
     for agent in ("act", "react", "react_emmem"):
         template = clone.json(f"templates/{variant}/{variant}_{agent}.json")
@@ -299,7 +296,7 @@ def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _rows(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """The texts that the rows of a release name, all in one Python file."""
+    """Return the texts listed in ``released.yaml``, all from one Python file."""
     strings, texts = clone.python(release["file"]), Texts()
     for ours, row in release["texts"].items():
         slots = row.get("slots", {})
@@ -323,10 +320,10 @@ _READERS = {"navgpt": _navgpt, "velma": _velma, "langsuite": _langsuite}
 
 
 def import_prompts(system: str, folder: Path, out: Path, variant: str = "") -> list[str]:
-    """Write a release's prompts into a new folder; returns the names of the files.
+    """Write a release's prompts into a new folder and return the names of the files.
 
-    Where strategies have different texts, each has a folder of its own. Raises ``UsageError``, and
-    ``DataError`` naming file and line.
+    Each strategy has a subfolder if their texts differ. Raises ``UsageError``, and ``DataError``
+    with file and line.
     """
     import yaml
 
@@ -338,7 +335,7 @@ def import_prompts(system: str, folder: Path, out: Path, variant: str = "") -> l
     if variant not in variants:
         raise UsageError(f"{system} has no variant {variant!r}; {suggest(variant, list(variants))}")
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
-        raise UsageError(f"{out}: exists and is not empty; name a new folder with --out")
+        raise UsageError(f"{out} already exists and is not empty; give a new folder with --out")
     clone = Clone(folder)
     texts = _READERS.get(system, _rows)(clone, variant, releases[system])
     for name, template in texts.items():
@@ -352,8 +349,8 @@ def import_prompts(system: str, folder: Path, out: Path, variant: str = "") -> l
 
 
 def describe_folder(folder: Path) -> str:
-    """The origin of a prompt folder, in words for a table's notes. Raises ``DataError``."""
-    paths = (folder / SOURCE, folder.parent / SOURCE)  # a strategy's texts lie one folder down
+    """Return the origin of a prompt folder, for the notes of a table. Raises ``DataError``."""
+    paths = (folder / SOURCE, folder.parent / SOURCE)  # a strategy's texts are in a subfolder
     path = next((each for each in paths if each.is_file()), None)
     if path is None:
         return f"prompts of {folder}, not the shipped ones"
@@ -362,4 +359,4 @@ def describe_folder(folder: Path) -> str:
         variant = f" ({source['variant']})" if source["variant"] else ""
         return f"prompts of {source['system']}'s released code{variant}"
     except (ValueError, TypeError, KeyError) as error:
-        raise DataError(path, "", f"is no record of an import ({error})") from None
+        raise DataError(path, "", f"is not written by an import ({error})") from None

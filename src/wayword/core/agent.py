@@ -148,7 +148,7 @@ class Agent(ABC):
     assume about as many steps as the expert takes."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
-    the maximum number of trials, and ``verdict``: ``"told"`` (a judge ends the trials at a
+    the maximum number of trials, and ``verdict``: ``"judge"`` (a judge ends the trials at a
     success), ``"self"`` (the agent judges) or ``"none"``."""
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:

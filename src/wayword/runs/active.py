@@ -176,7 +176,7 @@ def setup_of(
     """
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
-    judged = trials > 1 and any(settings.verdict == "told" for settings in learners)
+    judged = trials > 1 and any(settings.verdict == "judge" for settings in learners)
     return Setup(
         dataset,
         agent.maker(),

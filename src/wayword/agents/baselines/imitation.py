@@ -1,11 +1,11 @@
-"""Small trained policy: follows written routes from captions, without a language model.
+"""Small trained policy that follows written routes from captions, without a language model.
 
     wayword run imitation --on houses
     wayword run imitation --on r2r:val_seen --data DATA
 
-It shows how far text alone goes, as a baseline for the cost of a language model: a transformer of
-about a million weights over the words of the instruction, the words that describe each direction,
-and the walk so far, trained with DAgger (``recipes/imitation`` of the repository).
+A baseline for the cost of a language model: a transformer of about a million weights over the words
+of the instruction, the words that describe each direction, and the walk so far, trained with DAgger
+(``recipes/imitation`` in the repository).
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 WEIGHTS = Path(__file__).parents[2] / "weights"
 WORD = re.compile(r"[a-z]+|[0-9]+")
-PAD, UNKNOWN = 0, 1  # the first two numbers of a vocabulary: no word, and a word that is not in it
+PAD, UNKNOWN = 0, 1  # first two indices of a vocabulary: padding, and words that are not in it
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
-"""Words that are read of each kind of text; the rest is cut off."""
-FEATURES = 14  # numbers that describe an option next to its words
+"""Maximum number of words read per kind of text."""
+FEATURES = 14  # geometric features of an option
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a text, lower case, punctuation dropped."""
+    """Return the words of a text in lower case, without punctuation."""
     return WORD.findall(text.lower())
 
 
 def encode(text: Sequence[str], vocabulary: Mapping[str, int], kind: str) -> list[int]:
-    """The numbers of words, at most as many as are read of that kind of text; never empty."""
+    """Return the vocabulary indices of words, cut to the maximum for ``kind``; never empty."""
     numbers = [vocabulary.get(word, UNKNOWN) for word in text[: LONGEST[kind]]]
     return numbers or [PAD]
 
 
 def object_words(sector: Sector) -> list[str]:
-    """The words of the objects recorded in a direction, the nearest first."""
+    """Return the words of the objects recorded in a direction, nearest first."""
     nearest_first = sorted(sector.sightings, key=lambda each: (each.distance or 0.0, each.name))
     return [word for sighting in nearest_first for word in tokenize(sighting.name)]
 
@@ -69,12 +69,12 @@ def features(
     memory: Floats,
     step: int,
 ) -> Floats:
-    """(..., 14) numbers for each option; angles in radians, lengths in metres.
+    """Return the geometric features (..., 14) of options; angles in radians, lengths in metres.
 
-    ``heading``, ``elevation`` and ``length`` (...,) are those of the way, all 0 for stopping;
-    ``facing`` and ``start`` the agent's headings now and at first; ``offset`` (..., 3) the way's
-    end relative to the first viewpoint (east, north, up); ``memory`` (..., 2) whether the end was
-    visited, and whether it is the viewpoint before this one.
+    ``heading``, ``elevation`` and ``length`` (...,) describe the move to a neighbor, all 0 for
+    stopping. ``facing`` and ``start`` are the current and the first heading. ``offset`` (..., 3)
+    is the neighbor's position relative to the first viewpoint (east, north, up). ``memory``
+    (..., 2) is 1 if the neighbor was visited, and if it is the previous viewpoint.
     """
     turn, since_start = heading - facing, heading - start
     is_move = (length > 0).astype(np.float32)
@@ -91,16 +91,16 @@ def features(
 
 
 class PolicyWeights:
-    """The trained weights: safe to share, since it holds nothing of any walk.
+    """The trained network. It has no state, so episodes share it.
 
-    ``vocabulary`` numbers the words, ``width`` is the length of what is remembered of a step.
+    ``vocabulary`` maps words to indices; ``width`` is the size D of the state stored per step.
     """
 
     def __init__(self, path: Path) -> None:
         with needing("the trained policy needs onnxruntime", "prior"):
             import onnxruntime  # type: ignore[import-untyped]
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # a step is a few million products: more only wait
+        options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
@@ -110,16 +110,16 @@ class PolicyWeights:
         self.width = int(shapes["history"][-1])
 
     def __call__(self, inputs: Mapping[str, Any]) -> tuple[Floats, Floats]:
-        """Scores of the options (Q,), and what is to be remembered of each (Q, D)."""
+        """Return the scores (Q,) of the options, and the state (Q, D) to store for each."""
         scores, memory = self._session.run(None, dict(inputs))
         return scores[0], memory[0]
 
 
 @lru_cache(maxsize=2)
 def load_network(path: Path) -> PolicyWeights:
-    """The network of a file, read once. Raises ``UsageError`` where that is not possible."""
+    """Return the network in a file, cached. Raises ``UsageError`` if the file does not exist."""
     if not path.is_file():
-        raise UsageError(f"{path}: no such weights; train them, or leave out the setting `weights`")
+        raise UsageError(f"{path}: no such weights; train them, or remove the setting `weights`")
     return PolicyWeights(path)
 
 
@@ -136,9 +136,9 @@ class ImitationAgent(Agent):
         wayword run imitation --on houses --limit 20
 
     At each viewpoint it reads the captions and objects of every direction and the summary, as
-    NavGPT does, and scores each way and stopping; the best score is taken. It sees no viewpoint
-    that it has not stood at. Needs onnxruntime (extra ``[prior]``), no model and no torch; the
-    weights' card is ``wayword/weights/imitation.md``.
+    NavGPT does, scores each neighbor and stopping, and takes the best one. Needs onnxruntime (extra
+    ``[prior]``), but no language model and no torch; the weights are described in
+    ``wayword/weights/imitation.md``.
     """
 
     Settings: ClassVar[type[ImitationSettings]] = ImitationSettings
@@ -158,14 +158,14 @@ class ImitationAgent(Agent):
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         if self._toolkit.perceiver is None:
-            raise UsageError("the trained policy reads captions, and this dataset has none")
+            raise UsageError("imitation reads captions, but this dataset has none; set a perceiver")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
         self._walk.arrive(observation)
         vocabulary, parts, walk = self._network.vocabulary, percept.sectors, self._walk
         captions = [encode(tokenize(part.caption), vocabulary, "caption") for part in parts]
 
         def table(rows: list[list[int]]) -> Ints:
-            """(1, N, W) numbers, zeros after the end of a row."""
+            """Return the rows as one array (1, N, W), padded with zeros."""
             width = max(map(len, rows))
             return np.array([[row + [PAD] * (width - len(row)) for row in rows]], dtype=np.int64)
 
@@ -194,9 +194,9 @@ class ImitationAgent(Agent):
 
 
 class Walk:
-    """The agent's knowledge of its own walk: the way back, its places, and its memories.
+    """The walk so far: the position of each visited viewpoint, and the state stored per step.
 
-    Positions are metres from the first viewpoint (east, north, up), by the ways' own lengths.
+    Positions are metres from the first viewpoint (east, north, up), added up from the moves.
     """
 
     def __init__(self) -> None:
@@ -208,7 +208,7 @@ class Walk:
         self._is_revisit = False
 
     def arrive(self, observation: IndoorObservation) -> None:
-        """Note where it stands; the position follows from the ways it took."""
+        """Add the current viewpoint at the position that the moves lead to."""
         if not self._positions:
             self._first_heading = observation.heading
         if observation.viewpoint != self._viewpoint:
@@ -220,7 +220,8 @@ class Walk:
         self._position = self._position + _displacement(neighbor)
 
     def geometry(self, observation: IndoorObservation) -> Floats:
-        """(1 + K, 14): stopping first, then the ways; see :func:`features`."""
+        """Return the features (1 + K, 14) of stopping and of the K neighbors; see
+        :func:`features`."""
         table, ends, memory = [(0.0, 0.0, 0.0)], [self._position], [(self._is_revisit, False)]
         for neighbor in observation.neighbors:
             table.append((neighbor.heading, neighbor.elevation, neighbor.distance))
@@ -241,7 +242,7 @@ class Walk:
 
 
 def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
-    """The way's end relative to its beginning, in metres east, north and up."""
+    """Return a neighbor's relative position, in metres east, north and up."""
     heading, rise = math.radians(neighbor.heading), math.radians(neighbor.elevation)
     flat = neighbor.distance * math.cos(rise)
     return np.array(

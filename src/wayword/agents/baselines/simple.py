@@ -23,9 +23,9 @@ WIDEST_ANGLE = 90.0  # maximum angle (degrees) between the heading and an indoor
 
 @dataclass(frozen=True, slots=True)
 class RandomSettings:
-    """``steps`` moves before it stops; 0 stands for the family's own number (street 39, else 5).
+    """``steps``: number of moves before stopping; 0: 39 in the street, else 5.
 
-    ``may_stop`` makes stopping one of the choices instead, as likely as any other.
+    ``may_stop``: draw from all actions instead, stopping included, without a number of moves.
     """
 
     steps: int = 0
@@ -50,7 +50,6 @@ class RandomAgent(Agent):
         self._moves_taken = 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-
         if self._settings.may_stop:
             return Decision(space.listed[self._rng.randrange(len(space.listed))])
         usual = STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
@@ -68,7 +67,7 @@ class RandomAgent(Agent):
 
 @dataclass(frozen=True, slots=True)
 class ForwardSettings:
-    """``moves`` before it stops; 0 stands for the family's own number (street 39, indoors 5)."""
+    """``moves``: number of moves before stopping; 0: 39 in the street, 5 indoors."""
 
     moves: int = 0
 
@@ -101,7 +100,7 @@ class ForwardAgent(Agent):
             if exit_ is None or angles[exit_] > WIDEST_ANGLE or has_gone:
                 return Decision(STOP)
             return Decision(Action("goto", (exit_.viewpoint,)))
-        raise UsageError("the forward baseline knows no way ahead in this world; try `random`")
+        raise UsageError("forward acts in indoor and street worlds; choose another agent")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._moves_taken += 1

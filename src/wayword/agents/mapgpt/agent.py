@@ -2,14 +2,13 @@
 
     wayword run mapgpt --on houses --model openai:gpt-5-mini
 
-Places are numbered as they come into view. Each step the model is shown the instruction, its steps
-so far, a map of what it has seen, the places it has not visited, its plan, and the current place;
-it answers with a thought, a revised plan, and one of the listed actions. The map is topological:
-which place leads to which, nothing else.
+Places are numbered in order of first sight. At each step the prompt shows the instruction, the
+steps so far, a topological map (which place leads to which), the places not visited, the plan, and
+the current place. The model answers with a thought, a revised plan, and one of the listed actions.
 
-Departures from the paper, on purpose: actions are named by their places (``goto[place 3]``) and
-not by letters, and the model always reads the perceiver's words, next to pictures where the dataset
-has some.
+Deliberate differences from the paper: actions are named by places (``goto[place 3]``) instead of
+letters, and the prompt always contains the perceiver's text, next to pictures if the dataset has
+any.
 
 With ``--remember scene`` the map of a scene is kept from one episode to the next, with a note of
 the objects near each visited place.
@@ -53,7 +52,7 @@ _GOTO = re.compile(r"goto\[([^\]]*)\]")
 
 
 class PlaceMap:
-    """The part of a graph that one walk has seen, in words; places are numbered by first sight.
+    """The part of a graph seen so far, as text; places are numbered in order of first sight.
 
     >>> known = PlaceMap()
     >>> known.arrive("hall", {"lobby": "a red sofa", "stairs": "stairs going up"})
@@ -75,7 +74,7 @@ class PlaceMap:
         self._here = ""
 
     def name(self, viewpoint: str) -> str:
-        """``place N``, with a new number at first sight."""
+        """Return ``place N``; a place seen for the first time gets the next number."""
         return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
 
     def arrive(self, viewpoint: str, neighbors: Mapping[str, str], note: str = "") -> None:
@@ -89,7 +88,7 @@ class PlaceMap:
             self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
 
     def text(self) -> str:
-        """A line for each visited place, in the order of the first visits."""
+        """Return a line for each visited place, in the order of first visits."""
         lines = []
         for viewpoint, neighbors in self._neighbors.items():
             state = "here" if viewpoint == self._here else "visited"
@@ -98,23 +97,23 @@ class PlaceMap:
         return "\n".join(lines)
 
     def notes(self) -> list[str]:
-        """A line for each visited place with a note, in the order of the first visits."""
+        """Return a line for each visited place with a note, in the order of first visits."""
         return list(self._notes.values())
 
     def unvisited(self) -> list[str]:
-        """A line for each place that was seen and not visited, the last seen last."""
+        """Return a line for each place that was seen but not visited, in order of first sight."""
         return [line for viewpoint, line in self._seen.items() if viewpoint not in self._neighbors]
 
 
 @dataclass(frozen=True, slots=True)
 class MapGPTSettings(PromptSettings):
-    """Settings of MapGPT, besides those of all prompts.
+    """Settings of MapGPT, in addition to those of all prompts.
 
     ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
-    what is not exactly one legal action is rejected). ``map``, ``plan``: show the map with the
-    places not visited; ask for a plan and show it at the next step. Each one turned off is an
-    ablation. ``pictures``: show a picture towards every neighbor where the dataset has pictures;
-    off by default with a small local model. An answer may take 500 tokens by default.
+    an answer without exactly one legal action is rejected). ``map``: show the map and the places
+    not visited. ``plan``: ask for a plan and show it at the next step. Turning off either is an
+    ablation. ``pictures``: show a picture towards every neighbor if the dataset has pictures;
+    off by default with a small local model. ``max_tokens`` is 500 by default.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -157,7 +156,8 @@ class MapGPT(Agent):
         messages = self._messages(observation, actions)
         options = ActionSpace(tuple(actions))
         schema = None
-        if self._settings.decoding == "constrained":  # at two characters a token the answer ends
+        if self._settings.decoding == "constrained":
+            # At two characters per token, an answer of full length is within the token limit.
             length = 2 * self._budget.answer // len(self._recipe.fields)
             schema = self._recipe.schema_for(options, self._settings.thought_length or length)
         (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
@@ -184,13 +184,13 @@ class MapGPT(Agent):
         self._history.add(f"{self._steps.taken}. {text}")
 
     def _named(self, action: Action) -> Action:
-        """The action as the model knows it: places have numbers."""
+        """Return the action with the number of its place, as the model reads it."""
         if action.name != "goto":
             return action
         return Action("goto", (self._map.name(action.arguments[0]),))
 
     def _arrive(self, view: IndoorObservation, space: ActionSpace) -> dict[Action, Action]:
-        """Add the place to the map; the legal actions by the names that the model reads."""
+        """Add the place to the map. Return the legal actions by the names that the model reads."""
         sectors = self._perceiver.perceive(view.scene, view.viewpoint).sectors
         seen = {}
         for neighbor in view.neighbors:

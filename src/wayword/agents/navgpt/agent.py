@@ -2,17 +2,17 @@
 
     wayword run navgpt --on houses --model local:smollm2
 
-Each step the model is shown the system principle, the instruction, the history (a one-sentence
-summary, thought and action a step) and the current viewpoint in full, and answers with a thought
-and either a neighbouring viewpoint's ID or the end. Each prompt extends the last one up to the
-current observation.
+At each step the prompt shows the system principle, the instruction, the history (per step: a
+one-sentence summary, the thought and the action) and the full current viewpoint. The model answers
+with a thought and either the ID of a neighboring viewpoint or the end of the walk. Each prompt
+extends the last one up to the current observation.
 
 Small local models get a shorter form by default (``decoding=numbered``): a chat in which each
-message lists the exits by number, and the answer is a short thought and a number. Nothing that was
-sent is rewritten, so a prefix cache evaluates every token of an episode once.
+message numbers the exits, and each answer is a short thought and a number. Messages are never
+changed later, so a prefix cache evaluates every token of an episode once.
 
-Departures from the released code, on purpose: only current neighbours are legal moves; history is
-budgeted in tokens and loses whole steps, with a note in the trajectory, never characters.
+Deliberate differences from the released code: only current neighbors are legal moves; if the
+history exceeds its token budget, whole steps are dropped, with a note in the trajectory.
 """
 
 from __future__ import annotations
@@ -56,25 +56,25 @@ from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 SUMMARY_START = "The scene from the viewpoint is a"
-"""Words that an online summary completes, as the recorded ones do."""
+"""The first words of all recorded summaries; those written online begin with them, too."""
 SHORT_THOUGHT = 50
-"""Characters of a thought with numbered exits: about a second of a small model on one core."""
+"""Characters of a thought with numbered exits: a second of a small model on one core."""
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START_EVENT = "The navigation starts; no action has been taken yet."
 
 
 @dataclass(frozen=True, slots=True)
 class NavGPTSettings(PromptSettings):
-    """Settings of NavGPT, besides those of all prompts.
+    """Settings of NavGPT, in addition to those of all prompts.
 
-    ``decoding``: ``constrained`` (a JSON answer: a thought, arrived or not, and one of the legal
-    IDs), ``free`` (Thought / Action / Action Input as in the paper; what is not an action is
-    rejected) or ``numbered`` (a chat with numbered exits: the default with a small local model;
-    earlier messages stay as they were, so ``summaries`` has no effect).
-    ``summaries``: past viewpoints as the ``recorded`` sentence, or one written ``online`` by the
-    model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
-    Table 3. ``history``: show the steps so far; without, only what came of the last one.
-    An answer may take 400 tokens by default, a thought with numbered exits 50 characters.
+    ``decoding``: ``constrained`` (a JSON answer: a thought, arrived or not, and a legal ID),
+    ``free`` (Thought / Action / Action Input as in the paper; an answer without a legal action is
+    rejected) or ``numbered`` (a chat with numbered exits, the default with a small local model;
+    ``summaries`` then has no effect). ``summaries`` describes past viewpoints by the ``recorded``
+    sentence, or by one that the model of the role ``summary`` writes ``online``. ``captions``,
+    ``objects``, ``distances``: parts of descriptions; turning them off gives the ablations of
+    Table 3. ``history``: show the steps so far; if off, only the result of the last step.
+    ``max_tokens`` is 400 by default, ``thought_length`` 50 with numbered exits.
     """
 
     decoding: Literal["constrained", "free", "numbered"] = "constrained"
@@ -86,7 +86,7 @@ class NavGPTSettings(PromptSettings):
 
 
 class NavGPT(Agent):
-    """NavGPT: reasons in words at every viewpoint, and names the next (Zhou et al. 2024)."""
+    """NavGPT: reasons in words at every viewpoint and names the next one (Zhou et al. 2024)."""
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
@@ -126,7 +126,7 @@ class NavGPT(Agent):
         answer = await answer_method(observation, percept, _legal_viewpoints(space))
         if isinstance(answer, Rejection):
             return answer
-        # The sub-instruction that a thought names; none again where the next does not say.
+        # Once a thought has named a sub-instruction, a thought that names none is noted as 0.
         number = named_part(answer.thought, self._sub_instructions)
         if number or self._part_noted:
             note_followed(self._toolkit.note, number, ())
@@ -135,7 +135,7 @@ class NavGPT(Agent):
             return Decision(Action("goto", (answer.choice,)), answer.thought)
         if not isinstance(observation, ObjectsObservation) or not observation.objects:
             return Decision(STOP, answer.thought)
-        # Stop, and name the object that is meant; none where the answer names none.
+        # Stop and name the target object; without one if the answer names none of the listed.
         listed = indoor.objects(observation)
         question = user(self._prompts.fill("object", opening=self._opening, objects=listed))
         names = [each.id for each in observation.objects]
@@ -148,7 +148,7 @@ class NavGPT(Agent):
     async def _answer_by_id(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
     ) -> NamedAnswer | Rejection:
-        """The answer to one prompt with the history and every direction; exits have their IDs."""
+        """Ask with a prompt that contains the history and every direction; exits have IDs."""
         description = indoor.observation(observation, percept, self._detail)
         messages = self._messages(observation, description)
         has_moved = observation.viewpoint != self._viewpoint
@@ -163,13 +163,13 @@ class NavGPT(Agent):
     async def _answer_by_number(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
     ) -> NamedAnswer | Rejection:
-        """The answer to one more message of a chat; exits have numbers, from 1."""
+        """Ask with the next message of the chat; exits have numbers, from 1."""
         chat, exits = self._write_message(observation, percept, legal)
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
         numbers = [str(number) for number in range(1, len(exits) + 1)]
         gap_text = chat.history.gap_text(self._prompts, "dropped")
         reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
-        # The chat repeats the answer to the letter: other words would end the cached prefix.
+        # The chat contains the exact answer: any change would end the cached prefix.
         self._answer = reply.text
         answer = read_choice(reply, numbers, (), "number of an exit", "a number of the list")
         if isinstance(answer, Rejection) or answer.choice is None:
@@ -181,9 +181,9 @@ class NavGPT(Agent):
     ) -> tuple[Conversation, list[str]]:
         """Write the next message of the chat: the event and the exits, whose IDs are returned."""
         if self._chat is None:
-            rules = self._prompts[f"told_{self._goal_kind}"]
+            kind = self._prompts[f"instruction_{self._goal_kind}"]
             success = self._prompts.fill(f"success_{self._goal_kind}", closer="")
-            fixed = self._prompts.fill("principle_numbered", told=rules, success=success)
+            fixed = self._prompts.fill("principle_numbered", instruction_kind=kind, success=success)
             self._chat = Conversation(
                 joined(fixed, self._steps.limit_text("step_limit")), self._opening
             )
@@ -231,10 +231,14 @@ class NavGPT(Agent):
     def _messages(self, view: IndoorObservation, description: str) -> list[Message]:
         decoding, fill = self._settings.decoding, self._prompts.fill
         detail = "objects" if self._settings.objects else "plain"
-        closer, told = self._prompts[f"closer_{detail}"], self._prompts[f"told_{self._goal_kind}"]
-        success = fill(f"success_{self._goal_kind}", closer=closer)
-        around = self._prompts[f"around_{detail}"]
-        rules = fill("principle", around=around, closer=closer, told=told, success=success)
+        closer = self._prompts[f"closer_{detail}"]
+        rules = fill(
+            "principle",
+            around=self._prompts[f"around_{detail}"],
+            closer=closer,
+            instruction_kind=self._prompts[f"instruction_{self._goal_kind}"],
+            success=fill(f"success_{self._goal_kind}", closer=closer),
+        )
         form = self._prompts[f"format_{decoding}"]
         principle = joined(rules, form, self._steps.limit_text("step_limit"))
         current = fill("now", event=self._event, viewpoint=view.viewpoint, description=description)
@@ -246,7 +250,8 @@ class NavGPT(Agent):
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
         settings, schema = self._settings, None
-        if settings.decoding != "free":  # at two characters a token the answer still ends
+        if settings.decoding != "free":
+            # At two characters per token, an answer of full length is within the token limit.
             by_number = settings.decoding == "numbered"
             length = SHORT_THOUGHT if by_number else 2 * self._budget.answer
             schema = choice_schema("action", legal, settings.thought_length or length)
@@ -255,7 +260,7 @@ class NavGPT(Agent):
 
     async def _summarise(self, percept: Percept, description: str, has_moved: bool) -> str:
         if not has_moved or not self._settings.history:
-            return self._summary  # a rejected answer leaves the agent where it was
+            return self._summary  # after a rejected answer the agent is still there
         if self._settings.summaries == "recorded":
             if not percept.summary:
                 raise UsageError("this dataset records no summaries; set summaries=online")
@@ -271,7 +276,7 @@ class NavGPT(Agent):
 
 
 def one_sentence(summary: str) -> str:
-    """The first sentence of a summary, as a line of the history has room for one.
+    """Return the first sentence of a summary, to keep the history short.
 
     >>> one_sentence("The scene is a hall. It has a door.")
     'The scene is a hall.'
@@ -282,13 +287,13 @@ def one_sentence(summary: str) -> str:
 
 
 def _legal_viewpoints(space: ActionSpace) -> list[str]:
-    """The viewpoints that one can go to."""
+    """Return the viewpoints of the legal moves."""
     return [action.arguments[0] for action in space.listed if action.name == "goto"]
 
 
 def _past_action(decision: Decision | Rejection, decoding: str) -> str:
-    """The decision as the model wrote it, or would have: rejected answers are shown shortened.
-    Only free answers have the tool's form."""
+    """Return a decision as a line of the history, in the form of the model's answers; rejected
+    answers are shortened."""
     if isinstance(decision, Rejection):
         said = " ".join(decision.said.split())[:200]
         return f"Action Input: {said}" if decoding == "free" else f"Answer: {said}"
@@ -301,7 +306,7 @@ def _past_action(decision: Decision | Rejection, decoding: str) -> str:
 
 
 def _numbered_answer(decision: Decision | Rejection, exits: Sequence[str]) -> str:
-    """The decision as a model would have written it, compact as constrained models write."""
+    """Return a decision as the JSON answer of a constrained model."""
     if isinstance(decision, Rejection):
         return decision.said
     viewpoint = decision.action.arguments[0] if decision.action.name == "goto" else ""

@@ -1,4 +1,4 @@
-"""Costmap: the floor as depth images show it, in cells of 0.25 m.
+"""Costmap: the floor seen in depth images, as a grid with cells of 0.25 m.
 
     >>> import numpy as np
     >>> from wayword.worlds.objectnav.observation import DepthImage
@@ -9,9 +9,9 @@
     >>> bool(costmap.free[costmap.cell(1.75, 0.0)]), bool(costmap.explored[costmap.cell(-1.0, 0.0)])
     (True, False)
 
-A ray that meets something between knee and head height marks an obstacle; where a ray runs just
-above the floor, the floor is free. Obstacles are kept on a grid five times finer, so that a
-cell is closed to a body (*inflation*) exactly where its centre is nearer to one than the radius.
+A ray that ends between knee and head height marks an obstacle; below a ray that runs just above
+the floor, the floor is free. Obstacles are stored on a grid five times finer: a cell is closed to
+a body (*inflation*) exactly if its centre is nearer to an obstacle than the body's radius.
 
 Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
 """
@@ -31,16 +31,16 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Cell = tuple[int, int]
 Spot = tuple[float, float]
-"""Row and column, as those of a cell, of a place, not necessarily the centre of a cell."""
+"""Row and column of any place, as fractions of cells."""
 
 
 def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
-    """The cells of a shortest route over open cells by eighths of a turn, both ends included; None
-    where there is none.
+    """Return the cells of a shortest route in eight directions, both ends included; None if there
+    is no route.
 
-    A diagonal step needs both of the cells that it passes between, so that no corner is cut. The
-    start may be closed (a body that stands too near to something must get away); every other cell
-    of the route is open.
+    A diagonal step needs both cells that it passes between to be open, so it cuts no corner. The
+    start may be closed, because a body too near to an obstacle must get away; all other cells are
+    open.
     """
     if not open_[goal] and goal != start:
         return None
@@ -55,12 +55,13 @@ def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
 
 
 def distances(open_: Bools, start: Cell) -> Floats:
-    """(H, W) length in cells of a shortest route from the start; infinite where there is none."""
+    """Return the length (H, W) of a shortest route to each cell, in cells; infinite if
+    unreachable."""
     return _dijkstra(open_, start)[0]
 
 
 def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
-    """(H, W) lengths in cells, and the flat number of the cell before each on its route."""
+    """Return lengths (H, W) in cells, and the flat index of each cell's predecessor."""
     from scipy.sparse.csgraph import dijkstra
 
     from wayword.worlds.objectnav.ground import grid_graph
@@ -74,8 +75,8 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
 
 
 def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cell]]:
-    """Groups of neighbouring free cells that border on unknown ones (four-neighbours), of at
-    least ``min_cells`` cells, the largest first.
+    """Return connected groups of free cells next to unknown ones (four neighbors), with at least
+    ``min_cells`` cells each, largest first.
 
     >>> free = np.array([[1, 1, 0, 0]], dtype=bool)
     >>> explored = np.array([[1, 1, 1, 0]], dtype=bool)
@@ -100,22 +101,21 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
 CELL = 0.25
 ON_CELL = 0.03  # metres from the centre of a cell within which a body counts as on it
 SUBCELLS = 5  # obstacle cells along the side of a cell
-FLOOR_HEIGHT = 0.1  # rays that end lower than this (metres) end on the floor
-HEAD_HEIGHT = 1.4  # what hangs higher than this is walked under
-SKIM_HEIGHT = 0.3  # where a ray runs lower than this (metres), the floor under it is free
-NARROWEST_RADIUS = 0.08  # the radius (metres) below which a body is not thought to be narrower
-INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: no place for its middle, an obstacle
-RAY_SAMPLES = 24  # places looked at along the low part of a ray
+FLOOR_HEIGHT = 0.1  # metres below which a ray ends on the floor
+HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
+SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
+NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
+INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: too near for its centre, an obstacle
+RAY_SAMPLES = 24  # samples along the low part of a ray
 
 
 class Costmap:
-    """The floor as explored so far, around a first place (metres) that is the centre of a cell.
+    """A grid map of the floor explored so far, centred on a cell at (``x``, ``y``), in metres.
 
-    Cells are (row, column), rows to the north, columns to the east; ``half`` metres to each side
-    are kept. A cell is *free* (floor was seen in it, or the body stood there), *occupied* (an
-    obstacle's centre lies in it), or unknown. ``open_`` (H, W) is where a body of that ``radius``
-    may be: free, and no obstacle nearer to the cell's centre than the radius, nor any place where
-    the body ran into something.
+    Cells are (row, column): rows to the north, columns to the east, up to ``half`` metres from the
+    centre. A cell is *free* (its floor was seen, or the body stood there), *occupied* (it contains
+    an obstacle), or unknown. ``open_`` (H, W) are the cells that a body of ``radius`` may enter:
+    free, farther than the radius from every obstacle, and without a collision so far.
     """
 
     def __init__(self, x: float, y: float, radius: float = 0.18, half: float = 16.0) -> None:
@@ -135,8 +135,8 @@ class Costmap:
         return min(max(j, 0), last), min(max(i, 0), last)
 
     def spot(self, x: float, y: float) -> Spot:
-        """Row and column of a place between the centres of cells; a centre's own where the place is
-        within ``ON_CELL`` of it."""
+        """Return fractional row and column of a place; the cell's own within ``ON_CELL`` of its
+        centre."""
         row, column = self.cell(x, y)
         if math.dist(self.point(row, column), (x, y)) < ON_CELL:
             return row, column
@@ -147,7 +147,7 @@ class Costmap:
 
     @property
     def occupied(self) -> Bools:
-        """(H, W) cells with an obstacle in them."""
+        """Cells with an obstacle in them, (H, W)."""
         blocks = self._obstacles.reshape(self._cells, SUBCELLS, self._cells, SUBCELLS)
         return np.asarray(blocks.any(axis=(1, 3)))
 
@@ -165,7 +165,7 @@ class Costmap:
 
     @property
     def _clearance(self) -> Floats:
-        """(5 H, 5 W) metres to the nearest obstacle."""
+        """Distance (5 H, 5 W) to the nearest obstacle, metres."""
         from scipy.ndimage import distance_transform_edt
 
         if self._clearance_cache is None:
@@ -183,8 +183,8 @@ class Costmap:
         return self._clearance_cache
 
     def is_clear(self, a: Spot, b: Spot) -> bool:
-        """True if a body gets in a straight line from one place to another (cells): off all
-        obstacles by its radius, over free cells, the first one aside."""
+        """True if a body can move straight from ``a`` to ``b``: over free cells, except the first
+        one, and farther from every obstacle than its radius."""
         count = math.ceil(max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)) * SUBCELLS
         start = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
         t = np.arange(1, count + 1) / count
@@ -202,14 +202,14 @@ class Costmap:
         self._open_cache = None
 
     def narrow_body(self) -> None:
-        """Plan for a body that is a third narrower: gaps that only seem too narrow on this grid.
-        Where the body does run into something, the cell is closed again."""
+        """Plan for a body that is a third narrower, because a gap may only seem too narrow on the
+        grid. A collision closes the cell again."""
         self.radius = max(min(self.radius, NARROWEST_RADIUS), self.radius * 2 / 3)
         self._open_cache = None
 
     def add(self, view: View) -> None:
-        """Add what a view's depth image shows, and that the body stands where it stands. A robot's
-        own map of the floor replaces everything instead."""
+        """Add a view's depth image, and the body's cell as free. If the view has a robot's own map
+        of the floor, that replaces everything."""
         self._open_cache = self._clearance_cache = None
         if view.floor is not None:
             cells = np.arange(self._cells) * CELL
@@ -237,20 +237,20 @@ class Costmap:
     def reachable(
         self, x: float, y: float
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
-        """Cells (N, 2) that a body can get to from a place, row and column, with their centres' x
-        and y and the length of the route (N,), all in metres."""
+        """Return the cells (N, 2) that a body can reach from a place, their centres' x and y, and
+        the route lengths, each (N,) in metres."""
         metres = distances(self.open_, self.cell(x, y)) * CELL
         cells = np.argwhere(np.isfinite(metres))
         xs, ys = self.x + cells[:, 1] * CELL, self.y + cells[:, 0] * CELL
         return cells, xs, ys, metres[cells[:, 0], cells[:, 1]]
 
     def close_cell(self, x: float, y: float) -> None:
-        """The body cannot be in the cell of that place: it ran into something on its way there."""
+        """Close the cell of a place after a collision."""
         self.bumped_cells[self.cell(x, y)] = True
         self._open_cache = None
 
     def _free_floor(self, view: View) -> None:
-        """Floor under the parts of rays that run low."""
+        """Mark the floor under the low parts of rays as free."""
         looks_down = np.radians(np.array(view.depth.elevations)) < -1e-6
         if not looks_down.any():
             return
@@ -258,7 +258,7 @@ class Costmap:
         metres = np.minimum(view.depth.metres()[looks_down], view.depth.reach)
         low_start = np.broadcast_to((view.eye - SKIM_HEIGHT) / np.sin(tilt), metres.shape).copy()
         low_end = np.minimum(metres, view.eye / np.sin(tilt))
-        # Where the steepest ray meets the floor, nothing stands between it and the body.
+        # If the steepest ray meets the floor, nothing stands between that point and the body.
         steepest = int(np.argmax(tilt))
         meets_floor = metres[steepest] >= (view.eye - FLOOR_HEIGHT) / np.sin(tilt[steepest])
         low_start[steepest][meets_floor] = 0.0

@@ -1,4 +1,4 @@
-"""Exploration with a grounding model and no language model: frontiers, and random directions."""
+"""Exploration without a language model: to frontiers, or in random directions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point, absolute
 from wayword.worlds.objectnav.observation import View
 
-VIEWING_CELLS = 2.5  # cells from which a frontier is looked at, at most
-RETRIES = 2  # times that it tries again where it ran into something, once nothing else is left
-SPENT_RADIUS = 0.3  # metres; a place nearer to one that was looked around from shows nothing new
+VIEWING_CELLS = 2.5  # maximum distance in cells from which a frontier is viewed
+RETRIES = 2  # how often blocked cells are tried again once no frontier is left
+SPENT_RADIUS = 0.3  # metres around the place of a full turn, where another one shows nothing new
 
 
 @dataclass(frozen=True)
 class FrontierSettings(SearchSettings):
-    """As all searchers; it goes up to what it finds, and searches until it may not go on.
+    """Settings of the frontier agent, in addition to those of all searchers. By default it
+    approaches the target and has no limit on ``turns``.
 
-    ``least`` is the fewest cells of a frontier that is gone to, ``pick`` which one: the ``nearest``
-    by the way there (Yamauchi 1997), or the ``largest``. Frontiers within ``reach`` metres of a
-    full turn are done with.
+    ``least``: minimum number of cells of a frontier. ``pick``: go to the ``nearest`` one by route
+    length (Yamauchi 1997) or to the ``largest``. ``reach``: frontiers within this distance (metres)
+    of a full turn are ignored.
     """
 
     approach: bool = True
@@ -38,15 +39,15 @@ class FrontierSettings(SearchSettings):
 
 
 class FrontierAgent(Searcher):
-    """Goes to where known floor meets the unknown, until the target is grounded (CoW, GoW).
+    """Goes to frontiers, where explored floor meets unknown space, until the target is grounded.
 
         wayword run frontier --on apartments --set grounding=clip      CoW: CLIP on wheels
         wayword run frontier --on apartments --set grounding=owl       OWL-CoW
         wayword run frontier --on apartments --set grounding=glip      GoW: GLIP on wheels
 
-    With ``grounding=clip``, ``owl`` or ``glip`` it takes the place of CoW, OWL-CoW (Gadre et al.
-    2023) and GLIP on Wheels (LGX, Table III), with simulated detectors: see ``detecting``. The
-    target is looked for in every view, also on the way. Source of the exploration: Yamauchi 1997.
+    With simulated detectors, it stands in for CoW, OWL-CoW (Gadre et al. 2023) and GLIP on Wheels
+    (LGX, Table III). The target is looked for in every view, also on the way. Source of the
+    exploration: Yamauchi 1997.
     """
 
     Settings: ClassVar[type[FrontierSettings]] = FrontierSettings
@@ -74,19 +75,19 @@ class FrontierAgent(Searcher):
         return best
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        """One of the frontiers: the route's length to each (metres), and where to look at it from;
-        the largest frontier comes first."""
+        """Choose one of ``options``: route length (metres) and viewing point of each frontier, the
+        largest frontier first."""
         _, point = min(options) if self.settings.pick == "nearest" else options[0]
         return NextPoint(point, f"The {self.settings.pick} of {len(options)} frontiers.")
 
     def _options(self) -> list[tuple[float, Point]]:
-        """The route's length to each frontier that can be reached, and where to look at it from:
-        the nearest place next to it that is not spent."""
+        """Return the route length to each reachable frontier and the nearest point to view it from,
+        where no full turn was made before."""
         places, xs, ys, metres = self.costmap.reachable(self.view.x, self.view.y)
         nearest_first = np.argsort(metres, kind="stable")
         options: list[tuple[float, Point]] = []
         for group in frontiers(self.costmap.free, self.costmap.explored, self.settings.least):
-            # Where a full turn was made near by, what is still unknown cannot be seen.
+            # Cells near a full turn that are still unknown cannot be seen.
             cells = [c for c in group if self._is_off(self.costmap.point(*c), self.settings.reach)]
             if len(cells) < self.settings.least:
                 continue
@@ -100,7 +101,7 @@ class FrontierAgent(Searcher):
         return options
 
     def _is_off(self, point: Point, metres: float) -> bool:
-        """True if a point is farther than that from every place it has looked around from."""
+        """True if a point is farther than ``metres`` from the place of every full turn."""
         return all(math.dist(point, viewed) > metres for viewed in self._viewed_points)
 
 
@@ -109,8 +110,8 @@ class WanderAgent(Searcher):
 
         wayword run wander --on apartments --set grounding=glip
 
-    All else is LGX's: ``turns`` rotations in place, the exploratory distance, the threshold.
-    Source: LGX (Dorbala et al. 2024, section V-B), "Random with GLIP".
+    Otherwise as LGX: number of turns, exploration distance, threshold. Source: LGX (Dorbala et al.
+    2024, section V-B), "Random with GLIP".
     """
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:

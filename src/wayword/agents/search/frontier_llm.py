@@ -1,16 +1,16 @@
-"""Frontiers that a language model chooses among, by the objects seen near them.
+"""Frontier exploration in which a language model chooses by the objects near each frontier.
 
-After each full turn the frontiers that can be reached are listed with their distance and the
-objects that were detected near them, earlier turns included; the model says which one leads to the
-target. What it went for in vain is listed, too. All else is that of ``frontier``: the target is
-looked for in every view, and confirmed from close by.
+After each full turn the prompt lists the reachable frontiers with their distance and the objects
+detected near them, also in earlier turns, and the frontiers visited in vain; the model names the
+one that leads to the target. Otherwise as ``frontier``: the target is looked for in every view, and
+confirmed from close by.
 
 With ``--remember scene`` the costmap and the detected objects are kept from one episode to the
 next: the agent first goes where it has seen an object of the target's name, and starts a new map
 once the remembered one has no frontier left.
 
-Source: ESC (Zhou et al. 2023) and L3MVN (Yu et al. 2023), whose scores by rules and by a masked
-language model are replaced by a question, or by the log-probabilities of the frontiers.
+Source: ESC (Zhou et al. 2023) and L3MVN (Yu et al. 2023). Their scores, by rules and by a masked
+language model, are replaced by a question or by the log-probabilities of the frontiers' numbers.
 """
 
 from __future__ import annotations
@@ -38,19 +38,23 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import ASKED
 from wayword.worlds.objectnav.observation import View
 
-SAME_OBJECT = 0.8  # metres within which detections of one name are one object
-MOST_OBJECTS, MOST_FRONTIERS = 6, 10  # listed near one frontier, and frontiers, the nearest first
-MOST_VISITS = 8  # frontiers visited in vain that are listed, the latest ones
+SAME_OBJECT = 0.8  # metres within which detections with the same name are one object
+MOST_OBJECTS = 6  # objects listed near a frontier, nearest first
+MOST_FRONTIERS = 10  # frontiers listed, nearest first
+MOST_VISITS = 8  # latest frontiers visited in vain that are listed
 Metres = Annotated[float, Ge(0.0)]
 
 
 @dataclass(frozen=True)
 class FrontierLLMSettings(FrontierSettings, ListingSettings):
-    """As those of ``frontier`` (``pick`` has no effect), and LGX's ``scene`` and ``scene_quality``
-    for the detector that lists objects. Those within ``near`` metres of a frontier are listed with
-    it. ``decoding``: the model writes a number (``constrained``, or ``free``, where an answer that
-    is no number of the list goes to the nearest frontier), or ``choose`` ranks the numbers by their
-    log-probability, less ``distance_cost`` a metre. ``prompts``: a folder of texts to use instead.
+    """Settings of ``frontier`` (``pick`` has no effect), with LGX's ``scene`` and ``scene_quality``
+    for the detector that lists objects.
+
+    ``near``: maximum distance (metres) of the objects listed with a frontier. ``decoding``: the
+    model writes a number (``constrained`` or ``free``), or ``choose`` ranks the numbers by
+    log-probability minus ``distance_cost`` per metre. A free answer that is not a number of the
+    list is rejected, and the nearest frontier is chosen. ``prompts``: a folder of texts that
+    replace the shipped ones.
     """
 
     near: Metres = 3.0
@@ -62,7 +66,7 @@ class FrontierLLMSettings(FrontierSettings, ListingSettings):
 
 
 class FrontierLLM(FrontierAgent):
-    """Asks a language model which frontier leads to the target (as ESC and L3MVN do).
+    """Asks a language model which frontier leads to the target, as ESC and L3MVN do.
 
     wayword run frontier_llm --on apartments --model openai:gpt-5-mini
     wayword run frontier_llm --on apartments --model local:smollm2 --set decoding=choose
@@ -107,7 +111,7 @@ class FrontierLLM(FrontierAgent):
         return chosen
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        """The frontier that the model names; the nearest where it names none."""
+        """Return the frontier that the model names, or the nearest one if it names none."""
         listed = sorted(options)[:MOST_FRONTIERS]
         near = [", ".join(self._objects_near(point)) or "nothing yet" for _, point in listed]
         numbers = [str(number) for number in range(1, len(listed) + 1)]
@@ -144,7 +148,7 @@ class FrontierLLM(FrontierAgent):
         return read_pick(reply, numbers)
 
     def _add_objects(self, view: View) -> None:
-        """Keep where the objects of a view are, each once."""
+        """Store the positions of the objects in a view, each object once."""
         for seen in self._scene_detector.detect(view):
             if seen.distance is not None:
                 heading = absolute(view.heading + seen.bearing)
@@ -154,7 +158,7 @@ class FrontierLLM(FrontierAgent):
                     self._objects.append((seen.name, point))
 
     def _objects_near(self, point: Point) -> list[str]:
-        """The names of objects near a place, the nearest first, each once."""
+        """Return the names of objects near a place, nearest first, each once."""
         by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
         near = (name for metres, name in by_distance if metres <= self.settings.near)
         return list(dict.fromkeys(near))[:MOST_OBJECTS]

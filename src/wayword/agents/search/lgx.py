@@ -1,8 +1,8 @@
-"""Searchers that go to one of the objects listed around them: LGX asks a language model which one,
+"""Searchers that go towards one of the detected objects: LGX asks a language model which one,
 ``prior`` compares names.
 
-They share a second detector for the scene, the note ``asked``, a random direction where there is no
-choice, and the two-phase test, which is nothing but choices.
+Both use a second detector that lists the scene's objects, go in a random direction if no choice is
+made, and play the two-phase test, which consists of such choices.
 
 Source: LGX (Dorbala et al. 2024, sections III-B to III-D and V-A).
 """
@@ -34,13 +34,13 @@ from wayword.worlds.objectnav.observation import View
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
-"""Direction -> its middle, relative to where a turn began."""
+"""Direction -> its centre in degrees relative to the first view of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDirection:
-    """A name seen in a turn: ``heading`` (absolute degrees), ``distance`` (metres, None where it is
-    not known) and ``score`` of its best detection; of several objects of the name, the nearest."""
+    """The nearest object of a name in a turn: ``heading`` (absolute degrees), ``distance`` (metres,
+    None if unknown), and ``score`` of its detection."""
 
     name: str
     heading: float
@@ -49,7 +49,7 @@ class NamedDirection:
 
 
 def names_around(detector: Perceiver, views: Sequence[View]) -> list[NamedDirection]:
-    """Every name detected in the views, in order of first sight, each once."""
+    """Return every name detected in the views once, in order of first sight."""
     nearest: dict[str, NamedDirection] = {}
     for view in views:
         for seen in detector.detect(view):
@@ -62,7 +62,7 @@ def names_around(detector: Perceiver, views: Sequence[View]) -> list[NamedDirect
 
 
 def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, str]:
-    """A sentence for each of four directions, from the first view's heading on."""
+    """Return a sentence for each of the four directions relative to the first view."""
     detections: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
         for detection in detector.detect(view):
@@ -73,17 +73,19 @@ def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, st
 
 
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
-    """True if the answer's first word is part of a name: the rule of LGX's released code, by which
-    "no" is an answer where a ``notebook`` is listed."""
+    """True if the answer's first word is part of a name, the rule of LGX's released code: "no"
+    counts as an answer if a ``notebook`` is listed."""
     words = [re.sub(r"[^\w\s]", "", word) for word in text.split()[:1]]
     return any(word.lower() in name.lower() for word in words for name in names)
 
 
 @dataclass(frozen=True)
 class ListingSettings(SearchSettings):
-    """As all searchers. ``scene`` names the detector that lists what is around: ``yolo``, another
-    preset, or a network for real pictures (``detr:WEIGHTS``); ``scene_quality`` changes numbers of
-    it (``--set scene_quality.recall=0.5``). Its errors are drawn apart from those of ``grounding``.
+    """Settings in addition to those of all searchers.
+
+    ``scene``: the detector that lists the scene's objects: ``yolo``, another preset, or a network
+    for real pictures (``detr:WEIGHTS``). ``scene_quality`` changes the parameters of a simulated
+    one (``--set scene_quality.recall=0.5``). Its errors are independent of those of ``grounding``.
     """
 
     scene: str = "yolo"
@@ -113,11 +115,11 @@ class ListingSearcher(Searcher):
         self.scene_detector = settings.scene_detector()
         self.detectors = (self.detector, self.scene_detector)
         self.answer_text = ""
-        """The latest answer as a model wrote it; empty where none was asked."""
+        """The model's latest answer, empty without a model."""
 
     @abstractmethod
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        """Choose one of ``names`` (at least one), or return why no choice was made."""
+        """Return one of ``names`` (at least one), or the rejected answer."""
 
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
@@ -128,13 +130,13 @@ class ListingSearcher(Searcher):
             return Decision(STOP)
         self.target = observation.target
         picked = await self.decide(observation.objects)
-        if isinstance(picked, Rejection):  # anything that is listed
+        if isinstance(picked, Rejection):
             chance = self.toolkit.rng.choice(observation.objects)
             return Decision(Action("go", (chance,)), "Any of them.", picked)
         return Decision(Action("go", (picked,)), f"Towards the {picked}.")
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Go towards the picked object. The target itself may be on the list, as in the paper."""
+        """Go towards the picked object. As in the paper, the list may contain the target itself."""
         directions = {one.name: one for one in names_around(self.scene_detector, views)}
         if not directions:
             self.toolkit.note("nothing_listed", turn=self.turns)
@@ -145,7 +147,7 @@ class ListingSearcher(Searcher):
         return NextPoint(self.point_towards(directions[picked].heading), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
-        """The choice, noted: ``asked`` where a model was, else ``picked``."""
+        """Return the choice, and note it: as ``asked`` if a model made it, else ``picked``."""
         picked = await self.pick(names)
         is_valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
@@ -162,25 +164,22 @@ class ListingSearcher(Searcher):
 PromptName = Literal[
     "robot", "i", "third_person", "objects_first", "closest", "one_word_first", "captions"
 ]
-"""The seven prompts of Table IV: whose view it is, the order of description, and what is listed.
-
-``robot`` (a robot is controlled), ``i`` (the first person), ``third_person``; ``objects_first``,
-``closest`` (which object is nearest to the target) and ``one_word_first`` are of the robot;
-``captions`` describes four directions instead of listing objects.
-"""
+"""The seven prompts of Table IV. ``robot``, ``i`` and ``third_person`` differ in the speaker;
+``objects_first``, ``closest`` (which object is nearest to the target) and ``one_word_first`` are
+variants of ``robot``; ``captions`` describes four directions instead of listing objects."""
 
 
 @dataclass(frozen=True)
 class LGXSettings(ListingSettings):
-    """``prompt`` is one of the seven; ``decoding`` ``constrained`` (the model can only name what is
-    listed) or ``free`` (an answer that names nothing listed lowers PSR, and the direction is
-    random). ``resolution=0`` is the paper's: 90 degrees with captions, else 30. ``max_tokens`` is
-    the most that an answer may take, ``temperature`` that of the question (the released code: 50
-    and 0.7). ``walks``: the question about captions begins with the walks so far, each by its
-    direction and what was seen there; the paper's does not. ``prompts``: a folder of texts to use
-    instead of the shipped ones. Other defaults follow the paper: five turns, a threshold of 0.85,
-    an exploratory distance of 5 m, and it stops where it sees the target; ``approach=true`` goes up
-    to it (the stop rule is ``Searcher._stop_at_target`` in ``agents/search/searcher.py``).
+    """Settings of LGX; defaults follow the paper: five turns, a threshold of 0.85, a distance of
+    5 m, and no ``approach``.
+
+    ``prompt``: one of the paper's seven. ``decoding``: ``constrained`` (the answer is a listed
+    name) or ``free`` (an answer without a listed name lowers PSR, and a random direction is taken).
+    ``resolution``: 0 for the paper's, 90 degrees with captions, else 30. ``max_tokens`` and
+    ``temperature`` of the answer (the released code: 50 and 0.7). ``walks``: the prompt with
+    captions begins with the directions taken so far and what was seen there (not in the paper).
+    ``prompts``: a folder of texts that replace the shipped ones.
     """
 
     prompt: PromptName = "robot"
@@ -195,20 +194,19 @@ class LGXSettings(ListingSettings):
         if self.resolution == 0:
             object.__setattr__(self, "resolution", 90.0 if self.prompt == "captions" else 30.0)
         if self.walks and self.prompt != "captions":
-            raise UsageError("lgx: walks=true needs prompt=captions, which names directions")
+            raise UsageError("lgx: walks=true has an effect only with prompt=captions; set both")
         super().__post_init__()
 
 
 class LGX(ListingSearcher):
-    """Language-guided exploration: rotate, list what is around, ask which way, go there.
+    """Language-guided exploration: rotate, list the objects, ask which one to go towards, go there.
 
         wayword run lgx --on apartments --model local:smollm2
         wayword run lgx --on robothor:train --model local:smollm2 --set prompt=captions
 
-    After each full turn the model is asked once: which of the listed objects to go towards, or
-    which of four directions that are described by captions. An answer that names nothing listed is
-    recorded next to the random direction that replaces it. In the two-phase test the model is asked
-    the same question about what that test lists.
+    After each full turn the model is asked once which of the listed objects to go towards, or which
+    of four described directions. If the answer names none of them, it is recorded and a random
+    direction is taken. The two-phase test asks the same question about its own lists.
     """
 
     Settings: ClassVar[type[LGXSettings]] = LGXSettings
@@ -218,7 +216,7 @@ class LGX(ListingSearcher):
         super().__init__(settings, toolkit)
         self._prompts = Prompts(__file__, settings.prompts)
         self.captions: Mapping[str, str] = {}
-        """The sentence for each direction, for the prompt that describes directions."""
+        """Direction -> its sentence, for ``prompt=captions``."""
         self._walks: list[str] = []
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
@@ -240,7 +238,9 @@ class LGX(ListingSearcher):
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:
         if self.settings.prompt == "captions" and not isinstance(observation, View):
-            raise UsageError("lgx: prompt=captions needs directions, and there are none here")
+            raise UsageError(
+                "lgx: prompt=captions needs views; choose another prompt for two_phase"
+            )
         return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
@@ -259,18 +259,17 @@ class LGX(ListingSearcher):
 
 
 class PriorAgent(ListingSearcher):
-    """Searches as LGX does, and goes to the object whose name is most like the target's, by the
-    cosine of sentence embeddings (all-MiniLM-L6-v2).
+    """As LGX, but goes towards the object whose name is most similar to the target's.
 
         wayword run prior --on apartments
 
-    The baseline without a language model for what LGX asks one: that a remote control is where the
-    television is, because the words are alike. It needs the extra ``[prior]`` and ``wayword models
-    fetch minilm``. Where the target's own kind is listed, that is what it goes to.
+    A baseline for LGX without a language model: similarity is the cosine of sentence embeddings
+    (all-MiniLM-L6-v2), by which a remote control is near a television. Needs the extra ``[prior]``
+    and ``wayword models fetch minilm``.
     """
 
     async def pick(self, names: Sequence[str]) -> str:
-        """The most alike name. Raises ``UsageError`` where the network is not installed."""
+        """Return the most similar name. Raises ``UsageError`` without the embedding network."""
         return similarity().best(self.target, names)
 
 

@@ -1,4 +1,4 @@
-"""Searcher: rotate in place, look for the target, go where the strategy chooses, again.
+"""Searcher: rotates in place, looks for the target, goes where the strategy chooses, and repeats.
 
 A strategy is a subclass with one method::
 
@@ -7,17 +7,17 @@ A strategy is a subclass with one method::
             point = self.point_towards(views[0].heading)
             return NextPoint(point) if point else None
 
-``choose`` is called after each full turn with its views and says where to go next; None: give up.
-It can use ``self.target`` (the phrase), ``self.toolkit`` (models, rng, notes), ``self.costmap``,
-``self.reachable()``, ``self.point_towards(heading)``, ``self.detector``, and ``lgx.names_around``
-and ``lgx.quarter_captions`` for the names and captions of a turn.
+``choose`` gets the views of a full turn and returns the next point, or None to give up. It can use
+``self.target`` (the description), ``self.toolkit`` (models, rng, notes), ``self.costmap``,
+``self.reachable()``, ``self.point_towards(heading)`` and ``self.detector``; ``lgx.names_around``
+and ``lgx.quarter_captions`` list what a turn shows.
 
-The searcher grounds the target in each view of a turn. A score at or above the threshold ends the
-search: the agent walks up to the object if ``approach`` is set, faces it, and stops. If it is not
+The searcher grounds the target in each view of a turn. If the score reaches the threshold, the
+agent walks up to the object (with ``approach``), faces it, and stops. If the object is not
 confirmed from close by, the search continues; in the end the agent goes back to the nearest
-sighting and stops there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance),
+sighting and stops there. Notes: ``turn`` (end of a full turn), ``grounded`` (score, distance),
 ``not_there`` (not confirmed from close by), ``went_back`` (to the nearest sighting), ``blocked``
-(ran into something), ``gave_up`` (it stops without believing that it found anything).
+(by an obstacle), ``gave_up`` (it stops without a sighting).
 
 Source: LGX (Dorbala et al. 2024, section III).
 """
@@ -64,20 +64,20 @@ from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 
 REACH = 1.0
-"""Metres to the middle of an object within which it counts as reached once it is seen: RoboTHOR's
-rule, and safe, as the challenge measures to the nearest point of the object's box."""
-MOST_AIM_TURNS = 3  # turns made to face one object
-BEST_DISTANCE = 0.8  # metres to the middle at which places are taken first
-SAME_PLACE_RADIUS = 0.4  # a place this near (metres) to one that was tried shows the same
-MOST_MISSES = 3  # places tried from which the object is not seen, before it is given up
-FULL_TURNS = 1  # full turns made to find a way to it
+"""Metres to the centre of a visible object within which it counts as reached: RoboTHOR's rule. It
+is safe, because the challenge measures to the nearest point of the object's box."""
+MOST_AIM_TURNS = 3  # maximum turns to face one object
+BEST_DISTANCE = 0.8  # metres to the object's centre from which it is viewed best
+SAME_PLACE_RADIUS = 0.4  # metres around a place that was tried, within which the view is the same
+MOST_MISSES = 3  # places tried without seeing the object before it is given up
+FULL_TURNS = 1  # full turns to find a route to the object
 DETOURS = 4  # frontiers visited for one object, so that a hopeless approach ends
-MOST_ROUTES = 30  # routes planned in all: a body that keeps running into obstacles must stop
+MOST_ROUTES = 30  # routes planned for one object: a body that keeps colliding must stop
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSighting:
-    """The place the target was seen from (metres), the heading to it, and its distance."""
+    """A sighting of the target: the viewing ``point`` (metres), and heading and distance to it."""
 
     point: Point
     heading: float
@@ -86,13 +86,13 @@ class TargetSighting:
 
 @dataclass(slots=True)
 class Aim:
-    """Facing one heading. Robots turn inexactly, often by some degrees: after ``MOST_AIM_TURNS``
-    turns any heading counts as faced, since turning might never end."""
+    """Turns that face one heading. Robots turn inexactly: after ``MOST_AIM_TURNS`` turns any
+    heading counts as faced, because turning might never end."""
 
     turns_left: int = MOST_AIM_TURNS
 
     def turn(self, view: View, heading: float) -> Action | None:
-        """The turn that faces it; None where it is faced as well as can be."""
+        """Return the turn that faces the heading, None if it is faced as well as possible."""
         off = relative(heading, view.heading)
         if abs(off) < 0.5 or self.turns_left <= 0:
             return None
@@ -102,14 +102,15 @@ class Aim:
 
 @dataclass(slots=True)
 class Approach:
-    """Approach to a ``point`` (metres). ``resolution`` is the degrees between captures.
+    """Approach to an object at ``point`` (metres).
 
-    It goes to a reachable place near the object and faces it. Where the object cannot be seen from
-    there (a shelf's back, a wall between), it tries another place; where none can be reached, it
-    looks around so that the map grows, or goes to the frontier nearest to the object. ``step``
-    gives one motion after the other, None once it is over; ``plan`` are those to come, emptied from
-    outside where one was cut short. ``tried_points`` are the places that the
-    object was faced from, shared by the approaches of one search.
+    The body goes to a reachable place near the object and faces it. If the object is not visible
+    from there (a shelf's back, a wall between), it tries another place. If no place can be reached,
+    it looks around to extend the map, or goes to the frontier nearest to the object.
+
+    ``resolution`` is the angle between captures (degrees). ``plan`` holds the next motions; the
+    searcher clears it after a collision. ``tried_points`` are the places from which the object was
+    faced, shared by all approaches of a search.
     """
 
     point: Point
@@ -125,7 +126,8 @@ class Approach:
     _misses: int = 0
 
     def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
-        """The next motion after ``view``; ``sighting`` is the object in it, None if not in view."""
+        """Return the next motion, None at the end. ``sighting`` is the object in ``view``, or
+        None."""
         if sighting is not None:
             if self.nearest_sighting is None or sighting.distance < self.nearest_sighting.distance:
                 self.nearest_sighting = sighting
@@ -160,7 +162,7 @@ class Approach:
             return []
         self._detours_left -= 1
         self._turns_left = max(self._turns_left, 1)
-        # To the frontier by which the object is nearest, if the route continues straight from it.
+        # To the frontier with the shortest route to the object, if straight from the frontier on.
         lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
         cells = [c for group in frontiers(costmap.free, costmap.explored) for c in group]
         cells = [cell for cell in cells if 0 < lengths[cell] < math.inf]
@@ -170,7 +172,7 @@ class Approach:
         return route_to(view, costmap, best)
 
     def _route_near_object(self, view: View, costmap: Costmap) -> list[Action]:
-        """To an untried place near the object; else nearer to the object than the body is."""
+        """Return the route to an untried place near the object, else to one closer than now."""
         cells, xs, ys, metres = costmap.reachable(view.x, view.y)
         away_m = np.hypot(xs - self.point[0], ys - self.point[1])
         untried = np.ones(len(cells), dtype=np.bool_)
@@ -189,7 +191,8 @@ class Approach:
 
 @dataclass(slots=True)
 class Return:
-    """Going back to where the target was seen from, and facing it; works as an approach does."""
+    """Return to the place of a sighting, to face the target from there; has the methods of
+    :class:`Approach`."""
 
     goal: TargetSighting
     plan: list[Action] = field(default_factory=list)
@@ -197,7 +200,8 @@ class Return:
     _routes_left: int = 4
 
     def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
-        """The next motion; it ends as soon as the target is seen from as near as before."""
+        """Return the next motion, None at the end: when the target is seen from as near as in the
+        sighting."""
         if sighting is not None and sighting.distance <= self.goal.distance + CELL:
             return self._aim.turn(view, sighting.heading)
         if not self.plan and self._routes_left > 0:
@@ -209,8 +213,8 @@ class Return:
 
 
 def route_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
-    """Straight runs to the reachable cell nearest to a point; none where that is not nearer than
-    the body is, by a cell."""
+    """Return the straight runs to the reachable cell nearest to a point; empty if it is less than
+    half a cell nearer than the body."""
     cells, xs, ys, metres = costmap.reachable(view.x, view.y)
     away_m = np.hypot(xs - point[0], ys - point[1])
     best = int(np.argmin(away_m + 0.01 * metres / CELL))
@@ -220,35 +224,38 @@ def route_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
 
 
 def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
-    """Straight runs over open cells to a cell; none where there is no way, or it is there."""
+    """Return the straight runs over open cells to a cell; empty without a route, or at the cell."""
     row, column = cell
     route = shortest_route(costmap.open_, costmap.cell(view.x, view.y), (int(row), int(column)))
     if not route:
         return []
-    # Where the body stands off its cell's centre, and nothing is clear from there, the centre is.
+    # Start at the body's exact position, since a straight run from it may not be clear of obstacles
+    # although one from the cell's centre is.
     start = costmap.spot(view.x, view.y)
     path: list[Spot] = route if start == route[0] else [start, *route]
     return [goto(*costmap.point(*corner)) for corner in string_pull(path, costmap.is_clear)[1:]]
 
 
 def point_ahead(point: Point, heading: float, metres: float) -> Point:
-    """The point at a distance (metres) in a direction."""
+    """Return the point at a distance (metres) in a direction (degrees)."""
     angle = math.radians(heading)
     return point[0] + metres * math.sin(angle), point[1] + metres * math.cos(angle)
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """``grounding`` names the detector that looks for the target: ``glip``, ``owl``, ``clip`` or
-    ``perfect``, or a network for real pictures (``owlv2:WEIGHTS``). ``quality`` changes numbers of
-    a simulated one (``--set quality.recall=0.8``), and ``detector_seed`` draws other errors. A
-    score at or above ``grounding_threshold`` (LGX's G_th) counts as found; with ``approach`` the
-    searcher then walks up to what it found, else it faces it and stops.
+    """Settings of all searchers; symbols in parentheses are LGX's.
 
-    ``turns`` (n_r) is how often it rotates in place, and chooses where to go, before it gives up:
-    after the last choice it goes there, and does not look around again. 0: no limit but the run's
-    ``max_steps``. ``resolution`` (r) is the degrees between captures, ``distance`` (e_d) how far it
-    goes in a chosen direction, metres. ``radius`` is the body's for planning, metres.
+    ``grounding``: the detector that looks for the target: ``glip``, ``owl``, ``clip`` or
+    ``perfect``, or a network for real pictures (``owlv2:WEIGHTS``). ``quality`` changes the
+    parameters of a simulated one (``--set quality.recall=0.8``), ``detector_seed`` redraws its
+    errors. ``grounding_threshold`` (G_th): minimum score of a target. ``approach``: walk up to the
+    object that was grounded; otherwise face it and stop.
+
+    ``turns`` (n_r): number of full turns before the agent gives up; after the last one it goes to
+    the chosen point without looking around there. 0: no limit except the run's ``max_steps``.
+    ``resolution`` (r): angle between captures, degrees. ``distance`` (e_d): metres to go in a
+    chosen direction. ``radius``: radius of the body for planning, metres.
     """
 
     grounding: str = "glip"
@@ -269,19 +276,19 @@ class SearchSettings:
 
     @property
     def captures(self) -> int:
-        """Views of a turn: 360 / r. (One more would only repeat the first.)"""
+        """Number of views in a full turn, 360 / ``resolution``."""
         return max(1, round(360 / self.resolution))
 
 
-REPLANS = 4  # routes to one goal that are tried before the next turn
-APPROACHES = 4  # objects approached before the nearest sighting is taken for the target
+REPLANS = 4  # routes to one goal before the next full turn
+APPROACHES = 4  # objects approached before the nearest sighting is accepted as the target
 WIDENING = (60.0, 90.0, 135.0, 180.0)
-"""Degrees to each side, tried in turn when the field of view holds no cell that can be reached."""
+"""Half-widths (degrees) tried in order if no cell in the field of view can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextPoint:
-    """The next place (metres), the reason, and the rejected answer where a fallback chose."""
+    """The next place (metres), the reason, and the rejected answer if it is a fallback for one."""
 
     point: Point | None
     thought: str = ""
@@ -289,13 +296,13 @@ class NextPoint:
 
 
 class Searcher(Agent):
-    """Base of all searchers; a strategy says where to go after each turn."""
+    """Base of all searchers; a strategy defines :meth:`choose`."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav"})
     ends_itself: ClassVar[bool] = True
     looks_en_route: ClassVar[bool] = False
-    """True if the target is also looked for on the way from one turn to the next."""
+    """True if the target is also looked for while traveling between two full turns."""
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
@@ -306,7 +313,7 @@ class Searcher(Agent):
         self.settings, self.toolkit = settings, toolkit
         self.detector = settings.detector()
         self.detectors: Sequence[Perceiver] = (self.detector,)
-        """The detectors it looks with."""
+        """All detectors in use; each checks the first view."""
         self.target, self.turns = "", 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.earlier_map: Costmap | None = None
@@ -329,16 +336,16 @@ class Searcher(Agent):
     @property
     def view(self) -> View:
         if self._view is None:
-            raise UsageError("the searcher has not seen anything yet")
+            raise UsageError("the searcher has no view before its first act()")
         return self._view
 
     async def begin(self, episode: Episode) -> None:
-        """Read what is looked for: ``extra["target"]``, else the whole instruction."""
+        """Read the target from ``extra["target"]``, else from the instruction."""
         self.target = str(episode.extra.get("target") or episode.instruction)
 
     @abstractmethod
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Choose where to go after a full turn; None: give up."""
+        """Return the next point after a full turn, None to give up."""
 
     async def act(self, observation: View, space: ActionSpace) -> Decision | Rejection:
         self._take_in(observation)
@@ -375,7 +382,7 @@ class Searcher(Agent):
         return Decision(action, choice.thought, choice.fallback_for)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """A motion that was cut short marks the cell ahead as blocked; the route is replanned."""
+        """After a collision, clear the route; the next ``act`` marks the cell ahead as blocked."""
         if isinstance(decision, Rejection) or feedback.status == "rejected":
             return
         if feedback.ok:
@@ -387,13 +394,13 @@ class Searcher(Agent):
         if self._approach is not None:
             self._approach.plan = []
         if feedback.status == "lost":
-            return  # a broken connection says nothing of what is ahead
+            return  # a broken connection is no obstacle
         if decision.action.name == "goto" and not was_backing_off:
             x, y = decision.action.arguments
             self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
-        """Map, views of the turn, and whether the target is there."""
+        """Add a view to the map and the turn, and look for the target in it."""
         if self._view is None:
             for eye in self.detectors:
                 eye.check_view(view)
@@ -401,7 +408,7 @@ class Searcher(Agent):
         self._view = view
         self.costmap.add(view)
         if self._blocked_at is not None:
-            # Close the first cell ahead of where the body came to a halt, its last safe one aside.
+            # Close the first cell ahead of the collision, except the body's last safe cell.
             heading = bearing((view.x, view.y), self._blocked_at)
             safe = self.costmap.cell(*self._last_free_point)
             for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
@@ -435,15 +442,15 @@ class Searcher(Agent):
             self._target_heading, self._aim = heading, Aim()
 
     def _sighting(self, view: View) -> tuple[GroundedRegion, float] | None:
-        """The target's grounding and the heading to it, where its score is high enough."""
+        """Return the target's region and the heading to it, None below the threshold."""
         detection = self.detector.ground(view, self.target)
         if detection is None or detection.score < self.settings.grounding_threshold:
             return None
         return detection, absolute(view.heading + detection.bearing)
 
     def _stop_at_target(self) -> Decision | None:
-        """The stop rule: the next action once the target has been grounded (approach it, face it,
-        stop); None while the search continues."""
+        """The stop rule: return the next action if the target has been grounded (approach it, face
+        it, stop), None while the search continues."""
         view = self.view
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
@@ -476,8 +483,8 @@ class Searcher(Agent):
         return Decision(action or STOP, "I go back to where I saw it.")
 
     def _next_run(self) -> Action | None:
-        """The next run of the route to the goal; a new route where the last one was blocked; None
-        at its end."""
+        """Return the next run of the route to the goal, replanned after a collision; None at its
+        end."""
         view, goal = self.view, self._goal
         if not self._plan:
             arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL
@@ -494,16 +501,16 @@ class Searcher(Agent):
         return Decision(STOP, f"I give up: {why}.")
 
     def reachable(self) -> NDArray[np.float64]:
-        """(H, W) metres to each cell of the costmap over open cells; infinite where there is no
-        way."""
+        """Return the distance (H, W) over open cells to each cell, in metres; infinite if
+        unreachable."""
         return distances(self.costmap.open_, self.costmap.cell(self.view.x, self.view.y)) * CELL
 
     def point_towards(self, heading: float, width: float | None = None) -> Point | None:
-        """A reachable point at the exploratory distance in a direction (absolute degrees).
+        """Return a reachable point at about ``settings.distance`` in a direction (absolute
+        degrees), None if the body cannot move.
 
-        One at random of those within ``width`` degrees (the field of view by default) that come
-        nearest to the distance; where there is none, the direction is widened. None where
-        the body cannot move at all.
+        It is drawn from the cells within ``width`` degrees (by default the field of view) that are
+        nearest to that distance; if no cell there can be reached, the width grows.
         """
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)

@@ -45,23 +45,23 @@ class ReAct(Strategy):
 
 
 class ReActEmMem(Strategy):
-    """States where it is, which direction it faces and what it holds; then plans; then acts.
+    """States its place, heading and held objects, then plans, then acts.
 
         wayword run react_emmem --on houses --model local:smollm2 --set own_state=start
 
-    What it states about place, heading and hands is noted at every step and compared with the
-    truth: the metrics ``state_place``, ``state_heading`` and ``state_holding``. With
-    ``own_state=start`` it is given these only once and has to keep them in mind.
+    The stated place, heading and objects are recorded at every step and compared with the true
+    state: metrics ``state_place``, ``state_heading`` and ``state_holding``. With
+    ``own_state=start`` the prompt shows the true state only once.
     """
 
     recipe: ClassVar[str] = "react_emmem"
 
 
-MOST_LESSONS = 3  # how many lessons are kept: the latest ones
+MOST_LESSONS = 3  # latest lessons that are kept
 LESSON_LENGTH = 400  # characters of a lesson that are kept
-ECHO_LENGTH = 60  # first characters of a lesson; found in the question, they only repeat it
+ECHO_LENGTH = 60  # first characters of a lesson; if the question contains them, it is repeated
 VERDICT_WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
-"""Words for a verdict in a prompt's name, and in the answer of a model that judges itself."""
+"""Verdict -> its word in the names of prompts, and in the answer of a model that judges itself."""
 _FIRST_WORD = re.compile(r"^\W*(\w*)")
 LESSON = AnswerForm(Field("Lesson"))
 VERDICT = Field("Verdict", choices=(VERDICT_WORDS[False], VERDICT_WORDS[True]))
@@ -70,21 +70,21 @@ SELF_JUDGED = AnswerForm(VERDICT, *LESSON.fields)
 
 @dataclass(frozen=True, slots=True)
 class ReflectingSettings(StrategySettings):
-    """The settings of every strategy, and how it tries again.
+    """Settings in addition to those of every strategy.
 
-    ``trials``: maximum trials per episode. ``verdict``: the source of verdicts on trials. With
-    ``told``, a judge with access to the answer ends the trials at a success (tables count its
+    ``trials``: maximum number of trials per episode. ``verdict``: who judges a trial. With
+    ``judge``, a judge that knows the answer ends the trials at a success (tables count its
     verdicts); with ``self``, the model judges from its observations; with ``none``, all trials are
-    played without verdicts.
+    played.
     """
 
     trials: Annotated[int, Ge(1)] = 3
-    verdict: Literal["told", "self", "none"] = "told"
+    verdict: Literal["judge", "self", "none"] = "judge"
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """The model's own verdict, None for none, and its lesson."""
+    """The model's verdict on its own trial (None if it gave none), and its lesson."""
 
     succeeded: bool | None
     lesson: str
@@ -93,9 +93,9 @@ class Reflection:
 class ReflectingStrategy(Strategy):
     """A strategy that writes a lesson after a failed trial, and reads it in the next.
 
-    The question about a failed trial is appended to its chat, which reuses the prefix cache. The
-    lessons are next to the task in the next trial, where shortening the history keeps them.
-    A subclass names a recipe. Source: Reflexion (Shinn et al. 2023), section 3.
+    The question about a trial is appended to the trial's chat, to reuse the prefix cache. In the
+    next trial the lessons follow the task, which is never dropped. A subclass names a recipe.
+    Source: Reflexion (Shinn et al. 2023), section 3.
     """
 
     Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings
@@ -108,10 +108,11 @@ class ReflectingStrategy(Strategy):
         self._lessons: deque[tuple[int, str]] = deque(maxlen=MOST_LESSONS)
 
     async def reflect(self, verdict: Verdict) -> bool:
-        """Ask what went wrong, and keep the lesson. Only a model's own verdict ends the trials."""
-        if self._conversation is None:  # it has not been asked anything, so there is nothing to say
+        """Ask what went wrong, and store the lesson. Return False if the model judges that it
+        succeeded."""
+        if self._conversation is None:  # the model was not asked in this trial
             return True
-        outcome = verdict.succeeded if self._judging == "told" else None
+        outcome = verdict.succeeded if self._judging == "judge" else None
         ending_prompt = "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
         ending = self._prompts.fill(ending_prompt, steps=str(verdict.steps))
         form = "reflection_self" if self._judging == "self" else "reflection"
@@ -125,7 +126,7 @@ class ReflectingStrategy(Strategy):
         return self._learn(reply, verdict.trial + 1)
 
     def _learn(self, reply: Reply, trial: int) -> bool:
-        """Store the lesson in a reply; False if the model judges that it has already succeeded."""
+        """Store the lesson in a reply. Return False if the model judges that it succeeded."""
         answer = read_reflection(reply, must_be_labelled=self._constrained)
         trial_info = {"actor": self._actor, "trial": trial}
         self_judged = self._judging == "self"
@@ -135,11 +136,11 @@ class ReflectingStrategy(Strategy):
         repeats_question = answer.lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
         problems = []
         if self_judged and answer.succeeded is None:
-            problems.append("the answer held no verdict of its own")
+            problems.append("the answer contains no verdict")
         if not answer.lesson:
-            problems.append("the answer held no lesson")
+            problems.append("the answer contains no lesson")
         elif repeats_question:
-            problems.append("the lesson repeated the question")
+            problems.append("the lesson repeats the question")
         for problem in problems:
             rejection = reply.reject("no_action", problem)
             self._toolkit.note(
@@ -151,7 +152,7 @@ class ReflectingStrategy(Strategy):
         return True
 
     def _opening(self, episode: Episode) -> str:
-        """The task, and below it the lessons."""
+        """Return the task, followed by the lessons."""
         if not self._lessons:
             return self._task(episode)
         fill = self._prompts.fill
@@ -161,9 +162,9 @@ class ReflectingStrategy(Strategy):
 
 
 def read_reflection(answer: str | Reply, must_be_labelled: bool) -> Reflection:
-    """Read ``Verdict`` and ``Lesson``, as lines or as a JSON object.
+    """Parse ``Verdict`` and ``Lesson``, as labelled lines or as a JSON object.
 
-    Unless they must be ``must_be_labelled``, an answer without either is a lesson as a whole.
+    Without ``must_be_labelled``, an answer that has neither label is a lesson as a whole.
     """
     reply = Reply.of(answer)
     read = fields(reply.text, ("verdict", "lesson"))
@@ -177,19 +178,19 @@ def read_reflection(answer: str | Reply, must_be_labelled: bool) -> Reflection:
 
 
 class Reflexion(ReflectingStrategy):
-    """ReAct that writes down what went wrong in a failed trial, and tries again.
+    """ReAct that writes a lesson after a failed trial, and tries again.
 
         wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
 
-    The number of trials is part of the result, and so is the source of verdicts: with
-    ``verdict=told`` it is a judge that knows the answer, and tables count its verdicts.
+    Results depend on ``trials`` and on ``verdict``: with ``verdict=judge``, the default, the judge
+    knows the answer, and tables count its verdicts.
     """
 
     recipe: ClassVar[str] = "react"
 
 
 class ReflexionEmMem(ReflectingStrategy):
-    """ReAct-EmMem with the trials of Reflexion: embodied memory at every step, lessons between.
+    """ReAct-EmMem with the trials and lessons of Reflexion.
 
         wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2
 

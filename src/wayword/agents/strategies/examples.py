@@ -17,16 +17,16 @@ from wayword.agents.answers import ARGUMENT, StrategyRecipe
 from wayword.agents.prompting import Turn
 from wayword.core.action import Action, ActionSpace
 from wayword.core.agent import Demonstration, Demonstrations
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
 from wayword.core.world import Observation
 from wayword.verbalize import generic
 
-# What an agent says about itself, as values that can be compared with the truth.
+# Statements of an agent about its own state, parsed for comparison with the true state.
 
 PLACE, FACING, HOLDING = "place", "facing", "holding"
-"""The parts of a section that are compared with the truth; a recipe may have all or some."""
+"""Parts of a recipe's section that are compared with the true state; a recipe may have some."""
 
 _NAMES = "north northeast east southeast south southwest west northwest n ne e se s sw w nw"
 _HEADINGS = {name: n * 45.0 % 360 for n, name in enumerate(_NAMES.split())}
@@ -38,9 +38,8 @@ _ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.I)
 
 
 def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
-    """``place`` (words), ``heading`` (degrees in [0, 360)), ``holding`` (names); None if not given.
-
-    A heading is degrees, or one of the eight main directions; ``holding`` nothing is an empty list.
+    """Return ``place`` (text), ``heading`` (degrees in [0, 360)) and ``holding`` (names); None for
+    each one not stated. Empty hands are an empty list.
 
     >>> parse_state({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
     {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
@@ -55,7 +54,7 @@ def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
 
 
 def parse_heading(words: str) -> float | None:
-    """``30°``, ``30``, ``facing north-east`` or ``NE`` in degrees, None where none is said."""
+    """Return ``30°``, ``30``, ``facing north-east`` or ``NE`` in degrees; None for other text."""
     degrees = _DEGREES.search(words.strip())
     if degrees:
         return absolute(float(degrees.group(1)))
@@ -67,25 +66,20 @@ def parse_heading(words: str) -> float | None:
 
 
 def parse_names(words: str) -> list[str]:
-    """``a mug_1 (dirty) and the knife_1`` -> ``["mug_1", "knife_1"]``."""
+    """Return names in a text: ``a mug_1 (dirty) and the knife_1`` -> ``["mug_1", "knife_1"]``."""
     pieces = re.split(r"[,;]|\band\b", _NOTES.sub(" ", words))
     names = [_ARTICLE.sub("", piece.strip(" .'\"`\t")).strip().lower() for piece in pieces]
     return [name for name in names if name.replace("-", " ") not in _NOTHING]
 
 
 Describe = Callable[[Observation, str], str]
-"""An observation, and the result of the action before it -> a user message."""
+"""Function from an observation and the result of the action before it to a user message."""
 WriteAnswer = Callable[[Action, Observation, ActionSpace, str], str]
-"""An action, where it is taken, and the thought behind it -> the answer that takes it."""
+"""Function from an action, where it is taken, and its thought to the answer that takes it."""
 
 
 class Unshowable(Exception):
-    """Reason why a solved episode cannot be shown as an example."""
-
-
-def episode_seed(seed: int, episode: Episode) -> int:
-    """The seed of one episode's own examples."""
-    return zlib.crc32(f"{seed}/{episode.id}".encode())
+    """Raised if a solved episode cannot be shown as an example; the message is the reason."""
 
 
 def example_turns(
@@ -96,12 +90,12 @@ def example_turns(
     actor: str = "",
     thoughts: bool = False,
 ) -> list[Turn]:
-    """Turns of one example for ``actor`` (the first one where empty), whatever others do.
+    """Return the turns of ``actor`` (by default the first one) in a demonstration.
 
-    ``opening`` is put before its first observation. With ``thoughts`` answers hold the reasons for
-    their actions, where the recipe asks for a thought and the demonstration has one. Raises
-    ``Unshowable`` for one that takes actions that bodies here do not have, and where the actor only
-    stops.
+    The first message begins with ``opening``. With ``thoughts``, answers contain the reasons for
+    their actions if the recipe asks for a thought and the demonstration has reasons. Raises
+    ``Unshowable`` if it takes an action that this dataset's actor does not have, or if the actor
+    only stops.
     """
     shown = actor or demonstration.episode.actors[0]
     turns: list[Turn] = []
@@ -126,9 +120,9 @@ def example_turns(
     return turns
 
 
-MOST_DRAWS = 12  # maximum new draws for examples that are too long or cannot be shown
+MOST_DRAWS = 12  # maximum draws for examples that are too long or cannot be shown
 COMFORTABLE_LENGTH = 60_000
-"""Characters of examples above which shorter ones are drawn, if the context length is unknown."""
+"""Characters of all examples above which shorter ones are drawn if the context size is unknown."""
 
 
 def draw_fitting(
@@ -138,11 +132,10 @@ def draw_fitting(
     seed: int,
     room: float | None,
 ) -> list[list[Turn]]:
-    """``count`` examples, each within its share of ``room`` (characters); others are drawn in place
-    of those that are too long or cannot be shown.
+    """Draw ``count`` examples, each within its share of ``room`` (characters).
 
-    With no room known, short ones are looked for and the shortest are taken. Raises ``Unshowable``
-    where too few are found.
+    Examples that are too long or cannot be shown are drawn again. If ``room`` is None, the shortest
+    of three draws are taken. Raises ``Unshowable`` if too few fit.
     """
     examples, too_long = list[list[Turn]](), list[list[Turn]]()
     tried_ids: set[str] = set()
@@ -170,22 +163,22 @@ def draw_fitting(
     if room is None:
         examples += sorted(too_long, key=count_characters)[: count - len(examples)]
     if len(examples) < count:
-        tried = f"{len(examples)} of {count} examples fit, of {len(tried_ids)} that were tried"
+        tried = f"{len(examples)} of {count} examples fit, {len(tried_ids)} were tried"
         raise Unshowable(tried + last_reason)
     return examples
 
 
 def count_characters(shown: Sequence[Turn]) -> int:
-    """Characters of an example."""
-    return sum(len(message) + len(answer_text) for message, answer_text in shown)
+    """Return the number of characters of an example."""
+    return sum(len(message) + len(answer) for message, answer in shown)
 
 
 def read_examples(path: Path) -> list[list[Turn]]:
-    """A user's own examples, thoughts included, from JSON lines or YAML.
+    """Read a user's examples, thoughts included, from JSON Lines or YAML.
 
-    A line of ``.jsonl`` is a conversation as ``wayword export`` writes it, ``{"messages": [{"role",
-    "content"}, …]}``; its system message is left out. ``.yaml`` holds a list of examples, each a
-    list of ``{told: …, said: …}``. Raises ``UsageError`` for any other form.
+    A line of ``.jsonl`` is a conversation as written by ``wayword export``, ``{"messages":
+    [{"role", "content"}, …]}``; its system message is ignored. A ``.yaml`` file is a list of
+    examples, each a list of ``{user: …, assistant: …}``. Raises ``UsageError`` for other content.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -198,9 +191,9 @@ def read_examples(path: Path) -> list[list[Turn]]:
 
         try:
             data = yaml.safe_load(text)
-            chats = [[(str(t["told"]), str(t["said"])) for t in example] for example in data]
+            chats = [[(str(t["user"]), str(t["assistant"])) for t in turns] for turns in data]
         except (yaml.YAMLError, TypeError, KeyError):
-            problem = "must hold a list of examples, each a list of {told: …, said: …}"
+            problem = "must be a list of examples, each a list of {user: …, assistant: …}"
             raise UsageError(f"{path}: {problem}") from None
     else:
         lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -208,15 +201,15 @@ def read_examples(path: Path) -> list[list[Turn]]:
         try:
             chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
         except (ValueError, TypeError, KeyError):
-            problem = 'is no conversation: {"messages": [{"role": …, "content": …}, …]}'
+            problem = 'must be a conversation: {"messages": [{"role": …, "content": …}, …]}'
             raise UsageError(f"{path}: line {number}: {problem}") from None
         chat = [each for each in chat if each[0] != "system"]
         roles = [role for role, _ in chat]
         if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
-            raise UsageError(f"{path}: line {number}: user and assistant do not take turns in it")
+            raise UsageError(f"{path}: line {number}: user and assistant must take turns")
         chats.append([(chat[n][1], chat[n + 1][1]) for n in range(0, len(chat), 2)])
     if not chats:
-        raise UsageError(f"{path}: holds no example; `wayword export` writes some")
+        raise UsageError(f"{path}: contains no example; write some with `wayword export`")
     return chats
 
 
@@ -228,10 +221,10 @@ def answer_text(
     thought: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """The answer that takes this action, with the sections whose truth is known.
+    """Return the answer that takes this action, with the true values of its state sections.
 
-    ``text_verbs`` are the verbs that take free text, for a constrained answer; None for a free one.
-    ``labels`` are the texts of sections by key; ``thought`` fills the sections without one.
+    ``text_verbs`` are the verbs that take free text in a constrained answer, None for a free
+    answer. ``labels`` are the texts of sections by key; ``thought`` fills the sections without one.
     """
     true, thought = true_parts(observation), " ".join(thought.split())
     sections: dict[str, str | dict[str, str]] = {}
@@ -257,7 +250,7 @@ def answer_text(
 
 
 def true_parts(observation: Observation) -> dict[str, str]:
-    """Place, facing and holding as they are."""
+    """Return the true place, heading and held objects as text, as far as they are defined."""
     state, _ = generic.verbalizer(observation).self_state(observation)
     parts = {PLACE: state.place} if state.place else {}
     if state.heading is not None:
@@ -268,7 +261,7 @@ def true_parts(observation: Observation) -> dict[str, str]:
 
 
 def unknown_parts(recipe: StrategyRecipe) -> list[str]:
-    """The sections, and parts of such, whose truth a replay cannot know: ``thought``, ``plan``,
+    """Return the sections, and parts of sections, that no replay can fill: ``thought``, ``plan``,
     ``state.seen``."""
     checkable = (PLACE, FACING, HOLDING)
     return [

@@ -1,8 +1,8 @@
 r"""Strategy: the agent that plays any world by one recipe.
 
-Each turn it reads the result of its last action, its own state and its observation, and answers in
-the recipe's form. Both are appended to a growing chat. A subclass with a recipe is a complete
-strategy:
+Each message contains the result of the last action, the agent's state and its observation; the
+answer has the recipe's form. Both are appended to a growing chat. A subclass with a recipe is a
+complete strategy:
 
     class Check(Strategy):
         recipe = "Doubt: what could go wrong\nAction: exactly one action"
@@ -13,6 +13,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -54,9 +55,12 @@ def system_text(
     limit_text: str,
     intro: str = "agent",
 ) -> str:
-    """The part of the prompt that stays the same for an episode: who the agent is, the world's
-    rules, the task's own, the actions, the form of an answer, the step limit. Rules and actions are
-    files named for the world's family, ``intro`` is the file that says who the agent is."""
+    """Return the system message of an episode: role, rules of the world and task, actions, answer
+    form, step limit.
+
+    Rules and actions are prompt files with the family's name as suffix; ``intro`` is the file that
+    introduces the agent.
+    """
     slots = voice.briefing(space)
     blocks = [prompts[intro], prompts.fill(f"rules_{voice.name}", **slots)]
     others = [name for name in episode.actors if name != actor]
@@ -92,10 +96,12 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
             continue
         verb, slots = match.groups()
         count = len(slots.split(",")) if slots else 0
-        if verb in space.open_verbs:  # it wants words: who is asked a question does not just stop
+        if verb in space.open_verbs:  # only the line with an argument, as in ``stop[answer]``
             is_usable = count > 0
         else:
-            matches = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # or a number
+            matches = (
+                Action(verb, (word,) * count) in space for word in ("x", "0")
+            )  # any, a number
             is_usable = (verb, count > 0) in signatures or any(matches)
         if is_usable:
             lines.append(line)
@@ -105,7 +111,7 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
 
 
 def knowable_recipe(recipe: StrategyRecipe, state: SelfState, owner: type) -> StrategyRecipe:
-    """Return the recipe without states that an actor cannot know (unnamed places, no hands)."""
+    """Return the recipe without states that its actor does not have: a named place, hands."""
     has_heading, has_hands = state.heading is not None, state.holding is not None
     available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
     unknown = {f"{name}:" for name, present in available_state.items() if not present}
@@ -115,29 +121,29 @@ def knowable_recipe(recipe: StrategyRecipe, state: SelfState, owner: type) -> St
 
 
 LONGEST_REMEMBERED = 200
-"""Menus up to this long are remembered, to distinguish an impossible action from an earlier one."""
-ECHO_LENGTH, STOP_SEQUENCES = 300, ("\nObservation:",)
-"""Characters of a rejected answer that the agent is shown again, and where a free answer starts to
-invent what it would see."""
+"""Longest list of legal actions that is kept, to reject later "was possible earlier"."""
+ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
+STOP_SEQUENCES = ("\nObservation:",)
+"""A free answer that goes on with this label invents the next observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategySettings(PromptSettings):
-    """Settings of a strategy, besides those of all prompts.
+    """Settings of a strategy, in addition to those of all prompts.
 
     ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
-    what is not exactly one legal action is rejected). ``menu``: a constrained answer is one of
-    ``all`` legal actions, on everything seen so far (the default with a small local model, which
-    does not find the names by itself), or the schema lists those on what is ``in_view``, at most
-    200, and takes others by their form. ``own_state``: the
-    agent's place, heading and holdings are shown ``always``, or only at the ``start``, so that it
-    has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: list the legal
-    actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
-    seed) once a ``run``, or for each ``episode`` (``draw``). They are shown in full: one that
-    does not fit its share of half the context is drawn again, and a run for which none fits is
-    refused. ``thoughts``: drawn examples hold the expert's reasons, in homes and for one actor.
-    ``examples_file``: examples of one's own instead, thoughts included, in the form of ``wayword
-    export`` or as YAML. An answer may take 1,000 tokens by default.
+    an answer without exactly one legal action is rejected). ``menu``: the actions in the schema of
+    a constrained answer: ``all`` legal ones (the default with a small local model), or only those
+    on objects ``in_view``, at most 200; names of others must then be recalled. ``own_state``: show
+    the agent's place, heading and held objects ``always``, or only at the ``start``, as in most
+    tasks of LangSuitE. ``list_actions``: list the legal actions at every step.
+
+    ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
+    ``examples``, once per ``run`` or for each ``episode`` (``draw``). Examples take at most half of
+    the context; longer ones are drawn again, and ``UsageError`` is raised if too few fit.
+    ``thoughts``: examples contain the expert's reasons (homes with one actor). ``examples_file``:
+    your own examples instead, in the format of ``wayword export`` or as YAML. ``max_tokens`` is
+    1,000 by default.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -152,14 +158,14 @@ class StrategySettings(PromptSettings):
 
     def __post_init__(self) -> None:
         if self.shots and self.examples_file:
-            raise UsageError("strategies: examples are drawn (shots) or read (examples_file)")
+            raise UsageError("shots and examples_file exclude each other; set one of them")
 
 
 _EXAMPLES = SharedKey[list[Turn]]("in-context examples")
 
 
 class Strategy(Agent):
-    """Episode of one actor. ``recipe`` is a recipe's text, or the name of a shipped one."""
+    """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one."""
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
@@ -182,7 +188,7 @@ class Strategy(Agent):
         self._actor = self._message_text = self._answer = self._feedback = ""
 
     async def begin(self, episode: Episode) -> None:
-        """Read the episode. Actions that the dataset gives away at the start are taken first."""
+        """Reset for the episode. Opening actions given by the dataset are taken first."""
         self._episode, self._conversation, self._steps.taken = episode, None, 0
         self._earlier_actions.clear()
         self._message_text = self._answer = self._feedback = ""
@@ -193,18 +199,18 @@ class Strategy(Agent):
             return Decision(Action(self._opening_moves.pop(0)))
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier_actions)
-        # A model that fills all sections and parts, at two characters a token, still ends.
+        # At two characters per token, an answer that fills all parts is within the token limit.
         text_count = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
         length = self._settings.thought_length or max(1, 2 * self._budget.answer // text_count)
         shown = space
         if self._constrained and self._settings.menu == "in_view":
-            rooms = self._verbalizer.briefing(space).get("rooms", "")  # the rules name them
+            rooms = self._verbalizer.briefing(space).get("rooms", "")  # named in the rules
             shown = offered(space, f"{self._message_text} {rooms}", MOST_LISTED)
         schema = self._recipe.schema_for(shown, length) if self._constrained else None
         reply = await self._ask(chat, schema, () if self._constrained else STOP_SEQUENCES)
         answer = self._recipe.decision(reply, legal)
         requested = {name for section in self._recipe.sections for name, _ in section.parts}
-        if requested & {PLACE, FACING, HOLDING}:  # also where none was given: silence is wrong
+        if requested & {PLACE, FACING, HOLDING}:  # a state that is not stated counts as wrong
             self._toolkit.note(STATE, **parse_state(answer.parts))
         if len(space) <= LONGEST_REMEMBERED:
             self._earlier_actions.update(space.listed)
@@ -215,7 +221,7 @@ class Strategy(Agent):
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Write what was seen, and the decision, without a thought, as an own answer."""
+        """Add the observation and the decision to the chat, without a thought."""
         if self._opening_moves:
             self._opening_moves.pop(0)
             return
@@ -228,7 +234,7 @@ class Strategy(Agent):
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
-        if self._conversation is not None:  # else the step was given away, and nothing was asked
+        if self._conversation is not None:  # None during opening actions
             self._feedback = generic.feedback(feedback, self._verbalizer)
             self._conversation.add(self._message_text, self._answer or "(no answer)")
 
@@ -240,9 +246,8 @@ class Strategy(Agent):
         thought: str = "",
         episode: Episode | None = None,
     ) -> str:
-        """The answer that takes this action, with the sections whose truth is known, and a
-        ``thought`` that was recorded: used by in-context examples and training data. The current
-        episode by default."""
+        """Return the answer that takes this action, with true states and a recorded ``thought``,
+        for in-context examples and training data; by default in the current episode."""
         spoken = space.open_verbs if self._constrained else None
         labels = self.labels(action, observation, episode or self._episode)
         return examples.answer_text(action, observation, self._recipe, spoken, thought, labels)
@@ -255,20 +260,20 @@ class Strategy(Agent):
 
     @property
     def turns(self) -> Sequence[Turn]:
-        """All messages to the agent with its answers, the task and examples left out."""
+        """All messages to the agent with its answers, without task and examples."""
         return self._conversation.turns if self._conversation is not None else ()
 
     @property
     def unknown(self) -> list[str]:
-        """The parts that :meth:`answer` leaves out, unknown to any replay: thoughts, plans."""
+        """The parts that :meth:`answer` omits because no replay knows them: thoughts, plans."""
         return examples.unknown_parts(self._recipe)
 
     def _chat(self, observation: Observation, space: ActionSpace) -> Conversation:
-        """The conversation, with the next message written; it is begun at the first turn: only then
-        are world and actor known."""
+        """Write the next message and return the chat. It is created at the first turn, when the
+        actor and its space are known."""
         if self._conversation is None:
             if self._episode is None:
-                raise UsageError("an agent must begin an episode before it acts")
+                raise UsageError("call begin() with an episode before act()")
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
             self._recipe = knowable_recipe(self._recipe, state, type(self))
@@ -300,18 +305,18 @@ class Strategy(Agent):
         return self._prompts.fill("task", instruction=instruction(episode, self._actor))
 
     def _opening(self, episode: Episode) -> str:
-        """The text before the first observation, which stays when old steps are dropped."""
+        """Return the text before the first observation; it is kept when old steps are dropped."""
         return self._task(episode)
 
     def _examples(self) -> list[Turn]:
-        """The examples' turns, read or drawn once a run where they are the same for all episodes.
-        Drawn ones take at most half of a context that is known."""
+        """Return the turns of the examples, cached if they are the same for all episodes. Drawn
+        examples take at most half of the context if its size is known."""
         settings, budget, file = self._settings, self._budget, self._settings.examples_file
         if not (settings.shots or file):
             return []
         seed = settings.examples
         if settings.draw == "episode" and self._episode is not None:
-            seed = examples.episode_seed(seed, self._episode)
+            seed = zlib.crc32(f"{seed}/{self._episode.id}".encode())
 
         def turns_of(example: Demonstration) -> list[Turn]:
             return examples.example_turns(
@@ -331,8 +336,8 @@ class Strategy(Agent):
             try:
                 drawn = examples.draw_fitting(draw, turns_of, settings.shots, seed, room)
             except examples.Unshowable as why:
-                context = f"half of a prompt's {budget.context:,} tokens"
-                raise UsageError(f"{why} in {context}; raise context, or lower shots") from None
+                most = f"they may take half of a prompt's {budget.context:,} tokens"
+                raise UsageError(f"{why}; {most}; raise context, or lower shots") from None
             return [turn for example in drawn for turn in example]
 
         key = type(self).__name__, settings, self._actor, seed
@@ -362,7 +367,7 @@ class Strategy(Agent):
         stop: tuple[str, ...] = (),
         role: str = "main",
     ) -> Reply:
-        """The reply to the chat with the next message, within the budget."""
+        """Ask with the chat and the next message, cut to the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
         messages = chat.messages(
             self._message_text, chat.history.gap_text(self._prompts, "dropped")

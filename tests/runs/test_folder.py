@@ -172,6 +172,20 @@ def test_a_damaged_run_hides_no_other_in_the_table(tmp_path: Path) -> None:
         table([tmp_path / "b"], on_damaged=left_out.append)
 
 
+@pytest.mark.parametrize("field", ["family", "models"])
+def test_a_run_without_a_field_does_not_hide_the_others(tmp_path: Path, field: str) -> None:
+    from wayword.runs import Plan, run
+
+    for name in "ab":
+        run(Plan("oracle", "houses", limit=1, out=tmp_path / name))
+    file, left_out = tmp_path / "b" / "run.json", list[str]()
+    config = json.loads(file.read_text())
+    del (config if field in config else config["identity"])[field]
+    file.write_text(json.dumps(config))
+    assert "oracle" in table([tmp_path], on_damaged=left_out.append)
+    assert left_out == [f"left out: {file}: field '{field}': is missing; give another folder"]
+
+
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(RecordingError, match=r"contains 'thesis.tex' but no run.json"):

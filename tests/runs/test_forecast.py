@@ -28,8 +28,8 @@ def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatc
     told = forecast(Plan("navgpt", "houses", "openai:gpt-5-mini", limit=20), rehearsed=1)
     assert told.episodes == 20
     assert told.dollars is not None
-    assert told.most is not None
-    assert 0 < told.dollars < told.most
+    assert told.max_dollars is not None
+    assert 0 < told.dollars < told.max_dollars
     said = lines(told)
     assert any("prompt 1 of the first episode, role main" in line for line in said)
     assert any("You" in line or "Instruction" in line for line in said)
@@ -59,7 +59,7 @@ def test_twice_the_episodes_cost_twice_as_much() -> None:
     )
     assert few.dollars is not None
     assert many.dollars == pytest.approx(2 * few.dollars)
-    assert many.read == pytest.approx(2 * few.read, abs=2)
+    assert many.prompt_tokens == pytest.approx(2 * few.prompt_tokens, abs=2)
 
 
 def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
         told = forecast(whole, rehearsed=1)
         assert len(server.asked) == before
     assert told.measured == 3
-    assert told.read == 10 * 1000 * before
-    assert told.written == 10 * 100 * before
+    assert told.prompt_tokens == 10 * 1000 * before
+    assert told.completion_tokens == 10 * 100 * before
     assert told.dollars == pytest.approx(10 * before * (1000 * 2 + 100 * 8) / 1e6)
 
 
@@ -105,7 +105,7 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: P
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     assert sum(found["sr"] for found in scores) == 6
-    assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
+    assert told.prompt_tokens == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
@@ -136,8 +136,8 @@ def test_a_player_of_the_experts_actions_costs_what_was_forecast(
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     read, written = (sum(s[k] for s in scores) for k in ("prompt_tokens", "completion_tokens"))
-    assert told.read == pytest.approx(read, rel=0.2)
-    assert told.read + told.written == pytest.approx(read + written, rel=0.2)
+    assert told.prompt_tokens == pytest.approx(read, rel=0.2)
+    assert told.prompt_tokens + told.completion_tokens == pytest.approx(read + written, rel=0.2)
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
 
 
@@ -154,9 +154,9 @@ def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request(
         Plan("discussnav", "houses", "openai:gpt-4.1", {**settings, "samples": 5}, limit=1),
         rehearsed=1,
     )
-    assert five.read == pytest.approx(5 * one.read, rel=0.01)
-    assert five.written == pytest.approx(5 * one.written, rel=0.01)
-    assert together.read == pytest.approx(one.read, rel=0.01)
+    assert five.prompt_tokens == pytest.approx(5 * one.prompt_tokens, rel=0.01)
+    assert five.completion_tokens == pytest.approx(5 * one.completion_tokens, rel=0.01)
+    assert together.prompt_tokens == pytest.approx(one.prompt_tokens, rel=0.01)
 
 
 def test_a_look_around_is_no_step_of_the_walk() -> None:
@@ -176,7 +176,7 @@ def test_the_first_prompt_is_shown_also_where_the_first_step_is_given() -> None:
             limit=1,
         )
     )
-    assert told.first
+    assert told.first_calls
 
 
 def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
         done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
     assert told.calls > 1
-    assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
+    assert told.prompt_tokens == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
 
 
 def _written(form: str, thought: str, place: str | None) -> str:
@@ -230,8 +230,10 @@ def test_a_script_is_asked_itself(
     told = forecast(plan)
     done = run(replace(plan, out=tmp_path / "pilot"))
     scores = [found for _, found in RunFolder.read(done.path).scores()]
-    assert told.read == sum(s["prompt_tokens"] for s in scores)
-    assert told.written == pytest.approx(sum(s["completion_tokens"] for s in scores), rel=0.01)
+    assert told.prompt_tokens == sum(s["prompt_tokens"] for s in scores)
+    assert told.completion_tokens == pytest.approx(
+        sum(s["completion_tokens"] for s in scores), rel=0.01
+    )
     assert told.calls == pytest.approx(sum(s["calls"] for s in scores) / 4)
 
 

@@ -33,8 +33,10 @@ def test_finished_episodes_tell_the_hours_of_all(pilot: Plan) -> None:
 
 
 def test_hours_and_load_are_shown(pilot: Plan) -> None:
-    found = replace(forecast(pilot), hours=0.05, calls=3.0, read=900, written=300)
-    assert "time: 3 minutes with 8 episodes at once; 40 requests and 400 tokens per minute" in (
+    found = replace(
+        forecast(pilot), hours=0.05, calls=3.0, prompt_tokens=900, completion_tokens=300
+    )
+    assert "time: 3 minutes with 8 concurrent episodes; 40 requests and 400 tokens per minute" in (
         lines(found)
     )
     assert ", 3 minutes, " in row_lines([("small", found)])[0]

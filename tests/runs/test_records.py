@@ -112,7 +112,7 @@ def test_what_no_episode_can_score_is_refused(tmp_path: Path, key: str, value: f
 
 def test_more_episodes_than_the_split_has_are_no_run(tmp_path: Path) -> None:
     written(tmp_path, 10)
-    with pytest.raises(RecordingError, match="has 10 episodes of a split of 9"):
+    with pytest.raises(RecordingError, match="has 10 episodes, but the split only 9"):
         reports.table([tmp_path])
 
 

@@ -13,7 +13,7 @@ from wayword.cli import completing, show
 from wayword.cli.running import Data
 
 if TYPE_CHECKING:
-    from wayword.runs.reports import Written
+    from wayword.runs.reports import Report
 
 
 FormatOption = Annotated[
@@ -173,7 +173,7 @@ def score(
     _print_written(scored)
 
 
-def _print_written(written: Written) -> None:
+def _print_written(written: Report) -> None:
     typer.echo(written.text)
     for line in written.notices:
         show.notice(line)

@@ -1,4 +1,4 @@
-"""From run folders and prediction files to tables and comparisons."""
+"""Tables and comparisons of run folders and prediction files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
-from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.errors import DataError, RecordingError, UsageError, suggest
 from wayword.core.files import reading
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Report:
     """Text for stdout, and notices for the user."""
 
     text: str
@@ -53,8 +53,10 @@ class Written:
 
 
 @dataclass(frozen=True)
-class _Finished:
-    """A run's finished episodes, and the ids of those that failed."""
+class _ScoredRun:
+    """A run, or a part of it: the scores of finished episodes, and the ids of failed ones.
+
+    ``of`` is the number of episodes in its split."""
 
     run: RecordedRun
     config: Mapping[str, Any]
@@ -75,18 +77,23 @@ def table(
     data: Path | None = None,
     wide: bool = False,
 ) -> str:
-    """A row per run; a table per family of worlds, or all ``together``. ``pool`` makes one row
-    of all runs that differ only in their seeds, ``by`` one per ``scene`` or reference ``length``.
+    """Table with a row per run, one table per family of worlds or a single one (``together``).
 
-    A run that cannot be read is left out, and ``on_damaged`` gets a line that says why. Raises
-    ``RecordingError`` without ``on_damaged``, and if no run can be read.
+    ``pool`` merges the rows of runs that differ only in their seeds; ``by`` splits them by
+    ``scene`` or reference ``length``. A run that cannot be read is left out and reported to
+    ``on_damaged``; without that function, or if no run can be read, its error is raised
+    (``RecordingError`` or ``DataError``).
     """
-    readable: list[_Finished] = []
-    errors: list[RecordingError] = []
+    readable: list[_ScoredRun] = []
+    errors: list[RecordingError | DataError] = []
     for path in _run_folders([runs] if isinstance(runs, Path | str) else runs):
         try:
-            readable.append(_finished(RunFolder.read(path)))
-        except RecordingError as error:
+            run = _scored_run(RunFolder.read(path))
+            with reading(str(run.run.path / NAME), "give another folder"):
+                for field in ("dataset", "models", "data_checksum"):
+                    run.config["family"], run.config["identity"][field]  # raises if missing
+            readable.append(run)
+        except (RecordingError, DataError) as error:
             errors.append(error)
     if errors and (on_damaged is None or not readable):
         raise errors[0]
@@ -108,13 +115,13 @@ def table(
 
 
 def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
-    """The table in several forms, by form. Raises as ``table`` does."""
+    """The table in several formats, by format. Raises ``RecordingError`` or ``DataError``."""
     rows = rows_of(runs)
     return {form: _table(rows, form) for form in forms}
 
 
 def _table(rows: Sequence[Row], form: str, together: bool = False, wide: bool = False) -> str:
-    # Without ``together``, no column mixes two definitions of a metric: one table per family.
+    # One table per family, as a metric such as SR is defined differently in each family.
     width = WIDE if wide else _width()
     families = dict.fromkeys(row.family for row in rows)
     if form in ("json", "csv") or together:
@@ -126,12 +133,12 @@ def _table(rows: Sequence[Row], form: str, together: bool = False, wide: bool = 
 
 
 SEEDS = ("seed", "detector_seed")
-"""Fields in which pooled runs may differ: the run's seed and that of simulated detectors."""
+"""Fields in which pooled runs may differ: the seeds of runs and of simulated detectors."""
 
 
-def _seed_groups(runs: Sequence[_Finished]) -> list[list[_Finished]]:
-    """The runs in groups that differ only in their seeds, in order."""
-    groups: dict[str, list[_Finished]] = {}
+def _seed_groups(runs: Sequence[_ScoredRun]) -> list[list[_ScoredRun]]:
+    """Group runs that differ only in their seeds, in order."""
+    groups: dict[str, list[_ScoredRun]] = {}
     for each in runs:
         identity = {k: v for k, v in each.config["identity"].items() if k not in SEEDS}
         settings = identity.get("settings") or {}
@@ -142,16 +149,15 @@ def _seed_groups(runs: Sequence[_Finished]) -> list[list[_Finished]]:
     return list(groups.values())
 
 
-def _pooled_scores(runs: Sequence[_Finished]) -> Iterator[tuple[str, dict[str, float]]]:
-    """Each episode's scores, their means over the runs that have it."""
-    found: dict[str, list[Mapping[str, float]]] = {}
+def _pooled_scores(runs: Sequence[_ScoredRun]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Id and scores of each episode, averaged over the runs."""
+    values: dict[str, dict[str, list[float]]] = {}
     for each in runs:
         for name, scores in each.scored.pairs():
-            found.setdefault(name, []).append(scores)
-    for name, several in found.items():
-        keys = dict.fromkeys(key for scores in several for key in scores)
-        values = {key: [scores[key] for scores in several if key in scores] for key in keys}
-        yield name, {key: sum(each) / len(each) for key, each in values.items()}
+            for key, value in scores.items():
+                values.setdefault(name, {}).setdefault(key, []).append(value)
+    for name, by_key in values.items():
+        yield name, {key: sum(each) / len(each) for key, each in by_key.items()}
 
 
 def _clusters(family: str, scored: Sequence[Mapping[str, object]]) -> dict[str, Hashable]:
@@ -161,21 +167,21 @@ def _clusters(family: str, scored: Sequence[Mapping[str, object]]) -> dict[str, 
 
 
 def pooled(runs: Sequence[RecordedRun]) -> Row:
-    """Row of several seeds' runs: episodes of all runs, resampled by cluster."""
-    return _row([_finished(run) for run in runs])
+    """Row of several runs that differ in their seeds, with the episodes of all of them."""
+    return _row([_scored_run(run) for run in runs])
 
 
 def rows_of(runs: Sequence[Path]) -> list[Row]:
-    """The table's rows, one per run folder, in the given order."""
+    """Rows of the table, one per run folder, in the given order."""
     return [pooled([RunFolder.read(path)]) for path in runs]
 
 
-LENGTHS = 6
-"""Different lengths of references from which on ``--by length`` makes four ranges of them."""
+MAX_LENGTHS = 6
+"""Number of distinct reference lengths above which ``--by length`` groups them in four ranges."""
 
 
-def _parts(whole: _Finished, by: str, data: Path | None) -> list[_Finished]:
-    """A run's episodes by scene or by the length of their reference. Raises ``UsageError``."""
+def _parts(whole: _ScoredRun, by: str, data: Path | None) -> list[_ScoredRun]:
+    """Split a run by scene or by the length of the reference. Raises ``UsageError``."""
     dataset = dataset_of(whole.run, data)
     if by == "scene":
         labels = {task.episode.id: task.episode.scene for task in dataset.tasks}
@@ -187,16 +193,16 @@ def _parts(whole: _Finished, by: str, data: Path | None) -> list[_Finished]:
 
 
 def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
-    """A run's row for each range of lengths of the reference, in order. Raises ``UsageError`` if
-    the tasks have no reference path, ``RecordingError`` for a damaged run."""
-    whole = _finished(run)
+    """A run's row for each range of reference lengths, in order. Raises ``UsageError`` if the tasks
+    have no reference path, ``RecordingError`` for a damaged run."""
+    whole = _scored_run(run)
     labels = _length_labels(tasks, whole.config["identity"]["dataset"])
     parts = _labelled(whole, labels)
     return {part.name.removeprefix(f"{whole.name}, "): _row([part]) for part in parts}
 
 
-def _labelled(whole: _Finished, labels: Mapping[str, str]) -> list[_Finished]:
-    """A run's episodes by their labels."""
+def _labelled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
+    """Split a run by labels of its episodes, sorted by label."""
     counts, parts = Counter(labels.values()), []
     for label in dict.fromkeys(labels.values()):
         chosen = [pair for pair in whole.scored.pairs() if labels.get(pair[0]) == label]
@@ -204,8 +210,8 @@ def _labelled(whole: _Finished, labels: Mapping[str, str]) -> list[_Finished]:
         if chosen:
             ids, rows = zip(*chosen, strict=True)
             name = f"{whole.name}, {label}"
-            parts.append(_Finished(whole.run, whole.config, Scores.of(rows, ids), failed,
-                                   counts[label], name))  # fmt: skip
+            scores = Scores.of(rows, ids)
+            parts.append(replace(whole, scored=scores, failed=failed, of=counts[label], name=name))
     return sorted(parts, key=lambda part: [
         int(text) if text.isdecimal() else text for text in re.split(r"(\d+)", part.name)
     ])  # fmt: skip
@@ -223,7 +229,7 @@ def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
         raise UsageError(f"--by length: episodes of {dataset} have no reference path")
     values = sorted(lengths.values())
     edges = sorted(set(values))
-    if len(edges) > LENGTHS:
+    if len(edges) > MAX_LENGTHS:
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
     labels = {}
     for name, value in lengths.items():
@@ -235,28 +241,26 @@ def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two runs, paired by episode, and the names of what differs in their identities."""
+    """A comparison of two runs by episode, and the fields in which their identities differ."""
 
     comparison: comparing.Comparison
     differ: tuple[str, ...]
 
 
 def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
-    """Two runs, paired by episode. Raises ``UsageError`` if they share no episode."""
-    one, two = ([_finished(RunFolder.read(path))] for path in (first, second))
+    """Compare two runs by episode. Raises ``UsageError`` if they have no episode in common."""
+    one, two = ([_scored_run(RunFolder.read(path))] for path in (first, second))
     return _compared(one, two, keys, (str(first), str(second)))
 
 
 def _compared(
-    first: Sequence[_Finished], second: Sequence[_Finished], keys: Sequence[str],
+    first: Sequence[_ScoredRun], second: Sequence[_ScoredRun], keys: Sequence[str],
     names: tuple[str, str],
 ) -> Compared:  # fmt: skip
     one, two = first[0].config, second[0].config
     if one["family"] != two["family"]:
-        raise UsageError(
-            f"{names[0]} is {one['family']} and {names[1]} is {two['family']}; "
-            "compare runs on the same dataset"
-        )
+        families = f"{names[0]} is {one['family']} and {names[1]} is {two['family']}"
+        raise UsageError(f"{families}; compare runs on the same dataset")
     left, right = dict(_pooled_scores(first)), dict(_pooled_scores(second))
     for name, finished in zip(names, (left, right), strict=True):
         if not finished:
@@ -274,29 +278,32 @@ def _compared(
     return Compared(comparison, tuple(differ))
 
 
-def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> Written:
-    """The first run with each of the others, paired by episode, as text; the runs of a folder that
-    differ only in their seeds are one. Raises ``UsageError`` if two share no episode."""
-    groups: list[tuple[str, list[_Finished]]] = []
+def compare(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> Report:
+    """Compare the first run with each of the others by episode.
+
+    The runs in a folder are pooled if they differ only in their seeds. Raises ``UsageError`` if two
+    runs have no episode in common.
+    """
+    groups: list[tuple[str, list[_ScoredRun]]] = []
     for path in runs:
-        within = _seed_groups([_finished(RunFolder.read(p)) for p in _run_folders([path])])
-        alone = len(within) == 1
-        groups += [(str(path if alone else each[0].run.path), each) for each in within]
+        within = _seed_groups([_scored_run(RunFolder.read(p)) for p in _run_folders([path])])
+        single = len(within) == 1
+        groups += [(str(path if single else each[0].run.path), each) for each in within]
     if len(groups) < 2:
-        raise UsageError(f"compare takes at least two runs, got {len(groups)}; name another one")
+        raise UsageError(f"compare needs at least two runs, got {len(groups)}; name another one")
     (name, first), *others = groups
-    found = [_compared(first, each, keys, (name, other)) for other, each in others]
-    several = comparing.corrected([each.comparison for each in found])
+    results = [_compared(first, each, keys, (name, other)) for other, each in others]
+    corrected = comparing.corrected([each.comparison for each in results])
     notices = [
-        f"the runs differ in: {', '.join(each.differ)}" if len(found) == 1 else
+        f"the runs differ in: {', '.join(each.differ)}" if len(results) == 1 else
         f"{other} differs in: {', '.join(each.differ)}"
-        for each, (other, _) in zip(found, others, strict=True) if each.differ
+        for each, (other, _) in zip(results, others, strict=True) if each.differ
     ]  # fmt: skip
-    return Written(comparing.render(several, form, _width()), tuple(notices))
+    return Report(comparing.render(corrected, form, _width()), tuple(notices))
 
 
-def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Written:
-    """Score predictions of another system. Raises ``DataError`` for a malformed file."""
+def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Report:
+    """Score the predictions of another system. Raises ``DataError`` for a malformed file."""
     dataset = open_dataset(plan)
     predicted = predictions.read(file, dataset)
     scores = predicted.score(dataset)
@@ -305,14 +312,14 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
     if predicted.missing:
         notices.append(f"{predicted.missing} of {predicted.of} episodes have no prediction")
     if illegal := sum(predicted.illegal_moves):
-        notices.append(f"{illegal} moves are not possible in the world; see illegal_moves")
+        notices.append(f"{illegal} moves are impossible in the world (metric illegal_moves)")
     if per_episode:
         lines = []
-        for name, one in zip(names, scores, strict=True):
-            # JSON has no infinity: the error of an unreachable goal is null
-            finite = {key: value if abs(value) < math.inf else None for key, value in one.items()}
+        for name, each in zip(names, scores, strict=True):
+            # JSON has no infinity, the error of an unreachable goal
+            finite = {key: value if abs(value) < math.inf else None for key, value in each.items()}
             lines.append(json.dumps({"episode": name, **finite}))
-        return Written("\n".join(lines), tuple(notices))
+        return Report("\n".join(lines), tuple(notices))
     row = summarize(
         file.name,
         scores,
@@ -324,13 +331,13 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
         checksum=Checksums().combined(dataset.files),
         clusters=by_path([task for task, _ in predicted.pairs]),
     )
-    return Written(tables.render([row], form, _width()), tuple(notices))
+    return Report(tables.render([row], form, _width()), tuple(notices))
 
 
-def _run_folders(given: Sequence[Path | str]) -> list[Path]:
-    """The run folders named; a folder that is not a run is expanded to the runs in it."""
+def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
+    """The run folders at these paths; other folders are expanded to the runs inside."""
     folders: list[Path] = []
-    for path in map(Path, given):
+    for path in map(Path, paths):
         if url_of(path) or is_run(path) or not path.is_dir():
             folders.append(path)
             continue
@@ -347,14 +354,13 @@ _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dol
 
 
 def _scored(run: RecordedRun) -> Scores:
-    """The run's scores in the order of episode ids, so that tables do not depend on which episode
-    ended first. Raises ``RecordingError`` for an impossible score."""
+    """The run's scores, ordered by episode id. Raises ``RecordingError`` for an impossible one."""
     metrics = (*metrics_of(run.config), *accounting.METRICS)
     kinds = {metric.key: metric.kind for metric in metrics}
     index = run.index
     for key in index.keys:
         kind, values = kinds.get(key, ""), index.column(key)
-        # means of floats may exceed the bounds of a rate by rounding errors
+        # a mean may exceed the bounds of a rate by a rounding error
         low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
         high = 1.0 + 1e-9 if kind == "rate" else math.inf
         wrong = (values < low) | (values > high) | index.not_a_number(key)
@@ -367,21 +373,20 @@ def _scored(run: RecordedRun) -> Scores:
     return index.scores()
 
 
-def _finished(run: RecordedRun) -> _Finished:
+def _scored_run(run: RecordedRun) -> _ScoredRun:
     with reading(str(run.path / NAME), "give another folder"):
         config, scored = run.config, _scored(run)
+
         failed = {failure.episode_id for failure in run.failures()}.difference(scored.ids)
         of = int(config.get("episodes_in_split", len(scored)))
         if len(scored) > of:
-            raise RecordingError(
-                f"{run.path / EPISODES}: has {len(scored):,} episodes of a split of {of:,}; "
-                "give the folder of one run"
-            )
-        return _Finished(run, config, scored, sorted(failed), of, run.path.name)
+            problem = f"has {len(scored):,} episodes, but the split only {of:,}"
+            raise RecordingError(f"{run.path / EPISODES}: {problem}; give the folder of one run")
+        return _ScoredRun(run, config, scored, sorted(failed), of, run.path.name)
 
 
-def _row(runs: Sequence[_Finished]) -> Row:
-    """The row of a run, or of several seeds' runs pooled: their episodes together."""
+def _row(runs: Sequence[_ScoredRun]) -> Row:
+    """The row of a run, or of several runs that differ in their seeds, pooled."""
     first = runs[0]
     with reading(str(first.run.path / NAME), "give another folder"):
         config, identity, family = first.config, first.config["identity"], first.config["family"]
@@ -392,9 +397,9 @@ def _row(runs: Sequence[_Finished]) -> Row:
         if len(runs) > 1:
             scored = Scores.of([row for each in runs for _, row in each.scored.pairs()], names)
         owners = [grouping.cluster(n) if grouping else n for n in (*names, *failed)]
-        # Wall time is unknown if a killed session finished some of the episodes.
-        ended = [session for each in runs for session in sessions(each.run.path)]
-        complete = ended and sum(session.finished for session in ended) >= len(scored)
+        # A killed session is not logged: without it, the wall time is unknown.
+        logged = [session for each in runs for session in sessions(each.run.path)]
+        complete = logged and sum(session.finished for session in logged) >= len(scored)
         row = summarize(
             first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
             scored,
@@ -404,7 +409,7 @@ def _row(runs: Sequence[_Finished]) -> Row:
             of=first.of,
             failed=len(failed),
             clusters=owners if grouping or len(runs) > 1 else None,
-            wall_seconds=sum(s.seconds for s in ended) if complete and len(runs) == 1 else None,
+            wall_seconds=sum(s.seconds for s in logged) if complete and len(runs) == 1 else None,
             agent=agent,
             model=identity["models"].get("main", ""),
             dataset=config.get("split") or identity["dataset"],
@@ -415,16 +420,15 @@ def _row(runs: Sequence[_Finished]) -> Row:
             runs=len(runs),
             settings=_settings(identity, pooled=len(runs) > 1),
         )
-        # The total billed, if it exceeds the cost of the finished episodes.
-        finished = row.totals.get("cost") or 0.0
+        # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
         dollars = sum(billed(each.run.path)[1] for each in runs)
-        # 0.0001: sums of rounded costs differ slightly
-        more = {"billed": dollars} if dollars > finished + 0.0001 else {}
+        exceeds = dollars > (row.totals.get("cost") or 0.0) + 0.0001
+        more = {"billed": dollars} if exceeds else {}
         return replace(row, totals={**row.totals, **more})
 
 
 def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
-    """The settings in which runs of one agent may differ, as ``--set`` names them."""
+    """All settings of a run by their names in ``--set``."""
     actors = identity.get("actors") or {}
     groups = {
         "": identity.get("settings") or {},
@@ -440,7 +444,7 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
 
 
 def _clustered(family: str) -> Clustered | None:
-    """The scorer of a registered family if its episodes come in clusters."""
+    """The scorer of a registered family if it groups episodes in clusters."""
     family_scorer = scorer(family) if family in registry.names("family") else None
     return family_scorer if isinstance(family_scorer, Clustered) else None
 
@@ -448,24 +452,23 @@ def _clustered(family: str) -> Clustered | None:
 def _only(
     scores: Mapping[str, Mapping[str, T]], keys: Sequence[str], metrics: Sequence[Metric]
 ) -> dict[str, dict[str, T]]:
-    """Only these metrics, each named by its key or column head; all if none is named."""
-    available = list(dict.fromkeys(key for one in scores.values() for key in one))
+    """Select metrics by key or column head; all of them if ``keys`` is empty."""
+    available = list(dict.fromkeys(key for values in scores.values() for key in values))
     heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
-    chosen = {key if key in available else heads.get(key.lower(), key): key for key in keys}
-    for key, given in chosen.items():
+    selected = {key if key in available else heads.get(key.lower(), key): key for key in keys}
+    for key, name in selected.items():
         if key not in available:
-            raise UsageError(f"no metric {given!r} in these runs; {suggest(given, available)}")
+            raise UsageError(f"no metric {name!r} in these runs; {suggest(name, available)}")
     return {
-        name: {key: value for key, value in one.items() if not keys or key in chosen}
-        for name, one in scores.items()
+        name: {key: value for key, value in values.items() if not keys or key in selected}
+        for name, values in scores.items()
     }
 
 
-WIDE = 10_000
-"""Columns of a terminal table that hides none."""
+WIDE = 10_000  # width of a table that hides no column
 
 
 def _width() -> int:
-    """``$COLUMNS``, else the columns of the terminal, or 100 if stdout is not one."""
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return shutil.get_terminal_size((100, 40)).columns if known else 100
+    """``$COLUMNS``, else the width of the terminal, or 100 if stdout is not a terminal."""
+    is_set = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size((100, 40)).columns if is_set else 100

@@ -40,7 +40,7 @@ from wayword.runs.active import ActiveRun
 from wayword.runs.config import metrics_of, success_of
 from wayword.runs.plan import dataset_of
 from wayword.runs.record import RecordedRun, RunFolder
-from wayword.runs.reports import Written
+from wayword.runs.reports import Report
 
 
 class _Memory:
@@ -129,7 +129,7 @@ HALVES: Mapping[str, Half] = {
 def report(
     path: Path, other: Path | None = None, keys: Sequence[str] = (), form: str = "rich",
     data: Path | None = None,
-) -> Written:  # fmt: skip
+) -> Report:  # fmt: skip
     """Compare the second half of a run's tours with the first and, given a run that forgets, both
     runs in each half. Raises ``UsageError`` if no scene has two finished episodes."""
     runs = {str(each): RunFolder.read(each) for each in (path, other) if each}
@@ -167,7 +167,7 @@ def report(
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
     if hasattr(dataset, "graph"):
         notices += [f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()]
-    return Written(comparing.render(tables, form), tuple(notices))
+    return Report(comparing.render(tables, form), tuple(notices))
 
 
 def _scores(run: RecordedRun, keys: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -1,7 +1,7 @@
-"""Settings of parts: a user's ``key=value`` pairs become an instance of a frozen dataclass.
+"""Settings of parts: validates ``key=value`` pairs as the fields of a frozen dataclass.
 
-Every part declares a frozen dataclass ``Settings``; values from the command line, from YAML and
-from Python are checked against its field types; a misspelt key raises a one-line error.
+Every part declares a frozen dataclass ``Settings``. Values from the command line, YAML and Python
+are converted to its field types; unknown keys and invalid values raise a one-line error.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from wayword.core.errors import UsageError, suggest
 Count = Annotated[int, Ge(1)]
 """A whole number above 0."""
 
-_MOST_VALUES = 100_000  # per YAML file: nine lines of aliases can expand to a billion values
+_MAX_VALUES = 100_000  # per YAML text: nine lines of aliases can expand to a billion values
 
-_SHOWN = 80  # characters of a wrong value quoted in an error
+_MAX_QUOTED = 80  # characters of an invalid value shown in an error
 
 
-def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
-    """Return an instance of ``settings``; given strings are converted to the field's type.
+def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
+    """Return an instance of ``settings``; strings are converted to the field's type.
 
     ``owner`` is the part's name in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and
     invalid values.
     """
     names = [field.name for field in fields(settings)]
-    for key in given:
+    for key in values:
         if key not in names:
             raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, names)}")
-    return _validated(settings, given, f"{owner}: setting ")
+    return _validated(settings, values, f"{owner}: setting ")
 
 
 def check(instance: Any) -> None:
@@ -42,9 +42,9 @@ def check(instance: Any) -> None:
 
     For the ``__post_init__`` of classes that :func:`make` does not build. Raises ``UsageError``.
     """
-    given = {field.name: getattr(instance, field.name) for field in fields(instance)}
-    plain = _plain_copy(type(instance))  # type: ignore[arg-type]
-    for key, value in vars(_validated(plain, given, "")).items():
+    values = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    cls = _plain_copy(type(instance))  # type: ignore[arg-type]
+    for key, value in vars(_validated(cls, values, "")).items():
         object.__setattr__(instance, key, value)
 
 
@@ -56,25 +56,25 @@ class Checked:
         check(self)
 
 
-def _validated(cls: type[Any], given: Mapping[str, Any], owner: str) -> Any:
+def _validated(cls: type[Any], values: Mapping[str, Any], owner: str) -> Any:
     from pydantic import ValidationError
 
     for key, hint in get_type_hints(cls).items():
-        kinds, value = {hint, *get_args(hint)}, given.get(key)
-        if isinstance(value, bool) and bool not in kinds and kinds & {int, float}:
+        types, value = {hint, *get_args(hint)}, values.get(key)
+        if isinstance(value, bool) and bool not in types and types & {int, float}:
             raise UsageError(f"{owner}{key} must be a number, got {value}")  # pydantic reads 1 or 0
     try:
-        return type_adapter(cls).validate_python(dict(given))  # type: ignore[arg-type]
+        return type_adapter(cls).validate_python(dict(values))  # type: ignore[arg-type]
     except ValidationError as error:
         first, *others = error.errors()
         if first["type"] == "missing":
             raise UsageError(f"{owner}{first['loc'][-1]} is missing") from None
         path, expected = first["loc"], [_expected(first)]
-        if alike := [each for each in others if path[1:] and each["loc"][:-1] == path[:-1]]:
-            path = path[:-1]  # a field of several types has an error for each of them
-            expected += map(_expected, alike)
+        if same_field := [each for each in others if path[1:] and each["loc"][:-1] == path[:-1]]:
+            path = path[:-1]  # fields of several types have an error for each of them
+            expected += map(_expected, same_field)
         key, value = ".".join(map(str, path)), repr(first["input"])
-        value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
+        value = value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…"
         raise UsageError(f"{owner}{key} must be {' or '.join(expected)}, got {value}") from None
 
 
@@ -85,7 +85,7 @@ _TYPES = {
     "boolean": "true or false",
     "path": "a path",
 }
-"""Pydantic's names of types, and users' words for them."""
+"""Pydantic's type names -> descriptions in errors."""
 
 
 def _expected(error: Mapping[str, Any]) -> str:
@@ -142,11 +142,11 @@ def load_yaml(text: str) -> Any:
     import yaml
 
     loaded = yaml.safe_load(text)
-    left = [_MOST_VALUES]
+    remaining = [_MAX_VALUES]
 
     def walk(value: Any, above: tuple[int, ...]) -> None:
-        left[0] -= 1
-        if id(value) in above or left[0] < 0:
+        remaining[0] -= 1
+        if id(value) in above or remaining[0] < 0:
             raise yaml.YAMLError("aliases form a cycle or expand to too many values")
         if isinstance(value, dict | list):
             inner = value.values() if isinstance(value, dict) else value

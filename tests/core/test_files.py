@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.core.files import Memo, remembered
+from wayword.core.files import Memo, cached_json
 
 
 @pytest.fixture
@@ -30,22 +30,22 @@ def test_it_is_made_again_for_another_file_another_name_or_a_damaged_cache(
     source = tmp_path / "split.json"
     source.write_text("four")
     make = Counting(source)
-    first = remembered("sizes-1", [source], make)
-    assert first == remembered("sizes-1", [source], make) == [4, ["a", 1]]
+    first = cached_json("sizes-1", [source], make)
+    assert first == cached_json("sizes-1", [source], make) == [4, ["a", 1]]
     assert make.made == 1
     (stored,) = cache.iterdir()
     whole = stored.read_bytes()
     for damaged in (b"", whole[:-1], whole.replace(b"[4", b"[5"), b"\0" + whole):
         stored.write_bytes(damaged)
-        assert remembered("sizes-1", [source], make) == first
+        assert cached_json("sizes-1", [source], make) == first
         assert stored.read_bytes() == whole
     assert make.made == 5
-    remembered("sizes-2", [source], make)
+    cached_json("sizes-2", [source], make)
     source.write_text("seven..")
-    assert remembered("sizes-1", [source], make) == [7, ["a", 1]]
+    assert cached_json("sizes-1", [source], make) == [7, ["a", 1]]
     other = source.rename(tmp_path / "other.json")
     make.source = other
-    remembered("sizes-1", [other], make)
+    cached_json("sizes-1", [other], make)
     assert make.made == 8
 
 
@@ -54,10 +54,10 @@ def test_a_missing_file_and_a_cache_that_cannot_be_written_are_left_to_the_reade
 ) -> None:
     make = Counting(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError):
-        remembered("sizes-1", [make.source], make)
+        cached_json("sizes-1", [make.source], make)
     cache.parent.write_text("a file in the way")
     make.source.write_text("four")
-    assert remembered("sizes-1", [make.source], make) == [4, ["a", 1]]
+    assert cached_json("sizes-1", [make.source], make) == [4, ["a", 1]]
 
 
 def test_numbers_are_worked_out_once_and_damaged_lines_again(

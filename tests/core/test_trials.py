@@ -204,7 +204,7 @@ def test_where_nothing_tells_success_the_judge_says_so() -> None:
 
     house = SilentHouse()
     told, _ = played()
-    with pytest.raises(UsageError, match=r"to_c: cannot tell.*verdict=self"):
+    with pytest.raises(UsageError, match=r"to_c: its answer is not public.*verdict=self"):
         judge(house)(house.tasks[0], told)
     tried, _ = played(trials=2)
     assert scoring.measure_trials(Silent(), house, [(house.tasks[0], tried)]) == [

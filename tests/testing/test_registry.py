@@ -51,7 +51,7 @@ def test_generated_datasets_and_their_worlds(name: str) -> None:
         assert NEED_FILES[name] in str(told.value), "says what to give it"
         return
     assert not dataset.files
-    check_dataset(dataset, most=100)
+    check_dataset(dataset, max_tasks=100)
     check_world(dataset)
 
 
@@ -62,7 +62,7 @@ def test_published_datasets_and_their_worlds(name: str, data: Path) -> None:
     there = [found for split in cls.splits if (found := _opened(f"{name}:{split}", data))]
     assert there, f"no split of {name} is in the data folder"
     for dataset in there:
-        check_dataset(dataset, most=30)
+        check_dataset(dataset, max_tasks=30)
         check_world(dataset, episodes=2)
 
 

@@ -1,23 +1,21 @@
-"""The nouns of Wayword, and the loop that moves them.
+"""Base classes and data types of Wayword, and the episode loop. Suggested reading order:
 
-Read in this order; it takes ten minutes:
-
-    episode     Episode (what an agent may know) and Reference (what only judges may)
+    episode     Episode (all that an agent may know) and Reference (the answer, for scoring)
     action      Action; ActionSpace, the actions that are legal now; Decision and Rejection, the
                 two results of parsing an agent's answer
     world       World, Observation, Feedback: state and rules, one actor at a time; Family: a kind
                 of world, and its parts in every layer
     model       Model: complete and choose
-    perceiver   Perceiver: a place in, words and sightings out
-    agent       Agent, and the Toolkit that it may use
+    perceiver   Perceiver: descriptions of places, views and pictures
+    agent       Agent, and its Toolkit
     trajectory  Trajectory: the full record of one episode
     dataset     Dataset: episodes, references, the worlds they need, and solutions computed from
                 the references
-    game        one episode in a world, stepped turn by turn; plans
+    game        Game: one episode in a world, stepped turn by turn; plans
     recording   recording of an episode, and replay of recorded turns
-    rollout     one episode: world + agents -> trajectory; and many at once
+    rollout     playing episodes: world + agents -> trajectory, many concurrently
     metric      Metric: name, unit and better direction of a score
-    registry    parts found by their file's name
+    registry    parts by name, found by their file's name
 
 Also here: errors, files (readers with precise errors), geometry, loopback, secrets.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, overload
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ STOP = Action("stop")
 class LazyActions(Sequence[Action]):
     """A sequence that ``make`` computes at the first access.
 
-    >>> made = LazyActions(lambda: [STOP])
-    >>> len(made), STOP in made
+    >>> actions = LazyActions(lambda: [STOP])
+    >>> len(actions), STOP in actions
     (1, True)
     """
 
@@ -41,11 +41,7 @@ class LazyActions(Sequence[Action]):
     def __len__(self) -> int:
         return len(self._actions)
 
-    @overload
-    def __getitem__(self, index: int) -> Action: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Action]: ...
-    def __getitem__(self, index: int | slice) -> Action | Sequence[Action]:
+    def __getitem__(self, index: Any) -> Any:
         return self._actions[index]
 
     def __iter__(self) -> Iterator[Action]:

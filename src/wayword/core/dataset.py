@@ -352,7 +352,9 @@ def listed(actions: Callable[[], Sequence[Action]]) -> ActionPlan:
         yield action
 
 
-def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str) -> list[str]:
+def capable_actors(
+    verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str
+) -> list[str]:
     """Return the actors whose ``verbs`` include every verb that the expert needs.
 
     Raises ``UsageError`` if there are none; ``setting`` is the value of ``dataset.actions`` that

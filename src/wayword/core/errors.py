@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class WaywordError(Exception):
-    """Anything a user can fix. The command line prints it as one line and exits with 2."""
+    """An error that a user can fix. The command line prints it as one line and exits with 2."""
 
 
 class UsageError(WaywordError):
-    """A name, option or setting that does not exist or does not fit."""
+    """A name, option or setting that does not exist or has an invalid value."""
 
 
 class DataError(WaywordError):

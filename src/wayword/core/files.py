@@ -63,7 +63,7 @@ def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
+def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
     """Return JSON values that ``make`` computes from files: once, then from the cache folder.
 
     The cache key is ``name`` plus the names and checksums of ``sources``. Include a version number

@@ -27,7 +27,7 @@ Corner = TypeVar("Corner")
 # Sums.
 
 
-def added(values: Iterable[float]) -> float:
+def plain_sum(values: Iterable[float]) -> float:
     """Return the sum, rounded after each term.
 
     The built-in ``sum`` compensates for rounding since Python 3.12; generated places must be
@@ -41,7 +41,7 @@ def added(values: Iterable[float]) -> float:
 
 def path_length(path: Sequence[Sequence[float]]) -> float:
     """Return the length of a path, in the unit of its coordinates."""
-    return added(math.dist(p, q) for p, q in pairwise(path))
+    return plain_sum(math.dist(p, q) for p, q in pairwise(path))
 
 
 # Headings and angles.
@@ -151,7 +151,7 @@ def segment_distances(
     """Return distances from points to segments, broadcast."""
     sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
     # A zero-length segment would divide 0 by 0; with the floor, t is 0: the distance to a.
-    squared = np.maximum(sx * sx + sy * sy, 1e-12)
+    squared = np.maximum(sx * sx + sy * sy, 1e-12)  # square metres
     t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / squared, 0.0, 1.0)
     return np.asarray(np.hypot(ax + t * sx - x, ay + t * sy - y))
 

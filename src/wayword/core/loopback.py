@@ -59,16 +59,16 @@ class BadRequest(UsageError):
         self.status = status
 
 
-async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json]:
+async def read_object(pieces: AsyncIterable[bytes], max_bytes: int) -> dict[str, Json]:
     """Return the JSON object in a request's body, which arrives in pieces.
 
-    Raises ``BadRequest`` as soon as there are more than ``most`` bytes, without reading the rest.
+    Raises ``BadRequest`` as soon as there are more than ``max_bytes``, without reading the rest.
     """
     body = bytearray()
     async for piece in pieces:
         body += piece
-        if len(body) > most:
-            raise BadRequest(f"the request's body must have at most {most:,} bytes", 413)
+        if len(body) > max_bytes:
+            raise BadRequest(f"the request's body must have at most {max_bytes:,} bytes", 413)
     return json_object(bytes(body))
 
 

@@ -1,4 +1,4 @@
-"""Perceiver: places, camera views or pictures in; words, objects and scores out.
+"""Perceiver: describes places, camera views and pictures with words, objects and scores.
 
 One class covers all sources: recorded files (such as NavGPT's pack), the simulator's ground truth,
 and networks (captioners, detectors, CLIP, depth). A perceiver implements the methods it supports
@@ -145,8 +145,8 @@ class Perceiver:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """The methods that this class implements."""
-        mine, base = type(self), Perceiver
-        return frozenset(n for n in ABILITIES if getattr(mine, n) is not getattr(base, n))
+        cls, base = type(self), Perceiver
+        return frozenset(n for n in ABILITIES if getattr(cls, n) is not getattr(base, n))
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Return the surroundings of a place. Raises ``DataError`` for an unrecorded place."""

@@ -41,14 +41,14 @@ class Log:
 
     def drain_percept(self) -> Percept | None:
         """Return and clear the percept of this turn."""
-        taken, self.percept = self.percept, None
-        return taken
+        percept, self.percept = self.percept, None
+        return percept
 
     def drain(self) -> tuple[list[ModelCall], list[Note]]:
         """Return and clear the calls and notes."""
-        taken = self.calls, self.notes
+        calls, notes = self.calls, self.notes
         self.calls, self.notes = [], []
-        return taken
+        return calls, notes
 
 
 class DictatedModel(Model):
@@ -122,15 +122,15 @@ class RecordedModel(Wrapper):
     async def _recorded(
         self, call: Awaitable[Answer], prompt: Prompt, sampling: Sampling | None
     ) -> Answer:
-        kept = _freeze(prompt)
+        frozen = _freeze(prompt)
         try:
             answer = await call
         except WaywordError as error:
-            self._log.calls.append(ModelCall(self._role, kept, None, sampling, str(error)))
+            self._log.calls.append(ModelCall(self._role, frozen, None, sampling, str(error)))
             if isinstance(error, ModelError) and error.fatal:
                 raise ModelUnusable(str(error)) from None
             raise
-        self._log.calls.append(ModelCall(self._role, kept, answer, sampling))
+        self._log.calls.append(ModelCall(self._role, frozen, answer, sampling))
         return answer
 
 

@@ -169,8 +169,8 @@ class _EpisodeRun:
 
     async def _turn(self, game: Game, actor: str) -> Step:
         began, agent = time.perf_counter(), self._agents[actor]
-        asked = agent.act(game.observation(actor), game.space(actor))
-        step = game.act(actor, await _awaitable(asked, agent, "act"))
+        decision = agent.act(game.observation(actor), game.space(actor))
+        step = game.act(actor, await _awaitable(decision, agent, "act"))
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
         step.percept = self._log.drain_percept()

@@ -35,10 +35,10 @@ _PREFIXES = ("sk", "pk", "rk", "hf", "ghp", "gho", "glpat", "pat", "xoxb", "xoxp
 """Prefixes that issuers put before their keys."""
 
 _MIN_VARIABLE_LENGTH = 8
-"""A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
-_MIN_LENGTH = 4  # shorter remembered words are not redacted: they occur in ordinary text
+"""Shorter values of environment variables may be ordinary words: ``SORT_KEY=name``."""
+_MIN_LENGTH = 4  # shorter words are not redacted: they occur in ordinary text
 
-_remembered: set[str] = set()
+_registered: set[str] = set()
 
 
 def remember(secret: str) -> None:
@@ -49,7 +49,7 @@ def remember(secret: str) -> None:
     """
     is_word = len(secret) < _MIN_VARIABLE_LENGTH and secret.isalpha()
     if len(secret) >= _MIN_LENGTH and not is_word:
-        _remembered.add(secret)
+        _registered.add(secret)
         _secret_forms.cache_clear()
 
 
@@ -69,11 +69,10 @@ def environment_secrets() -> dict[str, str]:
 
 
 def redacted(text: str) -> str:
-    """Return the text with every known secret replaced by ``[redacted]``.
+    """Return the text with every secret replaced by ``[redacted]``.
 
-    Known are the secrets in the environment when it was last read (at the start of a run, and at
-    each ``remember``) and those passed to ``remember``: as plain text, and as escaped in JSON and
-    in URLs.
+    Secrets are those passed to ``remember``, and those in the environment when it was last read (at
+    the start of a run, and at each ``remember``), also as escaped in JSON and in URLs.
     """
     for secret in _secret_forms():
         if secret in text:
@@ -82,10 +81,10 @@ def redacted(text: str) -> str:
 
 
 def hidden(name: str, value: str) -> str:
-    """Return the value of a header or query parameter in a form safe to show; remember its secrets.
+    """Return the value of a header or query parameter in a safe form, and remember its secrets.
 
-    Names known to be harmless keep their value. For unknown names, four digits of a checksum are
-    shown, which tell apart two servers with different values.
+    Harmless names keep their value. For unknown names, four digits of a checksum are shown, which
+    distinguish servers with different values.
 
     >>> hidden("api-version", "7"), hidden("x-pat", "abcd1234"), hidden("variant", "small")
     ('7', '[redacted]', '[redacted 81db]')
@@ -136,11 +135,11 @@ def _is_key(word: str) -> bool:
 
 @lru_cache(maxsize=1)  # used for every record and call, and reading the environment is slow
 def _secret_forms() -> tuple[str, ...]:
-    """Longest first: replacing a shorter secret first could leave half of a longer one."""
+    """Return all secrets in plain and escaped form, longest first: replacing a shorter one first
+    could leave a part of a longer one."""
     values = [os.environ[name] for name in os.environ if is_secret(name)]
-    known = {value for value in values if len(value) >= _MIN_VARIABLE_LENGTH} | _remembered
     forms = set[str]()
-    for secret in known:
+    for secret in {v for v in values if len(v) >= _MIN_VARIABLE_LENGTH} | _registered:
         in_json = json.dumps(secret, ensure_ascii=False)[1:-1]
         forms |= {secret, in_json, quote(secret, "")}
     return tuple(sorted(forms, key=len, reverse=True))

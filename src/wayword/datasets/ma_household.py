@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import find, read_json, remembered, require_data
+from wayword.core.files import cached_json, find, read_json, require_data
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -274,7 +274,9 @@ class FloorPairs(HouseholdPairs):
         """Task -> first room that can host it and ""; or "" and why the last room cannot."""
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
         key = f"teach-2-{self._split}-{self._settings.seed}-{kinds}"
-        rooms = remembered(key, self.files.values(), lambda: dict(map(self._room_for, self._kinds)))
+        rooms = cached_json(
+            key, self.files.values(), lambda: dict(map(self._room_for, self._kinds))
+        )
         return {kind: (room, cause) for kind, (room, cause) in rooms.items()}
 
     def _room_for(self, kind: str) -> tuple[str, tuple[str, str]]:

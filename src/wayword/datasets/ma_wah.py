@@ -28,7 +28,7 @@ from annotated_types import Ge, Gt, Le
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
-from wayword.core.files import find, read_field, read_json, remembered, require_data
+from wayword.core.files import cached_json, find, read_field, read_json, require_data
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home
@@ -233,7 +233,7 @@ class PublishedHomes(ABC):
 
         settings = self.settings
         name = f"ma_wah-2-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
-        return remembered(name, self._files.read.values(), survey)  # type: ignore[no-any-return]
+        return cached_json(name, self._files.read.values(), survey)  # type: ignore[no-any-return]
 
     @cached_property
     def _number_of(self) -> dict[str, int]:

@@ -35,7 +35,7 @@ from wayword.core.files import (
     require_data,
 )
 from wayword.core.game import ActionPlan
-from wayword.core.geometry import absolute, added
+from wayword.core.geometry import absolute, plain_sum
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
@@ -471,7 +471,7 @@ class Reverie(R2R):
 def _heading(views: Sequence[int]) -> float:
     """Return the mean heading (degrees) of the views that show an object."""
     angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
-    east, north = added(map(math.sin, angles)), added(map(math.cos, angles))
+    east, north = plain_sum(map(math.sin, angles)), plain_sum(map(math.cos, angles))
     return math.degrees(math.atan2(east, north)) % 360.0
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.files import find, read_field, read_json, remembered, require_data
+from wayword.core.files import cached_json, find, read_field, read_json, require_data
 from wayword.core.geometry import absolute
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import preposition, spoken_name
@@ -384,7 +384,7 @@ class PublishedEpisodes:
             return [omission_cause(ithor.records(folder, each.scene), each) for each in episodes]
 
         sources = (self._path, *ithor.files(folder, ()).values())
-        pairs = list(zip(places, remembered("rearrangement-1", sources, survey), strict=True))
+        pairs = list(zip(places, cached_json("rearrangement-1", sources, survey), strict=True))
         self.omissions: Mapping[str, int] = dict(Counter(why for _, why in pairs if why))
         self._places = {f"{scene}_{split}_{n}": (scene, n) for (scene, n), why in pairs if not why}
         self._ids = list(self._places)

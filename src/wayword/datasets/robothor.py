@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError
-from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered, require_data
+from wayword.core.files import SOURCES, cached_json, find_any, read_bytes, read_field, require_data
 from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources import robothor
 from wayword.settings import Checked
@@ -126,7 +126,7 @@ class Robothor(SolvableSearches):
         def count() -> dict[str, int]:
             return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
 
-        counts: dict[str, int] = remembered("robothor-1", self._scenes.values(), count)
+        counts: dict[str, int] = cached_json("robothor-1", self._scenes.values(), count)
         numbered = [(scene, number) for scene, count in counts.items() for number in range(count)]
         if self.settings.order == "file":
             return numbered

@@ -114,7 +114,7 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     dataset = open_dataset(plan)
     on = shown_split(plan, dataset)
     try:
-        check_dataset(dataset, most=len(dataset.tasks))
+        check_dataset(dataset, max_tasks=len(dataset.tasks))
     except AssertionError as error:
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)

@@ -107,10 +107,10 @@ def _play(
 # Contract of a dataset.
 
 
-def check_dataset(dataset: Dataset, most: int = 200) -> None:
+def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
     """Check that episodes are complete, serializable, uniquely named and free of answers.
 
-    Checks all IDs, and about ``most`` tasks, evenly spread over the dataset.
+    Checks all IDs, and about ``max_tasks`` tasks, evenly spread over the dataset.
     """
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
@@ -118,12 +118,14 @@ def check_dataset(dataset: Dataset, most: int = 200) -> None:
     assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
-    assert dataset.max_steps > 0, "max_steps says when an episode is cut off"
-    for number in range(0, len(tasks), max(1, len(tasks) // most)):
+    assert dataset.max_steps > 0, "max_steps is above 0"
+    for number in range(0, len(tasks), max(1, len(tasks) // max_tasks)):
         episode, reference = tasks[number].episode, tasks[number].reference
-        assert episode.id == ids[number], "an ID known without making a task is the task's own"
+        assert episode.id == ids[number], "ids() gives the task's own ID"
         assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
-        assert reference.episode_id == episode.id, f"{episode.id}: its reference is another's"
+        assert reference.episode_id == episode.id, (
+            f"{episode.id}: the reference has another episode_id"
+        )
         assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"
         assert episode.actors, f"{episode.id}: no actor"
         json.dumps([dict(episode.start), dict(episode.extra)])
@@ -134,7 +136,7 @@ def check_dataset(dataset: Dataset, most: int = 200) -> None:
         leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
         assert not leaked, f"{episode.id}: the episode leaks {sorted(leaked)}"
     for name, path in dataset.files.items():
-        assert path.is_file(), f"{name}: {path} is named for checksums but is not there"
+        assert path.is_file(), f"{name}: {path} is in files but does not exist"
 
 
 # Contract of a model backend.
@@ -145,18 +147,20 @@ COLOURS = ("red", "green", "blue")
 async def check_model(model: Model) -> None:
     """Check counts of samples and tokens, constraints, complete rankings and concurrent calls."""
     question = [user("Name a colour of the rainbow.")]
-    one = await model.complete(question, Sampling(max_tokens=16))
+    single = await model.complete(question, Sampling(max_tokens=16))
     assert model.name, "a model has a name for tables and run folders"
-    assert len(one.texts) == 1, "one sample unless more are asked for"
-    assert one.usage.prompt >= one.usage.reused >= 0, "reused tokens are part of the prompt's"
+    assert len(single.texts) == 1, "one sample by default"
+    assert single.usage.prompt >= single.usage.reused >= 0, "reused tokens are part of the prompt"
     several = await model.complete(question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1))
-    assert len(several.texts) == 3, "n samples where n are asked for"
+    assert len(several.texts) == 3, "n samples for n=3"
     bound = await model.complete(question, Sampling(max_tokens=16, choices=COLOURS))
-    assert bound.text in COLOURS, f"an answer out of a closed list is one of it: {bound.text!r}"
+    assert bound.text in COLOURS, f"with choices, the answer is one of them, got {bound.text!r}"
     ranked = await model.choose("The sky on a clear day is", (" blue", " green", " made of cheese"))
     assert ranked.options == (" blue", " green", " made of cheese"), "options keep their order"
     assert len(ranked.logprobs) == 3, "every option has its log-probability"
-    assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), "at most zero"
+    assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), (
+        "log-probabilities are at most 0"
+    )
     assert ranked.best in ranked.options, "the best option is one of them"
     both = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
     assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
@@ -180,35 +184,39 @@ def _started(dataset: Dataset, episode: Episode) -> World:
 
 
 def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Random) -> None:
-    one, two = _started(dataset, episode), _started(dataset, episode)
-    assert one.actors == two.actors, f"{episode.id}: twin worlds have the same actors"
+    first, second = _started(dataset, episode), _started(dataset, episode)
+    assert first.actors == second.actors, f"{episode.id}: twin worlds have the same actors"
     for _ in range(steps):
-        for actor in one.actors:
-            if one.done(actor):
+        for actor in first.actors:
+            if first.done(actor):
                 continue
-            observation, space = one.observe(actor), one.action_space(actor)
+            observation, space = first.observe(actor), first.action_space(actor)
             assert isinstance(observation, Observation), (
                 "an observation is a core.world.Observation"
             )
             assert is_dataclass(observation), "an observation is a dataclass"
-            assert observation == one.observe(actor), "observing changes nothing"
-            assert observation == two.observe(actor), (
+            assert observation == first.observe(actor), "observing changes nothing"
+            assert observation == second.observe(actor), (
                 "the same actions lead to the same observation"
             )
             choices = [action for action in space.listed if action != STOP]
-            assert list(space.listed) == list(two.action_space(actor).listed), "menus agree"
+            assert list(space.listed) == list(second.action_space(actor).listed), (
+                "twin worlds list the same actions"
+            )
             if not choices:
                 continue
             action = choices[rng.randrange(len(choices))]
-            assert action in space, f"{action} is listed, so it is on the menu"
-            assert one.step(actor, action) == two.step(actor, action), f"{action}: same feedback"
-            _check_pose(one.pose(actor))
-            assert one.pose(actor) == two.pose(actor), "and to the same place"
-    json.dumps(dict(one.state()))
-    assert one.state() == two.state(), "and to the same final state"
-    one.reset(episode)
+            assert action in space, f"{action} is listed, so it must be legal"
+            assert first.step(actor, action) == second.step(actor, action), (
+                f"{action}: same feedback"
+            )
+            _check_pose(first.pose(actor))
+            assert first.pose(actor) == second.pose(actor), "the same actions lead to the same pose"
+    json.dumps(dict(first.state()))
+    assert first.state() == second.state(), "the same actions lead to the same final state"
+    first.reset(episode)
     fresh = _started(dataset, episode)
-    assert one.state() == fresh.state(), "reset restarts the episode"
+    assert first.state() == fresh.state(), "reset restarts the episode"
 
 
 def _check_pose(where: Mapping[str, object]) -> None:
@@ -227,9 +235,9 @@ def _check_off_menu(world: World) -> None:
         try:
             world.step(actor, action)
         except ValueError:
-            assert dict(world.state()) == before, f"refusing {action} changes nothing"
+            assert dict(world.state()) == before, f"the refused action {action} changed the state"
         else:
-            raise AssertionError(f"{action} is not on the menu, yet the world carried it out")
+            raise AssertionError(f"{action} is not legal, but the world carried it out")
 
 
 def _check_stop(world: World) -> None:
@@ -239,4 +247,4 @@ def _check_stop(world: World) -> None:
         assert ending in space, "every actor can stop at any time"
         assert not world.done(actor), "no actor has stopped at the start"
         world.step(actor, ending)
-        assert world.done(actor), "who stops is done"
+        assert world.done(actor), "an actor is done after it stops"

@@ -92,22 +92,22 @@ def _check_turn(base: Base, degrees: float) -> None:
 
 def _check_not_mirrored(before: View, after: View, degrees: float) -> None:
     """Check that objects on the right are ahead after a turn to the right."""
-    shifted, mirrored = (_misfit(before, after, turn) for turn in (degrees, -degrees))
+    shifted, mirrored = (_depth_difference(before, after, turn) for turn in (degrees, -degrees))
     wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
     assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
 
 
-def _misfit(before: View, after: View, degrees: float) -> float | None:
+def _depth_difference(before: View, after: View, degrees: float) -> float | None:
     """Return the median difference (metres) between the depths of two views in the same directions,
     if the second faces ``degrees`` to the right of the first; None for too little overlap."""
     reach = min(before.depth.reach, after.depth.reach)
-    one, two = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
+    first, second = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
     across = np.array(before.depth.bearings)
     expected = np.array(after.depth.bearings) + degrees
     in_view = (expected >= across.min()) & (expected <= across.max())
     if in_view.sum() < 3:
         return None
-    return float(np.median(np.abs(np.interp(expected[in_view], across, one) - two[in_view])))
+    return float(np.median(np.abs(np.interp(expected[in_view], across, first) - second[in_view])))
 
 
 def _check_drive(base: Base, metres: float) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wayword.core.geometry import Point, added
+from wayword.core.geometry import Point, plain_sum
 
 # Rooms of a house: which it has, how large they are, and which are adjacent.
 
@@ -153,7 +153,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
     widths = {name: rng.uniform(*ROOM_TYPES[name].width) for name in row_names}
     rows = _split_rows(rng, row_names, widths)
-    lengths = [added(widths[name] for name in row) for row in rows]
+    lengths = [plain_sum(widths[name] for name in row) for row in rows]
     hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
     for row, total, side in zip(rows, lengths, (1, -1), strict=True):
@@ -190,7 +190,7 @@ def _split_rows(
         for cut in range(1, len(ring)):
             first_row, second_row = ring[:cut], ring[cut:][::-1]
             unevenness = abs(
-                added(widths[n] for n in first_row) - added(widths[n] for n in second_row)
+                plain_sum(widths[n] for n in first_row) - plain_sum(widths[n] for n in second_row)
             )
             separates_bedroom = len({"bathroom", "main bedroom"} & set(first_row)) == 1
             options.append((unevenness + 4.0 * separates_bedroom, shift, cut))

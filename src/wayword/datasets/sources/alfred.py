@@ -24,7 +24,7 @@ from typing import Any, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, parsed, read_bytes, read_field, remembered, require_data
+from wayword.core.files import cached_json, find, parsed, read_bytes, read_field, require_data
 from wayword.core.geometry import absolute
 from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household import goals as conditions
@@ -413,7 +413,7 @@ class Alfred:
         self._body, self._instructions = body, instructions
         self._read = Trajectories(folder, split)
         sources = (self._read.path, *ithor.files(folder, ()).values())
-        survey = remembered("alfred-1", sources, self._survey)
+        survey = cached_json("alfred-1", sources, self._survey)
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
         self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in entries if cause))

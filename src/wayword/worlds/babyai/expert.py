@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from wayword.core.action import Action
-from wayword.core.dataset import Dataset, Task, able
+from wayword.core.dataset import Dataset, Task, capable_actors
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
@@ -44,7 +44,7 @@ class SolvableLevels(Dataset):
             raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         if set(ON_OBJECT) <= set(world.verbs):
             return LevelPlanner(world).plan()
-        able({actor: world.verbs}, LOW_LEVEL, "low")
+        capable_actors({actor: world.verbs}, LOW_LEVEL, "low")
         return solve(world)
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:

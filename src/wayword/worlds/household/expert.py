@@ -14,7 +14,7 @@ from typing import Any
 
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Dataset, Task, able, listed
+from wayword.core.dataset import Dataset, Task, capable_actors, listed
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
@@ -127,7 +127,7 @@ class SolvableHousehold(Dataset):
             return solve(world, actor, reference, high_level=True)
         verbs_by_actor = {each.name: each.body.actions for each in world.house.actors.values()}
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
-        if not others_work and actor in able(verbs_by_actor, REQUIRED_VERBS, "all"):
+        if not others_work and actor in capable_actors(verbs_by_actor, REQUIRED_VERBS, "all"):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 

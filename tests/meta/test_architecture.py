@@ -82,5 +82,5 @@ def test_only_a_game_steps_a_world() -> None:
             if not receiver.endswith(NO_WORLDS):
                 found.setdefault(path.relative_to(SOURCE).as_posix(), []).append(receiver)
     contract = found.pop("testing/contracts.py")  # it checks a world by itself
-    assert set(contract) == {"one", "two", "world"}
+    assert set(contract) == {"first", "second", "world"}
     assert found == {"core/game.py": ["self.world"]}

@@ -174,7 +174,7 @@ finite = st.one_of(
 @given(st.lists(finite, max_size=12), st.sampled_from([RATE, COUNT]))
 def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
     found = figures.bins(metric, scores)
-    assert sum(each.count for each in found) == len(scores)
+    assert sum(each.size for each in found) == len(scores)
     assert all(each.low < each.high for each in found)
     assert len(found) <= 12
     for each, after in pairwise(found):
@@ -185,7 +185,7 @@ def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
 def test_scores_that_differ_by_rounding_are_in_one_bin(scores: list[float]) -> None:
     (found,) = figures.bins(COUNT, scores)
     assert found.low < found.high
-    assert found.count == len(scores)
+    assert found.size == len(scores)
 
 
 def test_numbers_as_people_read_them() -> None:

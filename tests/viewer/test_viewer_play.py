@@ -216,15 +216,17 @@ def test_what_is_wrong_with_a_game_stands_on_its_page(server: Server, tmp_path: 
 
 
 def test_the_map_holds_what_was_seen_and_no_more() -> None:
-    way = {"viewpoint": "north-of-it", "heading": 0.0, "elevation": 0.0, "distance": 2.0}
-    looked = {"viewpoint": "start-place", "heading": 0.0, "neighbors": (way,)}
+    way = {"viewpoint": "north0f1t", "heading": 0.0, "elevation": 0.0, "distance": 2.0}
+    looked = {"viewpoint": "start9place", "heading": 0.0, "neighbors": (way,)}
     letters = Letters()
-    drawn = observed_map([Look({"viewpoint": "start-place", "heading": 0.0}, looked)], letters)
+    drawn = observed_map([Look({"viewpoint": "start9place", "heading": 0.0}, looked)], letters)
     assert drawn is not None
-    assert letters.by_place == {"start-place": "A", "north-of-it": "B"}
-    assert letters.put("goto[north-of-it]") == ('goto[<b class="letter" title="north-of-it">B</b>]')
+    assert letters.by_place == {"start9place": "A", "north0f1t": "B"}
+    assert letters.put("goto[north0f1t]") == (
+        'goto[<abbr class="letter" title="north0f1t" data-letter="B">north0f1t</abbr>]'
+    )
     assert "gold" not in drawn
-    assert arrows(looked) == {"north-of-it": "↑ 2.0 m"}
+    assert arrows(looked) == {"north0f1t": "↑ 2.0 m"}
     assert observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
 
 

@@ -166,7 +166,12 @@ class _Site:
         return self._games.table(request.path_params["game"])
 
     def form(self, request: Request) -> Response:
-        return _html(play.begin_page(dict(request.query_params)))
+        values = dict(request.query_params)
+        dataset, _, split = values.get("on", "houses").partition(":")
+        return _html(page(
+            "begin_page.html", "play", served=True, datasets=registry.names("dataset"),
+            chosen=dataset, values={"split": split, **values},
+        ))  # fmt: skip
 
     async def begin(self, request: Request) -> Response:
         """Begin a game. Only parts that are installed can be named, never a file."""
@@ -214,16 +219,19 @@ class _Site:
         table = self._table(request)
         if len(table.humans) == 1 and table.state != "failed":
             return RedirectResponse(f"seat?as={quote(table.humans[0], safe='')}")
-        return _html(play.lobby_page(table))
+        return _html(page("lobby_page.html", "play", served=True, game=table))
 
     def watch(self, request: Request) -> Response:
-        return _html(play.seat_page(self._table(request), ""))
+        return self._seat(self._table(request), "")
 
     def seat(self, request: Request) -> Response:
         table, actor = self._table(request), request.query_params.get("as", "")
         if actor not in table.humans:
             raise UsageError(f"no person plays {actor!r} in this game")
-        return _html(play.seat_page(table, actor))
+        return self._seat(table, actor)
+
+    def _seat(self, table: PlayTable, actor: str) -> Response:
+        return _html(page("seat_page.html", "play", served=True, game=table, actor=actor))
 
     def board(self, request: Request) -> Response:
         table, actor = self._table(request), request.query_params.get("as", "")

@@ -30,7 +30,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.document import Document
-from wayword.viewer.figures import count, interval, overlay, percent, value
+from wayword.viewer.figures import count, interval, overlay, value
 from wayword.viewer.library import Cache, Library, Rows, address, slug
 from wayword.viewer.markup import Html, page, render
 
@@ -190,18 +190,11 @@ def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
         points, band = [], list[tuple[float, float, float]]()
         for label in (each for each in labels if each in rows):
             row, each = rows[label], rows[label].values[metric.key]
-            x, (y, low, high) = (
-                places[label],
-                (
-                    round(_FLOOR - _TALL * percent(part) / 100, 1)
-                    for part in (each.mean, each.low, each.high)
-                ),
-            )
+            parts, x = (each.mean, each.low, each.high), places[label]
+            y, low, high = (round(_FLOOR - _TALL * part, 1) for part in parts)
             words = interval(metric, {"low": finite(each.low), "high": finite(each.high)})
-            title = (
-                f"{name}, {label}: {value(metric, each.mean)} of {count(row.n, 'episode')}; {words}"
-            )
-            points.append((x, y, title))
+            of = f"{value(metric, each.mean)} of {count(row.n, 'episode')}"
+            points.append((x, y, f"{name}, {label}: {of}; {words}"))
             band += [] if math.isnan(each.low) else [(x, low, high)]
         lines.append((name, points, band))
     return render("lengths.html", lines=lines, places=places, floor=_FLOOR, tall=_TALL)

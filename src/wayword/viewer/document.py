@@ -79,7 +79,7 @@ class Document:
         """Everything the page shows, as JSON; the expert's advice too if there is ``patience`` for
         it, seconds."""
         progress, clauses, scores = self.progress, self.clauses, self.record.scores
-        steps = self.trajectory.steps
+        steps, family = self.trajectory.steps, self.sources.family()
         numbers, percepts = range(1, len(steps) + 1), {}
         for number, step in enumerate(steps, 1):
             if not (step.calls or step.percept) and (place := place_of(step.observation)):
@@ -104,7 +104,7 @@ class Document:
                 "steps": [(now.number, now.done) for now in map(clauses.at, numbers)],
             },
             "rises": self.rises, "letters": self.letters.by_place, "percepts": percepts,
-            "fair": self.expert_is_fair,
+            "fair": family is not None and family.name in _FAIR_EXPERTS,
             "advice": expert_advice(self.trajectory, self.sources, patience) if patience else None,
         })  # fmt: skip
         return {**derived, "trajectory": self.written}
@@ -179,16 +179,10 @@ class Document:
         """What went wrong, and where; None for an episode that did not fail."""
         return find_mistake(self)
 
-    @property
-    def expert_is_fair(self) -> bool:
-        """True if the expert knows no more than the agent could: no hidden target."""
-        family = self.sources.family()
-        return family is not None and family.name in _FAIR_EXPERTS
-
 
 _RISE = 0.5  # metres between two viewpoints from which a step leads up or down
 _FAIR_EXPERTS = frozenset({"indoor", "street", "babyai"})
-"""Families whose experts follow the instruction, or what is in view."""
+"""Families whose experts know no more than the agent could: no hidden target."""
 
 
 # How far an episode was from success at the start and after each step.
@@ -412,7 +406,8 @@ def find_mistake(document: Document) -> Mistake | None:
     elif isinstance(reference, ObjectNavReference):
         mistake = _target_passed(document, reference.targets)
     elif isinstance(reference, AnswerReference):
-        answers = [as_mapping(who).get("answer") for who in _actors(trajectory.state)]
+        actors = as_mapping(trajectory.state.get("actors") or {}).values()
+        answers = [as_mapping(actor).get("answer") for actor in actors]
         given = next((str(each) for each in answers if each), "")
         words = f"answered “{given}”" if given else "stopped without an answer"
         text = f"Step {last}: {words}; the right answer is “{reference.answer}”."
@@ -560,11 +555,6 @@ def _short_of_target(document: Document) -> Mistake | None:
     verb = "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
     return Mistake(last, f"Step {last}: {verb} {where} the {name}; the task was not done.")
-
-
-def _actors(state: Mapping[str, Any]) -> list[Any]:
-    actors = state.get("actors")
-    return list(actors.values()) if isinstance(actors, Mapping) else []
 
 
 # The expert's actions at the steps of a recorded episode.

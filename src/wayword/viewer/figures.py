@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,13 +95,12 @@ def duration(seconds: float) -> str:
 # Distributions.
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(NamedTuple):
     """Values from ``low`` up to ``high``; ``high`` itself is in only in the last bin."""
 
     low: float
     high: float
-    count: int
+    size: int
 
 
 def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
@@ -112,58 +112,43 @@ def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
     finite = given[np.isfinite(given)]
     if not len(finite):
         return []
-    low, high, number = float(finite.min()), float(finite.max()), _BINS
-    if metric.kind == "rate":
-        no, yes = int((finite == 0.0).sum()), int((finite == 1.0).sum())
-        if no + yes == len(finite):
-            return [Bin(0.0, 0.5, no), Bin(0.5, 1.0, yes)]
-    size = max(abs(low), abs(high), 1.0)
-    if metric.kind == "rate" and low >= 0 and high <= 1:
-        low, high, number = 0.0, 1.0, 10
-    elif (
-        metric.kind != "rate"
-        and (finite == np.floor(finite)).all()
-        and high - low < _BINS
-        and abs(high) < 2**53
-    ):
-        high, number = high + 1, int(high - low) + 1
-    elif high - low <= 1e-9 * size:
-        # What differs by rounding alone is one value: twelve bins of it would have no width.
-        high, number = low + size, 1
-    width = (high - low) / number
-    places = np.clip((finite - low) / width, 0, number - 1).astype(np.intp)
-    counts = np.bincount(places, minlength=number).tolist()
-    return [Bin(low + i * width, low + (i + 1) * width, n) for i, n in enumerate(counts)]
+    low, high, rate = float(finite.min()), float(finite.max()), metric.kind == "rate"
+    size, whole = max(abs(low), abs(high), 1.0), bool((finite == np.floor(finite)).all())
+    if rate and low >= 0 and high <= 1:
+        edges = np.linspace(0, 1, 3 if whole else 11)
+    elif not rate and whole and high - low < _BINS and size < 2**53:
+        edges = np.arange(low, high + 2)
+    elif high - low <= 1e-9 * size:  # differences by rounding alone are one value
+        edges = np.array([low, low + size])
+    else:
+        edges = np.linspace(low, high, _BINS + 1)
+    counts = np.histogram(finite, edges)[0].tolist()
+    return [Bin(*pair, n) for pair, n in zip(pairwise(edges.tolist()), counts, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """A bar of a histogram, up to 34 units high, and the range of values that it filters by."""
 
     low: float
     high: float
-    count: int
+    size: int
     height: float
     words: str
 
 
 @template_function
-def histogram_bars(metric: Metric, scores: ArrayLike) -> list[Bar]:
-    """The bars; none where all scores are the same: there is nothing to see or to filter."""
-    values: NDArray[np.float64] = np.asarray(scores, dtype=np.float64)
-    if not len(values) or values.min() == values.max() or not (ranges := bins(metric, values)):
-        return []
-    most = max(each.count for each in ranges)
+def histogram_bars(metric: Metric, scores: NDArray[np.float64]) -> list[Bar]:
+    """The bars; none if all scores are the same: there is nothing to see or to filter."""
+    ranges = bins(metric, scores) if len(scores) and scores.min() < scores.max() else []
+    most = max((each.size for each in ranges), default=0)
     bars = []
-    for each in ranges:
-        last = each is ranges[-1]
-        below = (values < each.high) | (last & (values == each.high))
-        inside = values[(values >= each.low) & below]
-        words = f"{value(metric, each.low)} to {value(metric, each.high)}"
-        if len(inside) and inside.min() == inside.max():
-            words = value(metric, float(inside[0]))
-        height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
-        bars.append(Bar(each.low, each.high, each.count, height, words))
+    for low, high, number in ranges:
+        last = high == ranges[-1].high
+        inside = scores[(scores >= low) & ((scores < high) | (last & (scores == high)))]
+        alike = len(inside) and inside.min() == inside.max()
+        words = f"{value(metric, low)} to {value(metric, high)}"
+        words = value(metric, float(inside[0])) if alike else words
+        bars.append(Bar(low, high, number, max(1.5, 34 * number / most) if number else 0, words))
     return bars
 
 
@@ -187,12 +172,6 @@ def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
 
 
 _OVERLAY = macro("parts.html", "overlay")
-
-
-@template_function
-def percent(part: float) -> float:
-    """A rate as a percentage from 0 to 100."""
-    return round(100 * min(1.0, max(0.0, part)), 1)
 
 
 def probability(logprob: float) -> float:
@@ -279,12 +258,6 @@ def as_json(value: Any) -> str:
 
 
 @template_function
-def listed(items: Sequence[Any]) -> str:
-    """``red, blue, –``."""
-    return ", ".join("–" if item is None else str(item) for item in items)
-
-
-@template_function
 def number(value: float, name: str) -> str:
     """A number with the unit that its name implies; yes or no for a truth value."""
     if isinstance(value, bool):
@@ -339,8 +312,7 @@ def sightings(sector: Mapping[str, Any]) -> str:
 # Observations: facts, and the neighbors of an actor on a compass.
 
 
-@dataclass(frozen=True, slots=True)
-class ListedExit:
+class ListedExit(NamedTuple):
     """A way on from a place: degrees to the right of the actor's heading (None where unknown),
     metres in words, and where it leads; ``taken`` if the actor left by it."""
 

@@ -132,7 +132,6 @@ def _digest(text: str) -> str:
 
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRTUVWXYZ"  # without S, which marks the start
-_SHORT_NAME = 3  # characters up to which the name of a place stands for itself
 _ID = re.compile(r"(?=[\w-]*\d)[\w-]{4,}|[0-9a-f]{6,}|[\w-]{20,}")
 """A name with a digit, a hexadecimal number or a long name: not read as a word."""
 
@@ -157,13 +156,12 @@ class Letters:
         """Letters for those of some places whose names are ids; others go by their names."""
         letters = Letters()
         for place in places:
-            if _ID.fullmatch(place):
-                letters.learn(place)
+            letters.learn(place)
         return letters
 
     def learn(self, place: str) -> None:
-        """Assign a letter to a place that needs one and has none."""
-        if len(place) > _SHORT_NAME and place not in self.by_place:
+        """Assign a letter to a place if its name is an id and has none."""
+        if place not in self.by_place and _ID.fullmatch(place):
             turn, letter = divmod(len(self.by_place), len(_ALPHABET))
             self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"
 
@@ -177,21 +175,14 @@ class Letters:
 
     def put(self, text: str) -> Html:
         """The text with letters for the places that have one."""
-        if not self.by_place:
-            return Html.escape(text)
-        pieces = re.split(f"({'|'.join(map(re.escape, self.by_place))})", text)
-        shown = Html('<b class="letter" title="{0}">{1}</b>')
-        return Html("").join(
-            shown.format(piece, self.by_place[piece]) if number % 2 else piece
-            for number, piece in enumerate(pieces)
-        )
+        return self.over(Html.escape(text))
 
     def over(self, markup: Html) -> Html:
         """Markup in which each id in a text is shown as its letter; titles and attributes keep it.
 
         The id stays the text of its element, so that what is copied is what was recorded.
         """
-        lengths = sorted({len(name) for name in self.by_place if _ID.fullmatch(name)})
+        lengths = sorted({len(name) for name in self.by_place})
         if not lengths:
             return markup
         ids = "|".join(rf"[\w-]{{{length}}}" for length in lengths)

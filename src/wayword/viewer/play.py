@@ -22,17 +22,17 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple
 
 from wayword.agents.human import HELP_ALIASES, QUIT_WORDS, parse_input
 from wayword.agents.person import Person, PlayerLeft, Situation, Style
-from wayword.core import registry
 from wayword.core.action import STOP, Action, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError
@@ -52,7 +52,7 @@ from wayword.viewer.maps import finite, heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
 from wayword.viewer.maps.objectnav import fan
-from wayword.viewer.markup import Html, Letters, page, render
+from wayword.viewer.markup import Html, Letters, render
 
 MOST = 16
 """Games under way at once."""
@@ -63,8 +63,7 @@ _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 State = Literal["loading", "playing", "over", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlayEvent:
+class PlayEvent(NamedTuple):
     """Something that happened: ``who`` did or heard it."""
 
     who: str
@@ -80,7 +79,7 @@ class Seat(Person):
         self.situation: Situation | None = None
         self.looks: list[Look] = []
         self.letters = Letters()
-        self.lines: list[PlayEvent] = []
+        self.lines: deque[PlayEvent] = deque(maxlen=_HISTORY)
         self.waiting = 0
         """The number of the question that waits for words, 0 while none does."""
         self._questions = 0
@@ -97,7 +96,7 @@ class Seat(Person):
     def tell(self, text: str, style: Style = "") -> None:
         """Show feedback on the last input."""
         with self._table.changing():
-            self.lines = [*self.lines, PlayEvent("", text, style)][-_HISTORY:]
+            self.lines.append(PlayEvent("", text, style))
 
     def ask(self, question: str) -> str:
         """Wait for words of the browser. Raises ``EOFError`` once the person has left."""
@@ -108,9 +107,9 @@ class Seat(Person):
             self._table.changed.wait_for(lambda: bool(self._words) or self._left)
             self.waiting = 0
             self._table.touch()
-            for words in self._words:
-                return words
-            raise EOFError
+            if not self._words:
+                raise EOFError
+            return self._words[0]
 
     def leave(self) -> None:
         """End the wait."""
@@ -125,7 +124,7 @@ class Seat(Person):
             listed = self.situation.space.listed if self.situation else ()
             chosen = int(words) if words.isdecimal() and len(words) < 6 else 0
             action = str(listed[chosen - 1]) if 1 <= chosen <= len(listed) else words
-            self.lines = [*self.lines, PlayEvent("you", action)][-_HISTORY:]
+            self.lines.append(PlayEvent("you", action))
             self._words = [words]
         return ""
 
@@ -163,7 +162,7 @@ class PlayTable(Person):
         self.humans: tuple[str, ...] = ()
         self.game: PlayedGame | None = None
         self.result: RunResult | None = None
-        self.lines: list[PlayEvent] = []
+        self.lines: deque[PlayEvent] = deque(maxlen=_HISTORY)
         self.question = ""
         """An agent's question to who watches, who answers from the seat of no actor."""
         self._seats: dict[str, Seat] = {}
@@ -200,15 +199,10 @@ class PlayTable(Person):
 
     def stepped(self, step: Step) -> None:
         """Some actor has taken a turn."""
-        decision = step.decision
-        text = (
-            f"rejected: {decision.reason}"
-            if isinstance(decision, Rejection)
-            else str(decision.action)
-        )
+        done = step.decision
+        text = f"rejected: {done.reason}" if isinstance(done, Rejection) else str(done.action)
         with self.changing():
-            line = PlayEvent(step.actor, text, "" if step.feedback.ok else "warning")
-            self.lines = [*self.lines, line][-_HISTORY:]
+            self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
     def pose(self, actor: str) -> Mapping[str, Any]:
         """The pose of an actor; called on the game's thread."""
@@ -221,7 +215,8 @@ class PlayTable(Person):
 
     def ask(self, question: str) -> str:
         """Put an agent's question to the observer, and wait. Empty is no answer."""
-        self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_HISTORY:]
+        with self.changing():
+            self.lines.append(PlayEvent("", self.question, "title"))
         try:
             return self.seat("").ask(question)
         finally:
@@ -233,7 +228,7 @@ class PlayTable(Person):
         if self.seat("").put(number, words):
             return "that question is answered"
         with self.changing():
-            self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_HISTORY:]
+            self.lines.append(PlayEvent("answer", words or "(none)"))
         return ""
 
     def leave(self) -> None:
@@ -318,28 +313,7 @@ _FEW = 14  # choices of a verb up to which all of them are in view
 _LINES = 30
 
 
-def begin_page(values: Mapping[str, str]) -> str:
-    """The form that begins a game. ``values`` are those to begin with."""
-    dataset, _, split = values.get("on", "houses").partition(":")
-    return page(
-        "begin_page.html", "play", served=True, datasets=registry.names("dataset"),
-        chosen=dataset, values={"split": split, **values},
-    )  # fmt: skip
-
-
-def lobby_page(game: PlayTable) -> str:
-    """The seats of a game."""
-    seats = [(actor, quote(actor, safe="", errors="replace")) for actor in game.humans]
-    return page("lobby_page.html", "play", served=True, game=game, seats=seats)
-
-
-def seat_page(game: PlayTable, actor: str) -> str:
-    """The frame of a seat; of who watches, for no actor."""
-    return page("seat_page.html", "play", served=True, game=game, actor=actor)
-
-
-@dataclass(frozen=True, slots=True)
-class GameEnd:
+class GameEnd(NamedTuple):
     """A game that is over: the address of its recorded episode, its map with the gold path, and
     how other runs did: name, success in words and whether they solved it."""
 
@@ -354,14 +328,11 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
         letters = seat.letters if seat else Letters()
-        feedback: list[PlayEvent] = []  # on the last input, stays in view
-        for event in reversed(seat.lines if seat else ()):
-            if event.who:
-                break
-            feedback.insert(0, event)
+        # On the last input: it stays in view.
+        feedback = [*takewhile(lambda event: not event.who, reversed(seat.lines if seat else ()))]
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
-            feedback=feedback[-4:], scores=score_rows(game.game) if game.game else [],
+            feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
             drawn=observed_map(seat.looks, letters, now) if seat and now else None, few=_FEW,
             choices=_choices(now, letters) if now and not game.ended else [], most=_LINES,
             letters=letters,
@@ -436,8 +407,7 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 """Fields of observations whose items have a bearing and a distance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """An actor's observation at a pose."""
 
     pose: Mapping[str, Any]

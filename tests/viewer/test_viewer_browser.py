@@ -46,7 +46,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     top = tmp_path_factory.mktemp("browser") / "runs"
     for agent, on, model in RUNS:
         run(Plan(agent, on, model, limit=2, max_steps=8, out=top / f"{on}-{agent}"))
-    with Server(Content(Library([top]))) as server, server.beside():
+    with Server(Content(Library([top]))) as server, server.in_background():
         yield server.address.rstrip("/")
 
 
@@ -249,29 +249,29 @@ def test_a_run_is_watched_while_it_goes_on(
     top.mkdir()
     plan = Plan(str(agent), "houses", limit=1, max_steps=9, out=top / "slow")
     going = Thread(target=lambda: run(plan), daemon=True)
-    with Server(Content(Library([top]))) as server, server.beside():
+    with Server(Content(Library([top]))) as server, server.in_background():
         own = server.address.rstrip("/")
         going.start()
         until(lambda: (top / "slow" / ".progress.json").exists())
         page, told = look(browser, own, "/?all=1", 1400, "light")
         assert "running" in page.locator("#runs").inner_text()
         page.goto(own + "/live-run")
-        page.wait_for_selector("#under-way li")
+        page.wait_for_selector("#running li")
         assert page.url == own + "/run/slow/", "the page of the run itself"
         assert page.locator(".head .lead").inner_text() == "0 of 1 episode (180 in the split)."
         page.wait_for_selector("body[data-whole]")
-        until(lambda: "step 2 of 9" in page.locator("#under-way").inner_text(), page)
+        until(lambda: "step 2 of 9" in page.locator("#running").inner_text(), page)
         assert page.locator("#progress").get_attribute("max") == "1"
         assert wrong(page) == []
         below = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
         lost = [deaf(own, "/run/slow/live") for _ in range(9)]
         lost.pop().close()
         allowed.write_text("3")
-        until(lambda: "step 3 of 9" in page.locator("#under-way").inner_text(), page)
-        assert page.locator("#under-way .sketch polyline").count() == 1
+        until(lambda: "step 3 of 9" in page.locator("#running").inner_text(), page)
+        assert page.locator("#running .sketch polyline").count() == 1
         now = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
         assert now == below, "nothing moves while a run goes on"
-        page.locator("#under-way a").click()
+        page.locator("#running a").click()
         page.wait_for_selector("body[data-ready]")
         assert page.locator("#at").inner_text() == "Step 3 of 9"
         assert page.locator("#moves svg.map .stop").count() > 0

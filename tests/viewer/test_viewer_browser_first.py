@@ -29,7 +29,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     top = tmp_path_factory.mktemp("first") / "runs"
     for on in FAILED:
         run(Plan("random", on, limit=3, max_steps=8, out=top / on))
-    with Server(Content(Library([top]))) as server, server.beside():
+    with Server(Content(Library([top]))) as server, server.in_background():
         yield server.address.rstrip("/")
 
 

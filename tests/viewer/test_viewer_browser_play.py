@@ -34,7 +34,7 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(top: Path) -> Iterator[Server]:
-    with Server(Content(Library([top]))) as running, running.beside():
+    with Server(Content(Library([top]))) as running, running.in_background():
         yield running
 
 

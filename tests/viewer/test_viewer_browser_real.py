@@ -82,7 +82,7 @@ def top(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(top: Path, data: Path) -> Iterator[Server]:
-    with Server(Content(Library([top]), data)) as running, running.beside():
+    with Server(Content(Library([top]), data)) as running, running.in_background():
         yield running
 
 

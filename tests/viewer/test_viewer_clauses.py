@@ -51,7 +51,7 @@ def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
     clauses = Clauses.of(read)
     assert clauses.steps == (Followed(1), Followed(1), Followed(3, (1, 2)))
     assert clauses.at(0) == clauses.at(4) == Followed()
-    begun = [clauses.begun(number) for number in (1, 2, 3)]
+    begun = [clauses.starts(number) for number in (1, 2, 3)]
     assert begun == [1, 0, 3], "where one begins"
 
 

@@ -140,7 +140,7 @@ def test_places_of_no_kind_have_no_map() -> None:
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
     page = Page.parse(figures.observation({"heading": 10.0, "neighbors": ways}, "b", Letters()))
-    assert "taken" in (page.all("g", class_="way")[1].attributes["class"] or "")
+    assert "taken" in (page.all("g", class_="exit")[1].attributes["class"] or "")
     turned = [e.attributes["transform"] for e in page.all("g") if "transform" in e.attributes]
     assert turned == ["rotate(-20.0)", "rotate(90.0)"]
     assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]

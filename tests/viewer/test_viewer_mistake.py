@@ -261,7 +261,7 @@ def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) 
     record.trajectory.steps[0] = replace(record.trajectory.steps[0], actor="ghost")
     with RunFolder.open(top / "two", recorded.config) as folder:
         folder.append(record)
-    with Server(Content(Library([top]))) as server, server.beside():
+    with Server(Content(Library([top]))) as server, server.in_background():
         host = server.address.removeprefix("http://").rstrip("/")
         connection = http.client.HTTPConnection(host, timeout=60)
         connection.request("GET", f"/run/two/experts?id={quote(record.episode_id)}")
@@ -269,7 +269,7 @@ def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) 
         text = answer.read().decode()
         connection.close()
     assert answer.status == 422
-    assert text.startswith("the record cannot be played again, so no expert is asked: ")
+    assert text.startswith("the record cannot be replayed, so there is no advice of an expert: ")
     assert "\n" not in text
 
 

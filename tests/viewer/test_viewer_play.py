@@ -29,7 +29,7 @@ from wayword.viewer.play import Look, PlayTable, Seat, arrows, observed_map
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "runs").mkdir()
-    with Server(Content(Library([tmp_path / "runs"]))) as running, running.beside():
+    with Server(Content(Library([tmp_path / "runs"]))) as running, running.in_background():
         yield running
 
 
@@ -252,5 +252,5 @@ def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: P
     (after,) = RunFolder.read(table.game.result.path).records()
     assert len(after.trajectory.steps) == 2
     assert json.loads(ask(server, "/play", {"run": "../..", "id": "x", "step": "1"})[1]) == {
-        "problem": "there is no run '../..' here"
+        "problem": "no run is called '../..'; the first page lists them"
     }

@@ -82,13 +82,13 @@ def test_instructions_prompts_and_answers_are_searched(content: Content) -> None
     answer = rows.run.record(rows.ids[0]).trajectory.steps[0].calls[-1].answer
     said = getattr(answer, "texts", None) or getattr(answer, "options", ("",))
     found: Any = content.search("houses", str(said[0]))
-    assert rows.ids[0] in found["found"]
-    assert content.search("houses", "walrus") == {"found": [], "ready": True}
+    assert rows.ids[0] in found["matches"]
+    assert content.search("houses", "walrus") == {"matches": [], "ready": True}
 
 
 @pytest.fixture(scope="module")
 def server(content: Content) -> Iterator[Server]:
-    with Server(content) as running, running.beside():
+    with Server(content) as running, running.in_background():
         yield running
 
 

@@ -235,7 +235,7 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
 
     folder = plan.out.parent if plan.out else Path("runs")
     folder.mkdir(parents=True, exist_ok=True)
-    with Server(Content(Library([folder]), plan.data)) as server, server.beside() as serving:
+    with Server(Content(Library([folder]), plan.data)) as server, server.in_background() as serving:
         asks = plan.ask == "browser"
         table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
         address = server.address + (f"play/{table.name}/watch" if table else "live-run")

@@ -7,7 +7,7 @@
     library data            run folders and how each stands; the dataset behind one
     document                an episode as JSON, derived once: course, causes, conditions, map
     index episode compare   a page each, rendered from data; figures are parts of them
-    content app             pages made when asked for, and the server (wayword view)
+    content app             pages made on request, and the server (wayword view)
     pages                   the same as files, in a notebook, as a Rerun recording
     play                    a person who plays
 

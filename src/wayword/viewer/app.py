@@ -9,7 +9,7 @@ Plain pages over HTTP, with server-sent events for live changes. Addresses:
     /run/SLUG/episode?id=ID      an episode; document?id=ID is its data as JSON
     /compare?run=A&run=B         two runs or more
     /play                        games of a person: see wayword.viewer.play
-    /live-run                    leads to the run under way, once there is one
+    /live-run                    redirects to the run in progress, once there is one
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class _Site:
         return _html(self._content.home())
 
     def live_run(self, request: Request) -> Response:
-        """The page of the run under way; until there is one, a page that asks again."""
+        """Redirect to the run in progress; until there is one, a page that reloads itself."""
         if run := self._content.live_run():
             return RedirectResponse(f"run/{run}/")
-        answer = _notice("Starting", "The run opens here once its first episode is under way.", 200)
+        answer = _notice("Starting", "The run opens here once its first episode has started.", 200)
         answer.headers["refresh"] = "1"
         return answer
 
@@ -279,9 +279,9 @@ _MOST_WORDS = 2000  # characters of what a person says at once
 
 
 def _installed(kind: registry.Kind, name: str) -> None:
-    """Raises ``UsageError`` for a part that is a file, or none."""
+    """Raise ``UsageError`` unless a part is installed: a page never names a file."""
     if name != "human" and name not in registry.names(kind):
-        raise UsageError(f"no {kind} is called {name!r}; the list: wayword list {kind}s")
+        raise UsageError(f"no {kind} is called {name!r}; list them with: wayword list {kind}s")
 
 
 async def _body(request: Request) -> dict[str, str | int]:
@@ -341,7 +341,7 @@ def _html(text: str, code: int = 200) -> HTMLResponse:
 
 
 class Server:
-    """Serves on a port that is taken at once, so that its address is known before it serves.
+    """A server that binds its port at once, so that its address is known before it serves.
 
         with Server(Content(library), port=0) as server:
             print(server.address)
@@ -369,7 +369,7 @@ class Server:
             self.games.end()
 
     @contextmanager
-    def beside(self) -> Iterator[Thread]:
+    def in_background(self) -> Iterator[Thread]:
         """Serve on a thread of its own while this is open."""
         thread = Thread(target=self.serve, daemon=True)
         thread.start()
@@ -489,7 +489,9 @@ class Guard:
             cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
             if cookie is not None and self._right(cookie.value):
                 return None
-        return PlainTextResponse("open the address with the token that was printed", 401)
+        return PlainTextResponse(
+            "this server needs a token: open the address that was printed at its start", 401
+        )
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())

@@ -94,8 +94,8 @@ class RunPair:
 
 
 def compare_page(pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]) -> str:
-    """The document: the first run against each of the others, and all of them in one table that is
-    ``written`` in several ways."""
+    """The document: the first run against each of the others, and all of them in one table,
+    ``written`` in several formats."""
     return page(
         "compare_page.html", "compare", served=True, pairs=pairs, written=written,
         flips=flips_parts(pairs, sources, {}), account=accounting.METRICS, listed=LISTED,
@@ -117,10 +117,10 @@ Flips = Mapping[tuple[tuple[str, str], str], Flip]
 """Flips by the slugs of two runs and the episode."""
 
 
-def flips_parts(pairs: Sequence[RunPair], sources: Sources, found: Flips) -> list[Html]:
+def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> list[Html]:
     """For each pair the episodes gained and lost."""
-    given = {"sources": sources, "found": found, "most": LISTED}
-    return [render("flips.html", pair=pair, number=n, **given) for n, pair in enumerate(pairs)]
+    shared = {"sources": sources, "flips": flips, "most": LISTED}
+    return [render("flips.html", pair=pair, number=n, **shared) for n, pair in enumerate(pairs)]
 
 
 def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
@@ -181,8 +181,8 @@ _LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the
 def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
     """Success by length: for each run, named, its success measure and its rows by length; a line
     with the 95% intervals as a band."""
-    found = {label: row for _, _, rows in runs for label, row in rows.items()}
-    labels = sorted(found, key=lambda label: int(label.split()[1]))
+    present = {label for _, _, rows in runs for label in rows}
+    labels = sorted(present, key=lambda label: int(label.split()[1]))
     wide = (_RIGHT - _LEFT) / max(1, len(labels))
     places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
     lines = []
@@ -255,7 +255,7 @@ def _prompt_changes(walks: Sequence[Trajectory], apart: int) -> list[tuple[str, 
     return [(line[0], line[1:]) for line in changes if line]
 
 
-# Runs that are compared, made when they are asked for and kept while nothing changes.
+# Comparisons, computed on request and cached while nothing changes.
 
 FORMS = ("markdown", "latex")
 """Formats of the table to copy."""
@@ -294,15 +294,15 @@ class Pairs:
             return ""
         pairs, changed = self._run_pairs(names)
         sources = self._tasks(self._library.rows(names[0]), changed)
-        found = {}
+        flips = {}
         for pair in pairs:
             runs = [self._library.rows(name) for name in pair.slugs]
             for episode in (*pair.gained[:_SKETCHED], *pair.lost[:_SKETCHED]):
                 with suppress(WaywordError, LookupError):
                     key = (*(part for r in runs for part in (r.run.path, r.version)), episode)
                     make = partial(find_flip, episode, runs, sources)
-                    found[pair.slugs, episode] = self._flips.get(key, make)
-        return "".join(flips_parts(pairs, sources, found))
+                    flips[pair.slugs, episode] = self._flips.get(key, make)
+        return "".join(flips_parts(pairs, sources, flips))
 
     def lengths(self, names: Sequence[str]) -> str:
         """The chart of success by length; empty where no run's episodes have a length."""
@@ -316,8 +316,8 @@ class Pairs:
             tasks: dict[str, Task] = {}
             for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
                 part = ids[at : at + LISTED]
-                found = self._tasks(rows, part).tasks
-                tasks |= {each: found[each] for each in part if each in found}
+                opened = self._tasks(rows, part).tasks
+                tasks |= {each: opened[each] for each in part if each in opened}
             with suppress(WaywordError, StopIteration):
                 metric = next(each for each in rows.metrics if each.key == rows.success)
                 parts = reports.by_length(rows.run, [*tasks.values()])

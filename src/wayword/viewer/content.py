@@ -1,11 +1,11 @@
-"""The served pages, made when they are asked for, out of the run folders as they are now.
+"""The served pages, made on request from the current state of the run folders.
 
     content = Content(Library([Path("runs")]))
     content.home(); content.run("first"); content.episode("first", "5593_0")
 
-What takes long is made once and kept while nothing changes: a dataset that was opened, the
-intervals of a table, the causes of failures. All of it is bounded, so that a server may stand open
-for weeks. Every method may be called from several threads.
+What takes long is cached while nothing changes: an opened dataset, the intervals of a table, the
+causes of failures. All caches are bounded, so that a server may run for weeks. Every method may be
+called from several threads.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from wayword.viewer.markup import Html, Letters, page, render, visible
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
-"""Runs of more episodes have their rows asked for, some at a time."""
+"""Rows of longer runs are requested from the server, some at a time."""
 PAGE = 200
-_TASKS = 20_000  # tasks of a dataset that are kept, more or less
-_PATIENCE = 20.0  # seconds after which the causes that are known by then are shown
+_TASKS = 20_000  # tasks of a dataset that are cached, approximately
+_PATIENCE = 20.0  # seconds after which the causes computed so far are shown
 _MOMENT = 0.3  # seconds that a page waits for instructions, and a search for the first one's texts
 _AT_ONCE = 2_000  # instructions that are looked up at once for a search
 _TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
-_SKETCHED = 16  # episodes under way that have a small map
+_SKETCHED = 16  # running episodes that have a small map
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
 
@@ -83,7 +83,7 @@ class Content:
         self._sketches: Cache[maps.Sketch] = Cache(4 * _SKETCHED)
         self._asking = threading.Lock()
 
-    # What is known of a run's dataset.
+    # The dataset of a run.
 
     def tasks(self, rows: Rows, ids: Sequence[str]) -> Sources:
         """The run's dataset, opened the first time, with the tasks of these episodes."""
@@ -142,7 +142,7 @@ class Content:
         )  # fmt: skip
 
     def live_run(self) -> str:
-        """The slug of the run that wrote its progress last; empty while none is under way."""
+        """The slug of the run that wrote its progress last; empty if none is running."""
         live = [
             (progress.written, each.slug)
             for each in self.library.runs()
@@ -162,7 +162,7 @@ class Content:
             runs[f"run/{each.slug}/"] = {"status": status, "done": done}
         return {"count": len(listed), "runs": runs}
 
-    # The page of a run, and the parts of it that are asked for later.
+    # The page of a run, and the parts of it that are requested later.
 
     def run(self, name: str) -> str:
         """The page of a run. Raises ``UsageError`` where there is none of that name."""
@@ -228,8 +228,8 @@ class Content:
     def search(self, name: str, words: str) -> Json:
         """The episodes in whose texts the words stand; ``ready`` is False while the run's texts are
         read for the first time."""
-        found, ready = self._search(self.library.rows(name), words)
-        return {"found": [visible(each) for each in found], "ready": ready}
+        matches, ready = self._search(self.library.rows(name), words)
+        return {"matches": [visible(each) for each in matches], "ready": ready}
 
     def _search(self, rows: Rows, words: str) -> tuple[list[str], bool]:
         """Find words in instructions, thoughts, prompts and answers. The first search reads all of
@@ -369,7 +369,7 @@ class Content:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             reason = " ".join(str(error).split())[:80]
             raise RecordingError(
-                f"the record cannot be played again, so no expert is asked: {reason}"
+                f"the record cannot be replayed, so there is no advice of an expert: {reason}"
             ) from error
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
@@ -436,7 +436,7 @@ def _means(rows: Rows) -> Mapping[str, Any]:
         scores = column[~np.isnan(column)]
         means[key] = {"mean": float(scores.mean()) if len(scores) else None}
         if key == "cost" and len(scores) < len(column):
-            del means[key]  # as in tables: a mean over the known prices would mislead
+            del means[key]  # as in tables: a mean over part of the prices would mislead
     return {"metrics": means}
 
 

@@ -54,7 +54,7 @@ class Sources:
         return self.dataset.family if self.dataset else None
 
     def episode(self, episode_id: str) -> Episode | None:
-        """The episode as the agent gets it, or None if it is not known."""
+        """The episode as the agent gets it, or None if it is unknown."""
         task = self.tasks.get(episode_id)
         return task.episode if task else None
 
@@ -75,7 +75,7 @@ class Sources:
         return episode.scene if episode else ""
 
     def reference(self, episode_id: str) -> Any:
-        """The reference solution, or None if it is not known."""
+        """The reference solution, or None if it is unknown."""
         task = self.tasks.get(episode_id)
         return task.reference if task else None
 

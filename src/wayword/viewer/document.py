@@ -36,7 +36,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping, count, objects_in, place_of
+from wayword.viewer.figures import SPOKEN, as_mapping, count, objects_in, place_of
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters
@@ -100,7 +100,7 @@ class Document:
             },
             "clauses": {
                 "texts": clauses.texts, "cut": clauses.cut(self.instruction),
-                "followed": clauses.followed, "begun": [clauses.begun(n) for n in numbers],
+                "followed": clauses.followed, "starts": [clauses.starts(n) for n in numbers],
                 "steps": [(now.number, now.done) for now in map(clauses.at, numbers)],
             },
             "rises": self.rises, "letters": self.letters.by_place, "percepts": percepts,
@@ -127,7 +127,7 @@ class Document:
 
     @property
     def instruction(self) -> str:
-        """The instruction, empty where it is not known."""
+        """The instruction, empty if it is unknown."""
         return self.sources.instruction(self.record.episode_id)
 
     @property
@@ -198,9 +198,9 @@ class GoalProgress:
         >>> progress.best_step, progress.worst_step, progress.describe(3)
         (2, 3, '4.0 m to go, 3.0 m further')
 
-    ``values`` are the distances left, in ``unit``; or, where ``conditions`` is not 0, how many of
-    so many goal conditions hold. ``off_path_step`` is the first step, from 1, that led off the gold
-    path; 0 where none did, or where there is no such path."""
+    ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
+    goal conditions that hold, of ``conditions``. ``off_path_step`` is the first step, from 1, that
+    led off the gold path; 0 if none did, or if there is no such path."""
 
     values: tuple[float, ...] = ()
     conditions: int = 0
@@ -247,7 +247,7 @@ class GoalProgress:
         return gained if abs(gained) > _ROUNDING else 0.0
 
     def describe(self, step: int) -> str:
-        """The change that a step made, in words; empty where nothing is known of it."""
+        """The change that a step made, in words; empty if it is unknown."""
         if not self.informative or not 0 <= step < len(self.values):
             return ""
         change, now = self.change(step), self.values[step]
@@ -448,10 +448,10 @@ def _off_path(document: Document, gold: Sequence[str]) -> Mistake | None:
     if (number := progress.off_path_step) and places[number - 1] in gold:
         before = places[number - 1]
         after = gold[gold.index(before) + 1] if before != gold[-1] else ""
-        way = f"the path was {after}" if after else "the goal was where it had been"
+        missed = f"the path was {after}" if after else "the goal was where it had been"
         change = progress.change(number)
         further = f", {progress.length(-change)} further from the goal" if change < 0 else ""
-        return Mistake(number, f"Step {number}: went to {places[number]}; {way}{further}.")
+        return Mistake(number, f"Step {number}: went to {places[number]}; {missed}{further}.")
     if number or not steps:
         return None
     left = f", {progress.length(progress.values[-1])} before the goal" if progress.values else ""
@@ -513,12 +513,12 @@ def _objects_left(document: Document) -> Mistake | None:
     for number, step in enumerate(steps, 1):
         listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
         for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
-            seen.setdefault(str(name), number)  # also on the way, as the feedback says
+            seen.setdefault(str(name), number)  # also along its route, by the feedback
         if isinstance(step.decision, Decision):
             acted |= dict.fromkeys(step.decision.action.arguments, number)
     for names in (about.names for _, about in unmet):
-        if not names & acted.keys() and (found := [(seen[n], n) for n in names if n in seen]):
-            number, name = min(found)
+        if not names & acted.keys() and (views := [(seen[n], n) for n in names if n in seen]):
+            number, name = min(views)
             text = f"Step {number}: {name} came into view, and nothing was done with it."
             return Mistake(number, text)
     for words, about in unmet:
@@ -559,8 +559,6 @@ def _short_of_target(document: Document) -> Mistake | None:
 
 # The expert's actions at the steps of a recorded episode.
 
-SPOKEN = ("chat", "ask")
-"""Actions whose argument is something said."""
 SOLUTIONS = ("expert", "shortest", "gold")
 """Solutions of a dataset, in the order they are tried."""
 SKILLS = "skills"
@@ -573,10 +571,10 @@ OVER = "nothing more"
 def expert_advice(
     trajectory: Trajectory, sources: Sources, patience: float = 5.0
 ) -> list[tuple[str, bool]]:
-    """The expert's next action at each step, and whether it is what was done.
+    """The expert's next action at each step, and True if it is what was done.
 
-    Empty words where no expert knows a way on; nothing at all where the dataset has none, or where
-    the world answers otherwise than it did. The recorded actions are played again, and a plan is
+    Empty words where no expert has a plan; an empty list if the dataset has no expert, or if the
+    replay differs from the record. The recorded actions are played again, and a plan is
     made before each of them, ``patience`` seconds long at most.
     """
     dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
@@ -623,7 +621,7 @@ _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 
 
 class Followed(NamedTuple):
-    """The clause that is followed at a step, from 1, and those done; 0 where it is not said."""
+    """The clause that is followed at a step, from 1, and those done; 0 if not reported."""
 
     number: int = 0
     done: tuple[int, ...] = ()
@@ -688,8 +686,8 @@ class Clauses:
             for start, (a, b) in zip(starts, pairwise([*ends, len(instruction)]), strict=True)
         ]
 
-    def begun(self, step: int) -> int:
-        """The clause that the agent begins to follow at a step; 0 for none."""
+    def starts(self, step: int) -> int:
+        """The clause that the agent starts to follow at a step; 0 for none."""
         number = self.at(step).number
         return number if number != self.at(step - 1).number else 0
 

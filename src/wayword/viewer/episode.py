@@ -1,4 +1,4 @@
-"""The page of one episode, rendered from its JSON document; and that of an episode under way.
+"""The page of one episode, rendered from its JSON document.
 
 A prompt repeats most of the one before. A page that held each of them in full would grow with the
 square of the steps; so a long passage that an earlier prompt has too is a reference to it, which
@@ -20,7 +20,7 @@ from wayword.metrics import accounting
 from wayword.metrics.state_accuracy import claims
 from wayword.runs.codec import restore
 from wayword.viewer import figures
-from wayword.viewer.figures import as_mapping, count, place_of
+from wayword.viewer.figures import SPOKEN, as_mapping, count, place_of
 from wayword.viewer.markup import Html, Letters, page, render, template_function
 
 Written = Mapping[str, Any]
@@ -94,7 +94,7 @@ CURVE = 34
 
 def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
     """The corners of a curve of the distance to success at each step, and what it shows; empty
-    if that is not known."""
+    if that is unknown."""
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
     course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
@@ -219,8 +219,6 @@ _FEW_OBJECTS, _MOST_CHIPS = 6, 16
 _REPEATED = ("action", "executed", "object", "place", "to")
 """Details of feedback that often repeat the action."""
 _VERDICTS = {True: "reported: success", False: "reported: failure", None: "not reported"}
-SPOKEN = ("chat", "ask")
-"""Actions whose argument is something said."""
 
 
 class _Cards:
@@ -358,7 +356,7 @@ def seconds(took: float) -> str:
 
 @template_function
 def messages(step: Written) -> list[tuple[str, str]]:
-    """Sender and text of what others said since the actor's last turn."""
+    """Sender and text of the messages since the actor's last turn."""
     listed = as_mapping(step["observation"]).get("messages")
     items = map(as_mapping, listed if isinstance(listed, list | tuple) else ())
     return [(str(each.get("sender", "")), str(each.get("text", ""))) for each in items]
@@ -416,7 +414,7 @@ _FORMS = {"json_schema": "a JSON schema", "grammar": "a grammar", "choices": "a 
 
 @template_function
 def last_line(call: Written) -> str:
-    """The last line of a text prompt, or its end: what was asked."""
+    """The last line of a text prompt, or its end: the question."""
     prompt = call["prompt"]
     line = prompt.rpartition("\n")[2].strip() if isinstance(prompt, str) else ""
     return line[-LAST_LINE:]

@@ -313,7 +313,7 @@ def sightings(sector: Mapping[str, Any]) -> str:
 
 
 class ListedExit(NamedTuple):
-    """A way on from a place: degrees to the right of the actor's heading (None where unknown),
+    """An exit of a place: degrees to the right of the actor's heading (None where unknown),
     metres in words, and where it leads; ``taken`` if the actor left by it."""
 
     turn: float | None
@@ -360,7 +360,7 @@ def _walls(walls: Any) -> Any:
     if not all(steps is None or isinstance(steps, int) for steps in walls):
         return walls
     sides = zip(walls, ("ahead", "left", "right"), strict=True)
-    distances = [f"{way} {count(n, 'step')}" for n, way in sides if n is not None]
+    distances = [f"{where} {count(n, 'step')}" for n, where in sides if n is not None]
     return ", ".join(distances) or "none in view"
 
 
@@ -368,6 +368,10 @@ def place_of(pose: Any) -> str:
     """The name of a place in a pose or an observation, or empty."""
     held = as_mapping(pose)
     return str(held.get("viewpoint") or held.get("panorama") or "")
+
+
+SPOKEN = ("chat", "ask")
+"""Actions whose argument is a message."""
 
 
 def objects_in(held: Mapping[str, Any]) -> list[str]:

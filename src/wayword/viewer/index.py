@@ -42,7 +42,7 @@ class Overview:
     ends, and ``pages`` maps episodes to the addresses of their pages in files. Served pages leave
     out what takes time: ``row`` has means without intervals then, and ``later`` says that the page
     is to ask for the rest. ``causes`` are those of each episode without success, as far as they are
-    known. ``remote``: rows are asked for, too. ``live`` is the address of a live run's events.
+    known. ``remote``: rows are requested, too. ``live`` is the address of a live run's events.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Overview:
 
     @cached_property
     def total(self) -> int:
-        """The episodes that the run is to play; 0 where it is not known."""
+        """The episodes that the run is to play; 0 if unknown."""
         return standing(self.rows)[2]
 
     @property

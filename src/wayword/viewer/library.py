@@ -216,7 +216,7 @@ class Library:
             self.given = (*self.given, path)
 
     def name_of(self, path: Path) -> str:
-        """The name of a run folder, empty while it is not found."""
+        """The name of a run folder, empty if it is not below the paths."""
         path = path.resolve()
         return next((each.name for each in self.runs() if each.path == path), "")
 
@@ -240,13 +240,13 @@ class Library:
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:
-        """The run of a name or slug. Only runs that were found have a name, so no path leads
+        """The run of a name or slug. Only listed runs have a name, so no path leads
         elsewhere. Raises ``UsageError`` where there is none.
         """
         for each in self.runs():
             if name in (each.name, each.slug):
                 return each
-        raise UsageError(f"there is no run {name!r} here")
+        raise UsageError(f"no run is called {name!r}; the first page lists them")
 
     def rows(self, name: str) -> Rows:
         """The run's index, brought up to date. Raises ``UsageError``, ``RecordingError``."""
@@ -315,8 +315,9 @@ def select(
     if wish.cause:
         among = {name for name, causes in causes_of.items() if wish.cause in causes}
     if wish.words:
-        said = {n for n in rows.names() if all(word in n.lower() for word in wish.words)} | {*texts}
-        among = said if among is None else among & said
+        matches = {n for n in rows.names() if all(word in n.lower() for word in wish.words)}
+        matches |= {*texts}
+        among = matches if among is None else among & matches
     numbers = rows.index.find(wish.ended, wish.ranges, among, wish.sort, wish.down)
     failed: Sequence[str] = ()
     if not wish.ranges and wish.ended in ("", "failed") and wish.cause in ("", "failed"):
@@ -333,8 +334,8 @@ _STALE = 7200.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` episodes; ``episodes`` are those under way, as the run wrote them, and
-    ``pace`` is the time left, calls under way, tokens a second and dollars spent, in words."""
+    """``done`` of ``total`` episodes; ``episodes`` are the running ones, as the run wrote them, and
+    ``pace`` is the time left, open calls, tokens per second and dollars spent, in words."""
 
     done: int
     total: int
@@ -370,8 +371,8 @@ def _pace(progress: Mapping[str, Any], now: float) -> str:
     of = f" of ${float(most):.2f}" if most else ""
     words = [
         f"about {duration(left * took / done)} left" if done > 0 and left else "",
-        count(calls, "call") + " under way" if calls else "",
-        f"{tokens / took:,.0f} tokens a second" if tokens else "",
+        count(calls, "call") + " in flight" if calls else "",
+        f"{tokens / took:,.0f} tokens per second" if tokens else "",
         f"${spent:.2f}{of}" if spent or most else "",
     ]
     return " · ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""Games in the browser: an episode under way, the seats of its actors, and who watches.
+"""Games in the browser: a running episode, the seats of its actors, and its observers.
 
     games = Games(content.library.add)
     table = games.begin(Plan("human", "houses", out=Path("runs/mine")))
@@ -55,7 +55,7 @@ from wayword.viewer.maps.objectnav import fan
 from wayword.viewer.markup import Html, Letters, render
 
 MOST = 16
-"""Games under way at once."""
+"""Games that can run at once."""
 _HISTORY = 200  # lines that a seat and a table keep
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
@@ -143,7 +143,7 @@ class Seat(Person):
         return "", "" if listed else f"{read} is not listed and may cost a step. Try it?"
 
     def settled(self, seconds: float) -> None:
-        """Wait until the person is asked again, or the game is over; so long at most."""
+        """Wait for the next question or the end of the game, ``seconds`` at most."""
         with self._table.changed:
             self._table.changed.wait_for(
                 lambda: (self.waiting > 0 and not self._words) or self._table.ended, seconds
@@ -260,7 +260,7 @@ class PlayTable(Person):
 
 @dataclass(slots=True)
 class Games:
-    """The games of a server. ``on_folder`` gets each run folder as soon as it is known."""
+    """The games of a server. ``on_folder`` gets each run folder as soon as it exists."""
 
     on_folder: Callable[[Path], None]
     tables: dict[str, PlayTable] = field(default_factory=dict)
@@ -416,7 +416,7 @@ class Look(NamedTuple):
 
 def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
     """All in an observation that has a direction: its field, its name, degrees to the right of the
-    actor's heading, and how far away it is; NaN where that is not known."""
+    actor's heading, and its distance; NaN if unknown."""
     facing = finite(held.get("heading")) or 0.0
     for key in ("neighbors", *_WITH_BEARING):
         for each in _listed(held, key):
@@ -479,7 +479,7 @@ def _targets(
             words = {"words": number, "action": str(action)}
             targets.append((point, spaced(f"{action.name} {called}"), words))
         elif actions:
-            label = spaced(f"{called}: {len(actions)} ways")
+            label = spaced(f"{called}: {len(actions)} actions")
             targets.append((point, label, {"verb": spaced(name)}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
@@ -555,7 +555,7 @@ class _MapBuilder:
         return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
 
     def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
-        """Squares of a grid: those on the way to a wall, and those that hold something."""
+        """Squares of a grid: those up to a wall, and those that hold an object."""
 
         def cell(ahead: float, right: float) -> Point:
             x, y = toward(toward(position, facing, ahead), facing + 90, right)

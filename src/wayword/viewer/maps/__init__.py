@@ -1,11 +1,11 @@
-"""Maps of episodes, one module a family, found by its name.
+"""Maps of episodes, one module per family, by its name.
 
     map(trajectory, sources) -> Map | Html | None     in indoor.py, street.py, household.py
 
 Here is what they share: walks between poses with coordinates, or reckoned from what was seen, and
 the map of an episode whatever its family; ``drawing`` is the SVG. A family's module adds what it
 knows: the places of a graph, a floor plan, a house. Without a graph, a walk is reckoned from the
-heading and length of each way taken, which is exact between viewpoints; a street without
+heading and length of each edge taken, which is exact between viewpoints; a street without
 coordinates is drawn with blocks of equal length, and its legend says so.
 """
 
@@ -51,7 +51,7 @@ def walked_on_graph(
     trajectory: Trajectory, sources: Sources, positions: Mapping[str, Point]
 ) -> Map | None:
     """The walks among the places of a graph at ``positions``, with the gold path and the places
-    around; reckoned walks where no position is known."""
+    around; reckoned walks if no place has a position."""
     drawn = walked(trajectory, positions)
     if drawn is None:
         return None
@@ -122,7 +122,7 @@ def _reckoned(point: Point, observation: Any, pose: Mapping[str, Any]) -> Point:
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
-    """Degrees, and metres over the ground, of a way that leads up or down."""
+    """Degrees, and metres over the ground, of an edge that may lead up or down."""
     slope = math.radians(finite(neighbor.get("elevation")) or 0.0)
     length = (finite(neighbor.get("distance")) or 0.0) * math.cos(slope)
     return finite(neighbor.get("heading")) or 0.0, length

@@ -46,7 +46,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]] | None:
     """The objects before each step and at the end, with a mark where the instruction means one;
-    None where that is not known."""
+    None if the replay differs."""
     frames: list[list[GridObject]] = []
 
     def take(world: Any, step: int, actor: str) -> None:
@@ -99,7 +99,7 @@ def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
         return square(middle, "meant", 0.47, **span)
     if kind == "door":
         return square(
-            middle, f"griddoor {'open' if state == 'open' else 'shut'} {paint}", 0.44, **span
+            middle, f"griddoor {'open' if state == 'open' else 'closed'} {paint}", 0.44, **span
         )
     if kind == "box":
         return square(middle, f"gridbox {paint}", 0.3, **span)

@@ -65,7 +65,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     goals = _goals(sources.reference(name))
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
     kinds = {kind for shape in drawn.shapes for kind in (shape.kind, *shape.kind.split())}
-    signs = (("leaf", "closed door"), ("goalthing", "part of the goal"))
+    signs = (("leaf", "closed door"), ("goal-object", "part of the goal"))
     drawn.legend = [*(sign for sign in signs if sign[0] in kinds), *([] if played else [START])]
     return drawn
 
@@ -79,7 +79,7 @@ def _shapes(
         if "pickupable" not in each.affordances:
             title, dx, dy = _title(world, each.id, each.type), each.width / 2, each.depth / 2
             corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
-            kind = "furniture goalthing" if each.id in goals else "furniture"
+            kind = "furniture goal-object" if each.id in goals else "furniture"
             furniture.append(Shape("rect", corners, kind, title, title.partition(" (")[0]))
     # What stands on another piece is drawn later.
     furniture.sort(key=lambda box: -math.prod(b - a for a, b in zip(*box.points, strict=True)))
@@ -91,7 +91,7 @@ def _shapes(
             doors.append(Shape("line", (door.a, door.b), kind, title, first=first, last=last))
         elif "pickupable" in (each := scene.objects[i]).affordances:
             title, goal = _title(world, each.id, each.type), each.id in goals
-            kind, size = ("thing goalthing", 4.5) if goal else ("thing", 2.6)
+            kind, size = ("object goal-object", 4.5) if goal else ("object", 2.6)
             label = title.partition(" (")[0] if goal else ""
             objects.append(Shape("dot", [value], kind, title, label, size, first, last))
     floors = [Shape("area", room.polygon, "floor") for room in scene.rooms]

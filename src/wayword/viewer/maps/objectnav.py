@@ -66,17 +66,17 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
                 drawn.shapes.append(Shape("rect", corners, "furniture", name))
             elif max(each.width, each.depth) < _SMALL:
                 middle = [(each.x, each.y)]
-                drawn.shapes.append(Shape("dot", middle, "thing goalthing", name, name, 5))
+                drawn.shapes.append(Shape("dot", middle, "object goal-object", name, name, 5))
             else:
-                drawn.shapes.append(Shape("rect", corners, "furniture goalthing", name, name))
+                drawn.shapes.append(Shape("rect", corners, "furniture goal-object", name, name))
         drawn.shapes += [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
         drawn.shapes += [room_label(room.name, room.polygon) for room in scene.rooms]
     middles = () if scene else tuple(getattr(reference, "middles", ()) or ())
     drawn.shapes += [
-        Shape("dot", [middle], "thing goalthing", "target", "target", 5) for middle in middles
+        Shape("dot", [middle], "object goal-object", "target", "target", 5) for middle in middles
     ]
     if targets or middles:
-        drawn.legend.append(("goalthing", "target object"))
+        drawn.legend.append(("goal-object", "target object"))
     return drawn
 
 
@@ -94,17 +94,17 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
     away = max(math.dist((first.x, first.y), (view.x, view.y)) for view in views.values())
     costmap = Costmap(first.x, first.y, half=away + first.depth.reach + 1)
 
-    def cells(kind: str, found: Sequence[Any], number: int, last: int = _ALWAYS) -> Shape:
-        points = [costmap.point(row, column) for row, column in found]
+    def cells(kind: str, indices: Sequence[Any], number: int, last: int = _ALWAYS) -> Shape:
+        points = [costmap.point(row, column) for row, column in indices]
         return Shape("cells", points, kind, size=CELL, first=number, last=last)
 
     free, occupied = costmap.free.copy(), costmap.occupied
     for number, view in views.items():
         costmap.add(view)
         now = costmap.free.copy(), costmap.occupied
-        for kind, found in (("knownfree", now[0] & ~free), ("occupied", now[1] & ~occupied)):
-            if found.any():
-                yield cells(kind, np.argwhere(found).tolist(), number)
+        for kind, new in (("knownfree", now[0] & ~free), ("occupied", now[1] & ~occupied)):
+            if new.any():
+                yield cells(kind, np.argwhere(new).tolist(), number)
         free, occupied = now
         if number in ends:
             edge = [c for group in frontiers(free, free | occupied, _LEAST) for c in group]

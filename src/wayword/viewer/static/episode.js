@@ -1,10 +1,10 @@
 "use strict";
-// One episode: keys, the map beside the steps, and passages of prompts that were folded away.
+// One episode: keys, the map next to the steps, and folded passages of prompts.
 // Every text reaches the page through textContent.
 (function () {
   const steps = [...document.querySelectorAll(".step")];
   const slider = document.getElementById("now");
-  const place = document.getElementById("said");
+  const place = document.getElementById("position");
   const hand = document.querySelector(".time .hand");
   const scrubber = document.querySelector(".scrubber");
   const clauses = [...document.querySelectorAll(".instruction .clause")];
@@ -102,17 +102,17 @@
   }
 
   // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.
-  const known = new Map();
+  const cached = new Map();
   function lines(call, block) {
     const key = call + "/" + block;
-    if (!known.has(key)) {
-      known.set(key, []);
+    if (!cached.has(key)) {
+      cached.set(key, []);
       const pre = document.querySelector('pre[data-call="' + Number(call) + '"][data-block="' + Number(block) + '"]');
-      if (pre) known.set(key, [...pre.children].flatMap((piece) => said(piece)));
+      if (pre) cached.set(key, [...pre.children].flatMap((piece) => linesOf(piece)));
     }
-    return known.get(key);
+    return cached.get(key);
   }
-  function said(piece) {
+  function linesOf(piece) {
     const from = piece.dataset;
     if (!piece.classList.contains("folded")) return piece.textContent.match(/[^\n]*\n|[^\n]+$/g) || [];
     return lines(from.call, from.block).slice(Number(from.start), Number(from.start) + Number(from.count));
@@ -129,7 +129,7 @@
     lines(pre.dataset.call, pre.dataset.block); // remembered before its pieces change
     const span = document.createElement("span");
     span.className = "same";
-    span.append(...lettered(said(button).join("")));
+    span.append(...lettered(linesOf(button).join("")));
     button.replaceWith(span);
   }
 
@@ -168,26 +168,26 @@
       text = answer.ok ? await answer.text() : "the server answered " + answer.status;
     } catch (error) { /* it has ended */ }
     const shown = document.createElement("pre");
-    shown.className = "said";
+    shown.className = "quoted";
     if (press.dataset.ask.startsWith("raw")) shown.textContent = text;
     else shown.append(...lettered(text));
     shown.tabIndex = 0;
     press.replaceWith(press.cloneNode(true), shown);
   }
 
-  // What an expert would have done: beside each action, and where the two first part.
+  // What an expert would have done: next to each action, and where the two first differ.
   async function experts() {
-    const kept = document.getElementById("experts");
-    let found = kept ? JSON.parse(kept.textContent) : [];
+    const embedded = document.getElementById("experts");
+    let advice = embedded ? JSON.parse(embedded.textContent) : [];
     const query = main.dataset.ask;
     if (query) {
       try {
         const answer = await fetch("experts" + query);
-        if (answer.ok) found = await answer.json();
+        if (answer.ok) advice = await answer.json();
       } catch (error) { /* the server has ended */ }
     }
     const still = Math.abs(scrollY - settled) < 2;
-    found.forEach(([words, same], number) => {
+    advice.forEach(([words, same], number) => {
       const card = steps[number];
       if (!card || !words) return;
       const shown = document.createElement("span");
@@ -196,11 +196,11 @@
       else shown.append("expert: ", code(words));
       card.querySelector("header .badge").after(shown);
     });
-    const first = found.findIndex(([words, same]) => words && !same);
+    const first = advice.findIndex(([words, same]) => words && !same);
     const signs = document.querySelector(".signs");
-    if (first >= 0 && signs && "fair" in main.dataset) signs.append(parted(first, found[first][0]));
+    if (first >= 0 && signs && "fair" in main.dataset) signs.append(parted(first, advice[first][0]));
     if (still) go(now); // the page has grown above it
-    document.body.dataset.experts = found.length;
+    document.body.dataset.experts = advice.length;
   }
   function code(words) {
     const shown = document.createElement("code");
@@ -221,16 +221,16 @@
 
   async function playOn(press) {
     press.disabled = true;
-    let told = { problem: "the server does not answer" };
+    let reply = { problem: "the server does not answer" };
     try {
       const what = { run: location.pathname.split("/")[2], id: new URLSearchParams(press.dataset.ask).get("id"), step: press.dataset.step };
       const answer = await fetch("/play", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what),
       });
-      told = answer.ok ? await answer.json() : { problem: "the server answered " + answer.status };
+      reply = answer.ok ? await answer.json() : { problem: "the server answered " + answer.status };
     } catch (error) { /* it has ended */ }
-    if (told.href) location.href = told.href;
-    else press.textContent = told.problem;
+    if (reply.href) location.href = reply.href;
+    else press.textContent = reply.problem;
   }
 
   // Time: one cursor moves everything.
@@ -242,8 +242,8 @@
     if (press) press.textContent = timer ? "pause" : "play";
   }
   function next(kind) {
-    const found = steps.find((card) => Number(card.dataset.step) > now && card.matches(kind)) || steps.find((card) => card.matches(kind));
-    if (found) go(Number(found.dataset.step));
+    const next = steps.find((card) => Number(card.dataset.step) > now && card.matches(kind)) || steps.find((card) => card.matches(kind));
+    if (next) go(Number(next.dataset.step));
   }
   function act(key) {
     if (key === "ArrowRight") go(now + 1);
@@ -271,8 +271,8 @@
     if (act(event.key)) { event.preventDefault(); return; }
     const link = { j: "next", k: "prev", u: "up" }[event.key];
     if (link) {
-      const found = document.querySelector('a[rel="' + link + '"]');
-      if (found) location.href = found.href;
+      const target = document.querySelector('a[rel="' + link + '"]');
+      if (target) location.href = target.href;
     } else if (event.key === "e") {
       const all = [...document.querySelectorAll("details.prompt")];
       const open = all.some((each) => !each.open);
@@ -360,7 +360,7 @@
     addEventListener("pointerup", () => { from = null; });
   }
 
-  // A name under the pointer lights up on the map: of a thing, a door or a place.
+  // A name under the pointer lights up on the map: of an object, a door or a place.
   const plain = (text) => text.toLowerCase().replaceAll("_", " ").trim();
   const shapes = new Map(); // name -> what is drawn for it
   for (const title of document.querySelectorAll("svg.map title")) {
@@ -372,7 +372,7 @@
   }
   function meant(words) {
     const name = plain(/\[(.+)\]$/.exec(words)?.[1] || words);
-    const kind = name.replace(/ \d+$/, ""); // "grey key 1" is "grey key" where things are not numbered
+    const kind = name.replace(/ \d+$/, ""); // "grey key 1" is "grey key" where objects are not numbered
     return shapes.get(name) || shapes.get(kind) || [];
   }
   document.addEventListener("pointerover", (event) => {
@@ -382,7 +382,7 @@
   });
 
   for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
-  for (const pre of document.querySelectorAll("pre.said, pre.text")) {
+  for (const pre of document.querySelectorAll("pre.quoted, pre.text")) {
     pre.tabIndex = 0;
     if (!navigator.clipboard || pre.textContent.length < 40) continue;
     const copy = document.createElement("button");
@@ -393,8 +393,8 @@
   }
 
   unclutter(document.querySelectorAll("svg.map, svg.dial"));
-  const asked = /^#step-(\d+)$/.exec(location.hash);
-  if (asked) go(Number(asked[1]));
+  const named = /^#step-(\d+)$/.exec(location.hash);
+  if (named) go(Number(named[1]));
   else if (steps.length) {
     foldSteps();
     mark(mistake || 1, true);

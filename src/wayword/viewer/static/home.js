@@ -11,12 +11,12 @@
   const words = new Map(data.rows.map((row) => [row.href, row.words]));
 
   function update() {
-    const asked = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const query = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const here = asked.every((word) => (words.get(row.dataset.run) || "").includes(word));
-      row.hidden = !here;
-      shown += here;
+      const matches = query.every((word) => (words.get(row.dataset.run) || "").includes(word));
+      row.hidden = !matches;
+      shown += matches;
     }
     count.textContent = shown === rows.length ? rows.length + " runs" : shown + " of " + rows.length;
     history.replaceState(null, "", search.value ? "#q=" + encodeURIComponent(search.value) : location.pathname);

@@ -16,7 +16,7 @@
   const state = read();
   let folded = null; // lower-case text of every row, made when first searched
   let shown = { total: 0, rows: [] };
-  let asked = 0;
+  let request = 0;
 
   // The choices, in the address.
   function read() {
@@ -60,33 +60,33 @@
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length) fold();
     const which = data.causes.findIndex((each) => each.key === state.cause);
-    const found = [];
+    const matches = [];
     data.rows.forEach((row, number) => {
       if (state.ended && row[3] !== state.ended) return;
       if (state.scene && row[5] !== state.scene) return;
       if (state.cause && !row[4].includes(which)) return;
-      if (words.length && !texts.found.has(row[0]) && !words.every((word) => folded[number].includes(word))) return;
+      if (words.length && !texts.matches.has(row[0]) && !words.every((word) => folded[number].includes(word))) return;
       for (const [key, range] of state.ranges) if (!within(row[at(key)], range)) return;
-      found.push(number);
+      matches.push(number);
     });
-    if (state.sort) found.sort(compare(index(state.sort), state.down));
-    return { total: found.length, rows: found.map((number) => data.rows[number]) };
+    if (state.sort) matches.sort(compare(index(state.sort), state.down));
+    return { total: matches.length, rows: matches.map((number) => data.rows[number]) };
   }
-  // Words in thoughts, prompts and answers: asked of the server, whose first search reads them all.
-  let texts = { q: "", found: new Set() };
+  // Words in thoughts, prompts and answers: found by the server, whose first search reads them all.
+  let texts = { q: "", matches: new Set() };
   async function deepen(mine) {
     if (!data.search || !state.q.trim() || texts.q === state.q) return;
     const q = state.q;
     const answer = await fetch(data.search + "?q=" + encodeURIComponent(q)).catch(() => null);
-    const said = answer && answer.ok ? await answer.json() : null;
-    if (mine !== asked || !said) return;
-    if (!said.ready) { reading(mine, () => deepen(mine)); return; }
-    texts = { q, found: new Set(said.found) };
-    if (said.found.length) await keepPlace();
+    const reply = answer && answer.ok ? await answer.json() : null;
+    if (mine !== request || !reply) return;
+    if (!reply.ready) { reading(mine, () => deepen(mine)); return; }
+    texts = { q, matches: new Set(reply.matches) };
+    if (reply.matches.length) await keepPlace();
   }
   function reading(mine, again) {
     count.textContent += ", reading the texts …";
-    setTimeout(() => { if (mine === asked) { count.textContent = count.textContent.replace(/, reading.*/, ""); again(); } }, 1000);
+    setTimeout(() => { if (mine === request) { count.textContent = count.textContent.replace(/, reading.*/, ""); again(); } }, 1000);
   }
   function fold() {
     if (!folded) folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
@@ -171,10 +171,10 @@
     if (made < shown.rows.length) grow();
     else if (data.remote && shown.rows.length < shown.total && !reach.waiting) {
       reach.waiting = true;
-      const mine = asked;
+      const mine = request;
       try {
         const next = await remote(shown.rows.length);
-        if (mine === asked) { shown.rows.push(...next.rows); grow(); }
+        if (mine === request) { shown.rows.push(...next.rows); grow(); }
       } finally { reach.waiting = false; }
     }
   }
@@ -247,15 +247,15 @@
   }
 
   async function update() {
-    const mine = ++asked;
+    const mine = ++request;
     keep();
     controls();
-    if (texts.q !== state.q) texts = { q: "", found: new Set() };
-    let found = null;
-    try { found = data.remote ? await remote(0) : local(); }
+    if (texts.q !== state.q) texts = { q: "", matches: new Set() };
+    let answer = null;
+    try { answer = data.remote ? await remote(0) : local(); }
     catch (error) { count.textContent = "the server does not answer"; return; }
-    if (mine !== asked) return;
-    shown = found;
+    if (mine !== request) return;
+    shown = answer;
     head();
     body.replaceChildren();
     made = 0;
@@ -264,7 +264,7 @@
     const all = data.of.toLocaleString("en");
     count.textContent = shown.total === data.of ? all + " episodes" : shown.total.toLocaleString("en") + " of " + all;
     document.body.dataset.ready = "1";
-    if (found.ready === false) reading(mine, update);
+    if (answer.ready === false) reading(mine, update);
     else if (!data.remote) deepen(mine);
   }
 
@@ -342,10 +342,10 @@
         await keepPlace();
       }
     }
-    (window.requestIdleCallback || setTimeout)(fold); // before somebody types
+    (window.requestIdleCallback || setTimeout)(fold); // before anyone types
     document.body.dataset.whole = "1"; // nothing more is to come
   }
-  function live() { // a live run: rows as episodes end, and where those under way are
+  function live() { // a live run: rows as episodes end, and where the running ones are
     const place = $("live");
     if (!data.live || !place) return;
     let version = data.version;
@@ -357,7 +357,7 @@
       $("progress").max = Math.max(1, now.total);
       $("progress").value = now.done;
       $("pace").textContent = now.pace;
-      $("under-way").replaceChildren(...now.episodes.map((each) => {
+      $("running").replaceChildren(...now.episodes.map((each) => {
         const li = make("li");
         const link = make("a", "", each.id);
         link.href = each.href;

@@ -1,5 +1,5 @@
 "use strict";
-// An episode under way: its moves are the server's, made anew whenever the run says something new.
+// A running episode: the server renders its moves again whenever the run reports a new one.
 // Once the episode has ended, its recorded steps are at the same address.
 (function () {
   const main = document.getElementById("main");

@@ -4,7 +4,7 @@
 const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
 
 // The first of eight places around a mark where its name meets nothing, in the map's units.
-function beside(map) {
+function placeLabels(map) {
   const boxOf = (part) => {
     const { x, y, width, height } = part.getBBox();
     return { left: x, top: y, right: x + width, bottom: y + height };
@@ -39,8 +39,8 @@ function beside(map) {
 
 function unclutter(maps) {
   for (const map of maps) {
-    beside(map);
-    const kept = [];
+    placeLabels(map);
+    const placed = [];
     for (const kind of [".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
       for (const label of map.querySelectorAll(kind)) {
         if (label.dataset.placed || (label.dataset.gap && label.classList.contains("under"))) continue;
@@ -48,8 +48,8 @@ function unclutter(maps) {
         const box = label.getBoundingClientRect();
         if (!box.width) continue;
         label.dataset.placed = "1";
-        if (kept.some((other) => meet(box, other))) label.classList.add("under");
-        else kept.push(box);
+        if (placed.some((other) => meet(box, other))) label.classList.add("under");
+        else placed.push(box);
       }
     }
     for (const label of map.querySelectorAll("[data-placed]")) delete label.dataset.placed;

@@ -1,5 +1,5 @@
 "use strict";
-// A game: the board is the server's, made anew whenever something happens; what is chosen or typed
+// A game: the server renders the board again at each change; what is chosen or typed
 // goes back to it. Parts of a page arrive as a document of their own, in which no script runs.
 (function () {
   const main = document.querySelector("main");
@@ -23,7 +23,7 @@
     return answer.ok ? answer.json() : { problem: "the server answered " + answer.status };
   }
   function board() { return document.getElementById("board"); }
-  function tell(problem) {
+  function showProblem(problem) {
     let shown = document.getElementById("problem");
     if (!shown) {
       shown = document.createElement("p");
@@ -36,14 +36,14 @@
     shown.hidden = !problem;
   }
 
-  // Where a game is begun.
+  // The form that starts a game.
   const begin = document.getElementById("begin");
   if (begin) begin.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const asked = Object.fromEntries(new FormData(begin));
-    const told = await post("/play", asked);
-    if (told.href) location.href = told.href;
-    else tell(told.problem);
+    const form = Object.fromEntries(new FormData(begin));
+    const reply = await post("/play", form);
+    if (reply.href) location.href = reply.href;
+    else showProblem(reply.problem);
   });
 
   // The board.
@@ -79,17 +79,17 @@
   }
   const dialog = document.getElementById("sure");
   async function send(words, sure = 0) {
-    tell("");
-    const told = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
-    if (told.question) {
-      document.getElementById("question").textContent = told.question;
+    showProblem("");
+    const reply = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
+    if (reply.question) {
+      document.getElementById("question").textContent = reply.question;
       dialog.returnValue = "";
       dialog.showModal();
       dialog.onclose = () => { if (dialog.returnValue === "yes") send(words, 1); };
       return;
     }
-    if (told.problem) tell(told.problem);
-    else if (say && !told.lost) say.reset();
+    if (reply.problem) showProblem(reply.problem);
+    else if (say && !reply.lost) say.reset();
     await refresh();
   }
 
@@ -111,8 +111,8 @@
     } else if (form.matches(".answer")) {
       event.preventDefault();
       const none = event.submitter && event.submitter.value === "none";
-      const told = await post("answer", { number: Number(form.dataset.number), words: none ? "" : form.elements.words.value });
-      tell(told.problem || "");
+      const reply = await post("answer", { number: Number(form.dataset.number), words: none ? "" : form.elements.words.value });
+      showProblem(reply.problem || "");
       await refresh();
     }
   });

@@ -201,5 +201,5 @@ def test_views_and_viewpoints_are_not_mixed_up() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
-    with pytest.raises(UsageError, match="words of each viewpoint, or views of a base"):
+    with pytest.raises(UsageError, match="needs descriptions of viewpoints; set a perceiver"):
         OnBase(detector_named("perfect")).take_in(world.observe("agent"))

@@ -115,7 +115,7 @@ def test_an_answer_that_is_no_action_becomes_forward_and_says_so() -> None:
     assert first.action == Action("forward")
     assert first.fallback_for == Rejection(
         "no_action",
-        "'I am not sure.' is none of: forward, left, right, turn_around, stop",
+        "'I am not sure.' must be one of: forward, left, right, turn_around, stop",
         "I am not sure.",
     )
     assert script.prompts[1].endswith("1. forward\n2."), "what was carried out is in the prompt"

@@ -158,7 +158,7 @@ def test_a_caption_is_told_in_its_content_words_once() -> None:
 
 
 def test_it_needs_a_dataset_with_words_for_places() -> None:
-    with pytest.raises(UsageError, match="has no perceiver"):
+    with pytest.raises(UsageError, match="set a perceiver"):
         Walker(WalkerSettings(), Toolkit())
 
 

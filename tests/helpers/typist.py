@@ -14,7 +14,7 @@ class Script(Person):
     lines: list[str]
     told: list[str] = field(default_factory=list)
 
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         self.told.append(text)
 
     def ask(self, question: str) -> str:

@@ -52,7 +52,7 @@ def test_velma_without_landmarks_says_so() -> None:
 
 
 def test_discussnav_that_reads_words_says_so() -> None:
-    assert "discussnav reads words (" in listed("discussnav", "houses", dataset=HOUSES)
+    assert "discussnav reads text (" in listed("discussnav", "houses", dataset=HOUSES)
 
 
 def test_a_perceiver_of_the_users_brings_its_caveats(monkeypatch: pytest.MonkeyPatch) -> None:

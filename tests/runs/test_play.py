@@ -105,7 +105,7 @@ def test_long_lists_are_cut_and_given_whole_when_asked_for() -> None:
 
 
 def test_what_others_say_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    Terminal().tell("bob says: \x1b[2Jhello\x07\u202e")
+    Terminal().write("bob says: \x1b[2Jhello\x07\u202e")
     shown = capsys.readouterr().err
     assert "\x1b" not in shown
     assert shown == "bob says: \ufffd[2Jhello\ufffd\ufffd\n"
@@ -358,7 +358,7 @@ def test_a_question_can_be_left_with_ctrl_c(tmp_path: Path) -> None:
     game = Pty(tmp_path, "play", "--on", "household", "--out", "run", *small)
     game.until("> ")
     game.type("ask Where is it?\n")
-    game.until("answer (nothing: no answer) > ")
+    game.until("answer (empty: no answer) > ")
     game.type("\x03")
     assert game.end() == 130, game.shown
     assert "agent asks: Where is it?" in game.shown

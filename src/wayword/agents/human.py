@@ -250,7 +250,7 @@ class Human(Agent):
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         situation = self._show(observation, space)
-        show = self._person.tell
+        show = self._person.write
         while True:
             words = await hear(self._person, "> ")
             words = HELP_ALIASES.get(words.lower(), words)
@@ -278,7 +278,7 @@ class Human(Agent):
     ) -> None:
         self._show(observation, space)
         text = decision.reason if isinstance(decision, Rejection) else str(decision.action)
-        self._person.tell(f"recorded: {text}", "dim")
+        self._person.write(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
         """Show the turn; before the first one, assign the person to the actor."""
@@ -310,11 +310,11 @@ class Human(Agent):
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
         if words:
-            self._person.tell(words, "good" if feedback.ok else "warning")
+            self._person.write(words, "good" if feedback.ok else "warning")
 
     def _show_turn(self, situation: Situation) -> None:
         """Show a turn; before the first, also the task and the actors."""
-        show = self._person.tell
+        show = self._person.write
         others = ", ".join(situation.others)
         if situation.turn == 1:
             who = f", you are {situation.actor}, with {others}" if others else ""

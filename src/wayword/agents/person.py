@@ -1,8 +1,8 @@
-"""A person who plays or answers, at the terminal or in the browser.
+"""A person who plays or answers questions, at the terminal or in the browser.
 
-:class:`Terminal` is the person at the keyboard; the viewer has one in the browser, and tests script
-their own :class:`Person`. Control characters in texts of models and datasets are replaced: they
-could send commands to the terminal.
+:class:`Terminal` is the person at the keyboard. The viewer has one for the browser, and tests use
+scripted ones. Control characters in texts of models and datasets are replaced, because they could
+send commands to the terminal.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class PlayerLeft(BudgetExhausted):
 
 
 class Person(ABC):
-    """Interface to a person. All methods but ``tell`` and ``ask`` have a default."""
+    """Interface to a person. All methods but ``write`` and ``ask`` have a default."""
 
     @abstractmethod
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         """Show some lines."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Person(ABC):
         """Wait for a line of input. Raises ``EOFError`` if the input has ended."""
 
     def leave(self) -> None:  # noqa: B027
-        """Cancel an ``ask`` that waits on another thread."""
+        """Cancel an ``ask`` that waits in another thread."""
 
     def show(self, situation: Situation) -> bool:
         """Show a turn with a map and buttons; return False to get it as text instead."""
@@ -105,7 +105,7 @@ class Terminal(Person):
         self._unread_input = b""
         self._leave_requested = threading.Event()
 
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         text = plain_text(text)
         if (self._screen or sys.stderr).isatty():
             columns = max(20, shutil.get_terminal_size().columns)
@@ -113,7 +113,7 @@ class Terminal(Person):
         self._write(text, style, end="\n")
 
     def ask(self, question: str) -> str:
-        self._leave_requested.clear()  # before showing the question: the person may leave at once
+        self._leave_requested.clear()  # first, as the person may leave once the question is shown
         self._write(plain_text(question), "title")
         while b"\n" not in self._unread_input:
             typed = self._read()
@@ -190,7 +190,7 @@ def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | N
     The wait blocks the world and all else in this process: runs in which a person answers play one
     episode at a time.
     """
-    person.tell(f"{actor} asks: {question}", "title")
+    person.write(f"{actor} asks: {question}", "title")
     interrupted = threading.Event()
     previous_handler = signal.getsignal(signal.SIGINT)
 
@@ -205,9 +205,9 @@ def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | N
     if in_main_thread:
         signal.signal(signal.SIGINT, leave)
     try:
-        return person.ask("answer (nothing: no answer) > ") or None
+        return person.ask("answer (empty: no answer) > ") or None
     except EOFError:
-        if interrupted.is_set():  # the run's own task has been cancelled already
+        if interrupted.is_set():  # the run's task has already been cancelled
             raise asyncio.CancelledError from None
         return None
     finally:

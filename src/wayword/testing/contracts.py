@@ -56,7 +56,7 @@ class Typist(Person):
     def __init__(self) -> None:
         self._calls = 0
 
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         """Ignored."""
 
     def ask(self, question: str) -> str:

@@ -93,7 +93,7 @@ class Seat(Person):
             self.looks.append(Look(self._table.pose(self.actor), situation.observation))
         return True
 
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         """Show feedback on the last input."""
         with self._table.changing():
             self.lines.append(PlayEvent("", text, style))
@@ -208,7 +208,7 @@ class PlayTable(Person):
         """The pose of an actor; called on the game's thread."""
         return self._world.pose(actor) if self._world else {}
 
-    def tell(self, text: str, style: Style = "") -> None:
+    def write(self, text: str, style: Style = "") -> None:
         """Set the question that an agent asks the observer."""
         with self.changing():
             self.question = text

@@ -61,20 +61,20 @@ from wayword.verbalize import indoor
 
 @dataclass(frozen=True, slots=True)
 class DiscussNavSettings(PromptSettings):
-    """Settings of DiscussNav, besides those of all prompts.
+    """Settings of DiscussNav, in addition to those of all prompts.
 
-    ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
-    turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: a model
-    is ``asked`` about each direction (about the picture where there are pictures, else it reads the
-    recorded sentences), or the ``recorded`` sentences are shown as they are and no model is asked.
-    ``tags``: in the finding world and on robots, the detector that names what lies in each
-    direction, a simulated one (``yolo``, ``perfect``; not on robots) or a network
-    (``owlv2:WEIGHTS``); empty for none, where a model that sees is shown the pictures.
-    ``samples`` predictions are made a step, at ``temperature``; every expert writes at
-    temperature 0. ``patience``: seconds until an expert's answer is done without. ``decoding``:
-    ``constrained`` (JSON) or ``free`` (labelled lines). ``scene_memory``: at a viewpoint that was
-    visited before, the scene expert's answers of then are reused instead of asking again (12 of
-    the 15 calls of a step). An answer may take 400 tokens by default.
+    ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; turning one
+    off gives an ablation of Table II (without ``testing``, most votes win). ``scene``: a model is
+    ``asked`` about each direction and sees its picture, or reads the recorded sentences if there
+    are no pictures; or the prompt contains the ``recorded`` sentences and no model is asked.
+    ``scene_memory``: reuse the scene expert's answers at a viewpoint visited before, instead of
+    asking again (12 of the 15 calls of a step). ``tags``: in object-goal navigation and on robots,
+    the detector that names the objects in each direction: a simulated one (``yolo``, ``perfect``;
+    not on robots) or a network (``owlv2:WEIGHTS``); empty if a vision model sees the pictures.
+
+    ``samples``: predictions per step, made at ``temperature``; experts use temperature 0.
+    ``patience``: seconds to wait for an expert's answer before continuing without it. ``decoding``:
+    ``constrained`` (JSON) or ``free`` (labelled lines). ``max_tokens`` is 400 by default.
     """
 
     analysis: bool = True
@@ -93,9 +93,9 @@ class DiscussNavSettings(PromptSettings):
 class DiscussNav(Agent):
     """Consults experts on instruction, scene, completion and decision before every move.
 
-    On a viewpoint graph a move goes to a neighbour. A body in the finding world, or a real robot,
-    turns on the spot to see its twelve directions, and goes 0.5 m in the one that is chosen, or
-    half of what is free where something is within a metre.
+    On a viewpoint graph a move goes to a neighbor. A body in object-goal navigation, or a robot,
+    turns on the spot to see all twelve directions, and moves 0.5 m in the chosen one, or half the
+    free distance if an obstacle is within a metre.
     """
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
@@ -109,7 +109,7 @@ class DiscussNav(Agent):
             return detector_called(settings.tags).caveats if settings.tags else ()
         if settings.scene == "asked" and "picture" in perceiver.capabilities:
             return ()
-        return (f"discussnav reads words ({perceiver.name}) where the paper's models see pictures",)
+        return (f"discussnav reads text ({perceiver.name}); the paper's models see pictures",)
 
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit

@@ -100,10 +100,9 @@ class OnViewpoints:
 
     def take_in(self, observation: Observation) -> Action | None:
         if not isinstance(observation, IndoorObservation):
-            raise UsageError("discussnav reads indoor observations here, and views of a base")
-        self._is_new_place = (
-            observation.viewpoint != self.viewpoint
-        )  # a rejected answer changes nothing
+            raise UsageError("discussnav acts in indoor and objectnav worlds; choose another agent")
+        # False after a rejected answer: the directions have not changed
+        self._is_new_place = observation.viewpoint != self.viewpoint
         self._observation = observation
         self._visited.add(observation.viewpoint)
         return None
@@ -178,7 +177,7 @@ class OnBase:
 
     def take_in(self, observation: Observation) -> Action | None:
         if not isinstance(observation, View):
-            raise UsageError("discussnav needs words of each viewpoint, or views of a base")
+            raise UsageError("discussnav needs descriptions of viewpoints; set a perceiver")
         if self._detector is not None and not self._views:
             self._detector.check_view(observation)
         if len(self._views) < DIRECTIONS:
@@ -211,7 +210,7 @@ class OnBase:
         if not feedback.ok:
             metres, why = float(details.get("metres", 0.0)), details.get("reason", "")
             event = f"Your last move was {feedback.status} after {metres:.2f} m ({why}).\n"
-        if feedback.status == "refused":  # the body stays, and its direction has no way
+        if feedback.status == "refused":  # the body has not moved, and this direction is blocked
             self._refused_ids = {chosen.id}
             return DirectionStep(facing, chosen.heading, event, is_refused=True)
         self._views, self._directions = [], None

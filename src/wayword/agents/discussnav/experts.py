@@ -189,7 +189,7 @@ RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """A step taken: the description of its direction, the turn, and the thought behind it."""
+    """A step taken: the description of its direction, the turn, and its thought."""
 
     number: int
     observation: str
@@ -217,7 +217,7 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
     filled = await meeting.form(
         "completion",
         COMPLETION,
-        "nothing is said of completion",
+        "no estimate of completion",
         instruction=analysis.instruction,
         actions=number_lines(analysis.actions or (analysis.instruction,)),
         landmarks="; ".join(map(str, analysis.landmarks)) or "None",

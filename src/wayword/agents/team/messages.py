@@ -1,4 +1,4 @@
-"""Messages of scripted actors: one form renders a sentence and reads it back.
+"""Messages of scripted actors: one form renders a sentence and parses it.
 
     >>> command = Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
     >>> str(command)
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoleBrief:
-    """An actor, and its task.
+    """An actor and its task.
 
-    ``world`` is for looking up the names of goal objects; only a commander, who knows the house,
-    may also look up where they are. ``may_talk``: it may speak.
+    Actors use ``world`` only to look up the names of goal objects; a commander, who knows the
+    house, also looks up their places. ``may_talk``: the actor may send messages.
     """
 
     actor: str
@@ -90,7 +90,7 @@ class SentenceForm:
 
 
 class Sentence:
-    """Base of the sentences of a message: a subclass is a dataclass whose fields are the form's."""
+    """Base of sentences. A subclass is a dataclass with the fields of its ``form``."""
 
     __slots__ = ()
     form: ClassVar[SentenceForm]
@@ -128,14 +128,14 @@ class Command(
 
 @dataclass(frozen=True, slots=True)
 class WhereQuestion(Sentence, form="Where is {object}", end="?"):
-    """A question for an object's place."""
+    """A question where an object is."""
 
     object: str
 
 
 @dataclass(frozen=True, slots=True)
 class WhereAnswer(Sentence, form="{object} is[ at {place}][ in the {room:[^.]+?}]"):
-    """The answer."""
+    """The answer to a :class:`WhereQuestion`."""
 
     object: str
     place: str = ""
@@ -144,19 +144,19 @@ class WhereAnswer(Sentence, form="{object} is[ at {place}][ in the {room:[^.]+?}
 
 @dataclass(frozen=True, slots=True)
 class Trouble(Sentence, form="I cannot: {reason:.+}"):
-    """The reason why a command could not be carried out."""
+    """Report that a command failed, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Sentence, form="Done"):
-    """A command has been carried out."""
+    """Report that a command succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllDone(Sentence, form="That was all, thank you. You may stop"):
-    """The commander's last words."""
+    """The commander's last message."""
 
 
 Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
@@ -184,8 +184,8 @@ def message_to(name: str, text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"):
-    """An object's place. ``preposition`` and ``place`` are empty for the floor, and for furniture;
-    ``room`` is where it was seen from."""
+    """The place of an object. ``preposition`` and ``place`` are empty for furniture and for objects
+    on the floor; ``room`` is the room it was seen from."""
 
     object: str
     preposition: str = ""
@@ -195,7 +195,7 @@ class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in 
 
 @dataclass(frozen=True, slots=True)
 class FetchClaim(Sentence, form="I take {object}[ to {place}]"):
-    """A claim: the speaker fetches an object, to a ``place`` or to hold it."""
+    """A claim: the sender fetches an object, to put it in ``place`` or to hold it."""
 
     object: str
     place: str = ""
@@ -203,7 +203,7 @@ class FetchClaim(Sentence, form="I take {object}[ to {place}]"):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Sentence, form="I have put {object} {preposition:on|in} {place}"):
-    """An object is where it should be."""
+    """Report that an object is in its goal place."""
 
     object: str
     preposition: str
@@ -212,29 +212,29 @@ class Placed(Sentence, form="I have put {object} {preposition:on|in} {place}"):
 
 @dataclass(frozen=True, slots=True)
 class GivingUp(Sentence, form="I cannot get {object}"):
-    """The speaker cannot get an object that it claimed."""
+    """Report that the sender cannot get an object that it claimed."""
 
     object: str
 
 
 @dataclass(frozen=True, slots=True)
 class Searched(Sentence, form="I have looked through the {room:.+}"):
-    """A room has been searched, including everything in it that opens."""
+    """Report that a room has been searched, including all its containers."""
 
     room: str
 
 
 @dataclass(frozen=True, slots=True)
 class MoveAside(Sentence, form="Please make way"):
-    """Another actor may be standing in the speaker's way."""
+    """A request to move aside: another actor may block the sender."""
 
 
 PartnerSentence = Location | FetchClaim | Placed | GivingUp | Searched | MoveAside
 
 
 def parse_all(text: str) -> tuple[PartnerSentence, ...]:
-    """Return the known sentences of a partner's message, in order; empty for a reply that only
-    quotes them."""
+    """Return the known sentences of a partner's message, in order; empty for a
+    :func:`not_understood` reply, which quotes them."""
     if is_reply(text) or len(text) > LONGEST_ACTION:
         return ()
     kinds: tuple[type[PartnerSentence], ...] = get_args(PartnerSentence)
@@ -264,7 +264,7 @@ def not_understood(role: str, text: str) -> str:
 
 
 def is_reply(text: str) -> bool:
-    """True if a message is such a reply, which must not be replied to."""
+    """True if a message is a :func:`not_understood` reply, which is never answered."""
     return text.startswith(NOT_UNDERSTOOD)
 
 

@@ -1,9 +1,9 @@
 """Partner: one of several equal actors that search for, report, claim and bring objects.
 
-Partners divide a search by the order of their names: each starts with its own share of the rooms,
-opens everything there, and then helps with the others' shares. It claims an object before it
-fetches it; if its hands are full it reports the object instead. Of two claims the earlier one
-counts: messages arrive before their recipient's next turn, so no actor acts on outdated claims.
+Partners divide the rooms among themselves by their order. Each searches its own share, including
+all containers, then helps with the others' shares. It claims an object before fetching it, or only
+reports the object if its hands are full. The first claim counts: a message arrives before its
+recipient's next turn, so no actor acts on outdated claims.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
-MOST_TRIES = 3  # attempts at one object before giving it up
+MOST_TRIES = 3  # attempts to get one object
 IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
-MOST_SILENT_TURNS = 20  # turns without a message before it stops waiting for the others
+MOST_SILENT_TURNS = 20  # turns without a message after which it stops waiting
 
 
 FindObject = Callable[[str], str | None]
-"""Name of an object seen or heard of -> id of the goals' object, or None."""
+"""Name of an object -> its id in the goals, None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Wants:
 
 @dataclass(slots=True)
 class Whereabouts:
-    """Last known place of an object: ``place`` is what it is in or on (empty: floor or unknown),
-    ``room`` is where it was seen from. ``firsthand``: the actor has seen it itself."""
+    """Last known place of an object: in or on ``place`` (empty: floor or unknown), seen from
+    ``room``. ``firsthand``: seen by the actor itself, not known from a message."""
 
     preposition: str = ""
     place: str = ""
@@ -81,13 +81,13 @@ class Whereabouts:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Knowledge of one actor from observations and messages. Names are shared by all actors.
+    """Knowledge of one actor from observations and messages. All actors use the same names.
 
-    ``claims``: object -> the first actor that claimed it; ``destinations``: object -> its goal.
-    ``placed``: object -> the right place, where it is; ``holders``: object -> the actor seen with
-    it. ``looked_into``: receptacles; ``viewed_rooms``: rooms it has seen; ``searched_rooms``: those
-    that any actor has searched completely. ``door_open``: door -> True if open; ``door_rooms``:
-    door -> the rooms it connects. ``closable``: receptacles that open and close.
+    ``claims``: object -> the first actor that claimed it. ``destinations``: claimed object -> its
+    goal place. ``placed``: object -> the goal place it is in. ``holders``: object -> the actor seen
+    holding it. ``looked_into``: receptacles whose contents are known. ``viewed_rooms``: rooms seen.
+    ``searched_rooms``: rooms that some actor has searched completely. ``door_open``: door -> True
+    if open. ``door_rooms``: door -> the rooms it connects. ``closable``: receptacles with a door.
     """
 
     actor: str
@@ -133,7 +133,7 @@ class Knowledge:
                 self._seen_entry(name, room).room = room
 
     def look_into(self, receptacle: str, details: Mapping[str, Json], room: str) -> None:
-        """Update the content of a receptacle, and remove objects that are no longer there."""
+        """Update the contents of a receptacle, and forget objects that are no longer in it."""
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
@@ -173,23 +173,23 @@ class Knowledge:
         self.placed.pop(name, None)
 
     def is_firsthand(self, name: str) -> bool:
-        """True if the actor has seen the object itself, not only heard of it."""
+        """True if the actor has seen the object itself."""
         at = self.objects.get(name)
         return at is not None and at.firsthand
 
     def _seen_entry(self, name: str, room: str) -> Whereabouts:
-        """Return the entry of an object that the actor sees itself now."""
+        """Return the entry of an object that the actor sees now."""
         entry = self.objects.setdefault(name, Whereabouts(room=room))
         entry.firsthand = True
         return entry
 
 
 class WantStatus:
-    """Knowledge compared with the wants; computed again each turn.
+    """Progress on the wants according to the knowledge; computed at every turn.
 
-    ``want_of`` gives the want of each object that is in its place, claimed or held.
-    ``missing_counts`` are the numbers still missing for each want. ``targets`` are the wants'
-    places: of the possible ones, the one that has or gets most objects, else the first known.
+    ``want_of``: object that is placed, claimed or held -> index of its want. ``missing_counts``:
+    number of objects still missing for each want. ``targets``: the place chosen for each want: of
+    the possible ones, the one with most objects placed or claimed for it, else the first known.
     """
 
     def __init__(self, wants: Wants, knowledge: Knowledge) -> None:
@@ -210,7 +210,7 @@ class WantStatus:
                 self.assign(name, wants.serving(name))
 
     def unclaimed(self) -> list[str]:
-        """Return known unclaimed objects, as many as are still wanted, firsthand ones first."""
+        """Return known objects to claim, at most as many as are missing, firsthand ones first."""
         missing, names, knowledge = list(self.missing_counts), [], self._knowledge
         for name in sorted(knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand):
             if name in self.want_of or name in knowledge.holders or name in knowledge.placed:
@@ -222,12 +222,12 @@ class WantStatus:
         return names
 
     def destination(self, name: str) -> str:
-        """Return the place that an object goes to; empty for hands, or if not known yet."""
+        """Return the goal place of an object; empty if unknown, or if it must be held."""
         number = self.want_of.get(name)
         return "" if number is None else self.targets[number]
 
     def needs_place(self, holding: list[str]) -> bool:
-        """True if a held object goes to a place that the actor has not seen itself."""
+        """True if the actor holds an object whose goal place it has not seen itself."""
         return any(
             name in self.want_of
             and self._wants.wants[self.want_of[name]].places
@@ -236,14 +236,14 @@ class WantStatus:
         )
 
     def is_done(self) -> bool:
-        """True if all wanted objects are in their places, or in hands if wanted there."""
+        """True if every want is met: its objects are in their place, or held."""
         placed, wants = self._knowledge.placed, self._wants.wants
         return not any(self.missing_counts) and not any(
             name not in placed and wants[n].places for name, n in self.want_of.items()
         )
 
     def assign(self, name: str, candidates: Iterable[int]) -> None:
-        """Assign an object to the first of these wants that still needs one."""
+        """Assign an object to the first of the wants that is not complete."""
         want = next((n for n in candidates if self.missing_counts[n] > 0), None)
         if want is not None:
             self.missing_counts[want] -= 1
@@ -251,10 +251,9 @@ class WantStatus:
 
 
 class Partner:
-    """Script of one actor, which acts only on its ``Knowledge``.
+    """Script of one actor that acts only on its :class:`Knowledge`.
 
-    From the world it reads only the capacity of its hands, and the ids of objects whose names it
-    has seen or heard.
+    It reads two facts from the world: how many objects it can hold, and the ids of named objects.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -341,7 +340,7 @@ class Partner:
         return Decision(Action("chat", (text,)))
 
     def _say(self, saying: messages.PartnerSentence, urgent: bool = False) -> None:
-        """Queue a sentence for the next message; if urgent, send it immediately."""
+        """Queue a sentence for the next message; ``urgent`` sends it in this turn."""
         if self._may_talk:
             self._unsent.append(saying)
             self._must_speak = self._must_speak or urgent
@@ -350,7 +349,7 @@ class Partner:
         return [name for name, who in self.knowledge.claims.items() if who == self.actor]
 
     def _claim(self, status: WantStatus, holding: list[str]) -> None:
-        """Claim objects up to the free hands; report the rest, each object once."""
+        """Claim as many objects as hands are free; report the others, each once."""
         knowledge = self.knowledge
         free_hands = self._hand_count - len({*holding, *self._own_claims()})
 
@@ -393,7 +392,7 @@ class Partner:
         return bring or self._finish(status)
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
-        """Return the next action to put a held object in its place; None without one."""
+        """Return the next action to put a held object in its place, None if there is none."""
         for name in reversed(holding):
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
@@ -411,7 +410,7 @@ class Partner:
         return None
 
     def _fetch(self, name: str) -> Action | None:
-        """Return the next action to get a claimed object; None if nothing can be done now."""
+        """Return the next action to get a claimed object, None if it is impossible now."""
         grab = Action("go_grab", (name,))
         if self._failures[name] >= MOST_TRIES:
             self._give_up(name)
@@ -424,7 +423,7 @@ class Partner:
         return action
 
     def _look_for(self, name: str) -> Action | None:
-        """Move towards an object known only from messages: to its container or its room."""
+        """Return an action towards an object known from messages: to its container or room."""
         at = self.knowledge.objects.get(name)
         if at is None:
             return None
@@ -438,15 +437,15 @@ class Partner:
         return None
 
     def _give_up(self, name: str) -> None:
-        """Leave the object to another partner."""
+        """Drop the claim on an object, and report it."""
         if self.knowledge.claims.get(name) == self.actor:
             del self.knowledge.claims[name]
             self._failures[name] = MOST_TRIES
             self._say(messages.GivingUp(name), urgent=True)
 
     def _search(self, space: ActionSpace, retry: bool) -> Action | None:
-        """Return the next action of the search: look around a room, or open a container there.
-        Unreachable rooms come last. ``retry`` also covers rooms that others have searched."""
+        """Return the next action of the search: look around a room, or into a container. With
+        ``retry``, rooms that others have searched are included."""
         knowledge = self.knowledge
         rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         closable = knowledge.closable
@@ -474,8 +473,8 @@ class Partner:
         return None
 
     def _finish(self, status: WantStatus) -> Action:
-        """Stop. If objects are missing, first check their places and retry unreachable ones:
-        another actor may have been in the way."""
+        """Return the next action when the search is over: check goal places, then retry blocked
+        actions (another actor may have been in the way), then wait."""
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
                 self._verified.add(place)
@@ -491,8 +490,8 @@ class Partner:
         return self._wait(status)
 
     def _wait(self, status: WantStatus) -> Action:
-        """Report, keep out of the way and wait for the others, who may ask for help or to pass;
-        stop when they are done, or silent for too long."""
+        """Send queued sentences, keep out of the way and wait for the others; stop when the task is
+        done, or after ``MOST_SILENT_TURNS``."""
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge
@@ -516,7 +515,7 @@ class Partner:
         return Action("goto", (self._nearest,)) if self._nearest else STOP
 
     def _learn_from_failure(self, action: Action, feedback: Feedback) -> None:
-        """Take another door, open the container, or leave the object to others."""
+        """Plan a remedy: open a door, open the container, or leave the object to others."""
         verb, words, status = action.name, action.arguments, feedback.status
         self._queue.clear()
         if verb == "chat":
@@ -541,7 +540,8 @@ class Partner:
                 self._failures[f"put {feedback.details['object']}"] = MOST_TRIES
 
     def _open_a_door(self) -> None:
-        """Go and open a closed door that was not tried before, first in the current room."""
+        """Queue opening a closed door that was not tried yet, first in the current room; without
+        one, ask the others to move aside."""
         knowledge = self.knowledge
         closed = [
             door

@@ -1,4 +1,4 @@
-"""Commander and follower: one knows the task and the house, the other carries out its commands.
+"""Commander and follower: the commander knows task and house, the follower obeys its commands.
 
 Source: TEACh (Padmakumar et al. 2022), section 3.
 """
@@ -21,24 +21,24 @@ Talk = Generator[messages.Utterance, messages.Utterance, None]
 
 
 class Commander:
-    """Script of a commander: has a follower do one command at a time.
+    """Script of a commander, which gives a follower one command at a time.
 
-    It gives the reference's plan as commands with true places, has doors on the way opened first,
-    answers questions about objects, and repeats a failed command.
+    Its commands follow the reference's plan and contain the true places of objects. It first has
+    doors on the way opened, answers questions about objects, and repeats a failed command.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
         if not isinstance(brief.reference, PlannedReference):
-            raise UsageError(f"episode {brief.episode.id} has no plan to read out")
+            raise UsageError(f"episode {brief.episode.id} has no plan for a commander")
         self._brief, self._world, self._reference = brief, brief.world, brief.reference
         self._followers = (brief.reference.worker, *brief.reference.helpers)
         self._follower = self._followers[0]
         self._dialog = self._script()
         self._is_waiting = False
-        self._door_rooms: dict[str, str] = {}  # door -> the one of its two rooms used to name it
+        self._door_rooms: dict[str, str] = {}  # door -> the room that locates it in commands
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
-        """Say the next sentence after the last one was answered; turn on the spot until then."""
+        """Send the next sentence once the last one was answered; turn on the spot until then."""
         texts = [m.text for m in observation.messages if m.sender == self._follower]
         heard = next((parsed for parsed in map(messages.parse, texts) if parsed is not None), None)
         unread = [text for text in texts if not messages.is_reply(text)]
@@ -61,7 +61,7 @@ class Commander:
     def _script(self) -> Talk:
         for number, order in enumerate(self._reference.plan if self._brief.may_talk else ()):
             for attempt in range(MOST_ATTEMPTS):
-                # The turn of the follower that holds the order's object, else of the next one.
+                # The follower that holds the order's object, else the next one in turn.
                 hands = {name: self._world.house.actors[name].hands for name in self._followers}
                 objects = {self._index(i) for i in (order.object, order.other) if i}
                 holder = next((name for name, held in hands.items() if objects & set(held)), None)
@@ -78,7 +78,7 @@ class Commander:
     def _give(
         self, command: messages.Command
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:
-        """Give a command and answer questions about it; True if it failed."""
+        """Give a command and answer questions about it. Return True if it failed."""
         message: messages.Utterance = command
         while True:
             heard = yield message
@@ -142,11 +142,8 @@ class Commander:
         return messages.Command(verb, self._name(i), *self._locate(i))
 
     def _locate(self, i: str) -> tuple[str, str]:
-        """Return the place of an object (what it is in or on, or the outermost closed container)
-        and its room.
-
-        A door is located in a room that the follower can reach, the same one each time if possible.
-        """
+        """Return the place of an object (its outermost closed container, else what it is in or on)
+        and its room. A door is located in a reachable room, if possible always in the same one."""
         layout, objects = self._world.layout, self._objects
         rooms = next((door.rooms for door in layout.scene.doors if door.id == i), None)
         if rooms is not None:
@@ -183,14 +180,14 @@ class Commander:
 MOST_WAITING_TURNS = 40  # maximum turns to wait for an answer
 
 Attempt = Generator[Action, Feedback, str]
-"""Actions; the return value is the reason for a failure, empty on success."""
+"""Generator of actions that returns the reason for a failure, empty on success."""
 
 
 class Follower:
-    """Script of a follower. It reads only its own name and the permission to talk from its brief.
+    """Script of a follower, which carries out commands by high-level actions.
 
-    It splits a command into high-level actions. It looks for an object in its expected place, then
-    in the rest of that room, then asks. It never reads goals or ground truth.
+    It looks for an object in the place named by the command, then in the rest of that room, then
+    asks. From its brief it uses only ``actor`` and ``may_talk``: neither goals nor world.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -295,7 +292,8 @@ class Follower:
         return "" if self._has_located(name) else trouble or f"I do not see {name}"
 
     def _search(self, name: str, place: str, room: str) -> Attempt:
-        """Look in the expected place, then around that room, then into everything in it."""
+        """Look for an object in its expected place, then around the room, then at all known objects
+        in it."""
 
         def check() -> Attempt:
             if not self._has_located(name) and place in self._room_of:

@@ -1,4 +1,4 @@
-"""VELMA: the walk so far as one growing text, the next action as its next word.
+"""VELMA: the walk so far is one growing text, the next action is its next word.
 
     wayword run velma --on towns --model local:smollm2
 
@@ -6,9 +6,9 @@ The prompt contains the task, the action space, solved examples, the instruction
 per action and observation; it ends in the number of the next action. Text is only appended, so a
 model with a prefix cache reads every token once per episode.
 
-Deliberate differences from the released code: an action that the street does not allow is recorded
-as the one carried out instead; an answer without an action still becomes ``forward``, but the
-decision records the rejected answer.
+Deliberate differences from the released code: if the street does not allow an action, the text
+contains the action carried out instead; an answer without an action becomes ``forward`` as there,
+but the decision records the rejected answer.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -63,8 +63,8 @@ STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Stop sequences: the beginnings of observations or examples that a completion would invent."""
 
 
-# Landmarks: recorded lists, or a model's. Names are cleaned but never shortened: a scorer would
-# look for something else. Source: VELMA, section 5.1 and appendix C.
+# Landmarks: recorded, or listed by a model. Names are cleaned but never shortened, since a scorer
+# looks for the exact words. Source: VELMA, section 5.1 and appendix C.
 
 LONGEST_LANDMARK = 100  # characters; the longest of the 20,065 recorded for Map2seq has 66
 
@@ -77,7 +77,8 @@ _WRAPPING = ' \t"“”*'
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """Names to look for, the number dropped as too long or too many, and why the list was cut."""
+    """Names to look for. ``ignored``: number of names dropped as too long or too many. ``cut_off``:
+    the reason if the model's list ended at its token limit."""
 
     names: tuple[str, ...] = ()
     ignored: int = 0
@@ -85,7 +86,7 @@ class Landmarks:
 
 
 def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
-    """Return a list without empty, repeated and overlong entries.
+    """Return landmarks without empty, repeated and overlong entries.
 
     >>> tidy_landmarks(["a park", "The Park", "", "Staples"])
     Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
@@ -158,7 +159,7 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     lines = [line for text in texts for line in text.strip().splitlines()]
     numbers = [_NUMBERED.match(line).groups() for line in lines]  # type: ignore[union-attr]  # matches any
     if len(numbers) == len(WORDS) and {pick(word, WORDS) for _, word in numbers} == {*WORDS}:
-        return reply.reject("several_actions", "the answer lists all actions; give the next one")
+        return reply.reject("several_actions", "the answer lists all actions; give only the next")
     words: list[str] = []
     for stated, word in numbers:
         due = str(number + len(words))
@@ -174,9 +175,10 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     first = lines[0] if lines else ""
     refusal = pick(first, WORDS)
     if isinstance(refusal, Refusal) and refusal.kind == "several_actions":
-        return reply.reject(refusal.kind, f"{first[:60]!r} names several actions; give one a line")
+        reason = f"{first[:60]!r} names several actions; give one per line"
+        return reply.reject(refusal.kind, reason)
     kind: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
-    return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
+    return reply.reject(kind, f"{first[:60]!r} must be one of: {', '.join(WORDS)}")
 
 
 # The agent.
@@ -186,23 +188,25 @@ def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
 class VelmaSettings:
     """Settings of VELMA.
 
-    ``shots``: solved examples of a training split, drawn by ``examples`` (a seed) for each
-    ``episode``, as the released code does, or once a ``run`` (``draw``), so that a model can
-    reuse what it has read of them. ``landmarks``: the ``recorded`` lists, or a list by the
-    ``model`` (role ``landmarks``, where it has a model of its own), or ``none``. ``scores``:
-    which landmarks are in view is given by the ``dataset`` itself (towns; published ones have no
-    pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
+    ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
+    ``examples``, for each ``episode`` as in the released code, or once per ``run`` (``draw``), so
+    that a model reads them once. ``landmarks``: the ``recorded`` lists, lists by a ``model`` (role
+    ``landmarks``), or ``none``. ``landmark_filter``: drop the landmarks that the ``released`` code
+    drops, such as intersections, or ``none``.
+
+    ``scores``: the source of landmark visibility: the ``dataset`` (only towns; published datasets
+    have no pictures, the paper's "no image"), ``recorded`` scores in ``scores_file``, a ``neural``
     model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
-    graph's nodes.txt), or by ``none``.
-    ``landmark_filter``: leave out what the ``released`` code does, intersections and the like.
-    ``tau``: the threshold on standardised scores. ``traffic``: describe the traffic flow at starts
-    that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
-    ``complete`` takes what the model writes, several actions at once as long as nothing new is
-    seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
-    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0).
-    ``glosses``: explain each action in the action space, as the released prompt does.
-    ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
-    (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
+    graph's nodes.txt), or ``none``. ``tau``: threshold on standardised scores. ``traffic``:
+    describe the traffic flow at the start if the agent must turn first and the scorer knows it.
+
+    ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
+    several actions, which are taken until something new is seen. ``max_tokens`` and
+    ``temperature`` are those of ``complete``. ``context``: maximum tokens of a prompt; examples are
+    dropped to stay below. 0: as many as fit the model's context window. ``follow``: also ask if the
+    current leg is done (needs ``shots=0`` and ``decoding=choose``). ``glosses``: explain each
+    action, as the released prompt does. ``prompts``: a folder of texts that replace the shipped
+    ones, also the sentences ``junction``, ``landmark``, ``flow_with`` and ``flow_against``.
     """
 
     shots: NotNegative = 2
@@ -238,7 +242,7 @@ _LANDMARKS = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 class Velma(Agent):
     """VELMA: the walk is one growing text, the action its next word (Schumann et al. 2024).
 
-    With ``follow``, a :class:`RouteFollower` is built instead.
+    With ``follow=true`` the class builds a :class:`RouteFollower`.
     """
 
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
@@ -270,8 +274,8 @@ class Velma(Agent):
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
             raise UsageError(
-                "velma: nothing here sees landmarks, so a list of them has no effect; set "
-                "scores=recorded or scores=neural, or leave out landmarks=model"
+                "velma: landmarks=model has no effect without visibility scores; set "
+                "scores=recorded or scores=neural, or remove landmarks=model"
             )
         self._examples: list[str] = []
         self._landmarks: tuple[str, ...] = ()
@@ -283,7 +287,7 @@ class Velma(Agent):
     async def begin(self, episode: Episode) -> None:
         """Read the instruction, list its landmarks, and replay the examples."""
         if self._scorer is None and self._settings.scores == "dataset":
-            self._toolkit.note("no_image", told="nothing says which landmarks are in view")
+            self._toolkit.note("no_image", reason="the dataset has no landmark scores")
         self._landmarks = await self._find_landmarks(episode)
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
         self._is_turned = bool(self._opening_moves)
@@ -331,9 +335,9 @@ class Velma(Agent):
         return "\n\n".join([task, *self._examples, self._walk])
 
     def _append_view(self, view: StreetObservation) -> None:
-        """Append new observations, and the next action's number."""
+        """Append what is new in a view, and the next action's number."""
         if self._cue_written:
-            return  # the last answer changed nothing, so the prompt is complete
+            return  # the last answer was rejected, so the prompt has not changed
         lines = self._lines(view, self._landmarks, faced=self._is_turned)
         if lines:
             self._next_actions.clear()
@@ -346,7 +350,7 @@ class Velma(Agent):
         return street.action_number(self._number)
 
     def _lines(self, view: StreetObservation, landmarks: Sequence[str], faced: bool) -> list[str]:
-        """Return the lines of an observation; ``faced``: the agent faces the route at the start."""
+        """Return the lines of an observation. ``faced``: the start needs no turn."""
         flow, sightings = None, self._sightings(view, landmarks)
         if self._scorer is not None and self._settings.traffic and view.step == 0 and not faced:
             flow = self._scorer.flow(view.scene, view.panorama, view.heading)
@@ -355,7 +359,7 @@ class Velma(Agent):
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
-        """Return the landmarks in view, each with the number of its view."""
+        """Return the visible landmarks, each with the index of its view in ``street.VIEWS``."""
         if self._scorer is None or not landmarks:
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
@@ -374,7 +378,7 @@ class Velma(Agent):
         return self._decide(read_actions(choice.other_text, self._number))
 
     def _decide(self, words: list[str] | Rejection) -> Decision:
-        """Return the first of the actions, or the recipe's fallback for a rejected answer."""
+        """Return the first action as a decision, or the fallback for a rejected answer."""
         if isinstance(words, Rejection):
             return Decision(FALLBACK, fallback_for=words)
         return Decision(Action(words[0]))
@@ -411,7 +415,7 @@ class Velma(Agent):
         return self._prompts.fill("route", instruction=quote_safe(episode.instruction)) + "\n"
 
     async def _render_example(self, example: Demonstration) -> str:
-        """Return a demonstration as the complete text of its walk."""
+        """Return the text of a demonstration's walk."""
         landmarks = await self._find_landmarks(example.episode)
         is_turned = bool(example.episode.extra.get("opening"))
         lines = []
@@ -425,7 +429,7 @@ class Velma(Agent):
         return self._route_text(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:
-        """Drop examples, the first ones first, until the prompt fits the context."""
+        """Drop the first examples until the prompt fits the context."""
         budget, drawn = self._budget, len(self._examples)
         room = (budget.context - budget.answer) * budget.characters_per_token
         while self._examples and len(self.prompt) + reserve > room:
@@ -435,12 +439,12 @@ class Velma(Agent):
 
 
 class RouteFollower(Velma):
-    """VELMA for small trained models (not in the paper): asks if the current leg is done.
+    """VELMA for small trained models (not in the paper): also asks if the current leg is done.
 
-    The prompt lists the instruction as legs; each ends in a turn, the last one in a stop. At places
-    where the leg may end, it states the counts so far and those that match the leg, and asks if the
-    leg is done. Actions are only requested at intersections. Training reads ``clauses``, the number
-    of the ``followed`` one, and ``answers``.
+    The prompt lists the legs of the instruction; each ends in a turn, the last one in a stop. At
+    places where the leg may end, the text states what was counted so far and asks if the leg is
+    done. Actions are requested only at intersections. Training reads ``clauses``, ``followed`` (the
+    number of the current one) and ``answers``.
     """
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
@@ -500,7 +504,8 @@ class RouteFollower(Velma):
         return line if self._asks_done else line + super()._cue()
 
     async def _ask_done(self, progress: RouteProgress) -> bool:
-        """Append the counts and the answer to "is the current leg done?", and return it."""
+        """Ask if the current leg is done, after its counts, and append the answer. Return True for
+        yes."""
         self._walk += self._prompts.fill("since", **progress.slots())
         self.answers = done_answers(progress.followed, len(progress.legs), STOP)
         margin, self._refused = await ask_yes(self._toolkit.model(), self.prompt)
@@ -513,7 +518,7 @@ class RouteFollower(Velma):
 
 
 def _executed_action(decision: Decision, feedback: Feedback) -> str:
-    """Return the action carried out, which may differ from the decision."""
+    """Return the action that the world carried out; it may differ from the decision."""
     return str(feedback.details.get("executed", decision.action.name))
 
 

@@ -4,22 +4,22 @@
 
 The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`), and the text states
 the current one. At every viewpoint the first question is if the clause is done here. If so, the
-next clause is asked about; after the last one the walk stops. Then each neighbor has a line (its
-direction, the objects there, the view behind it) that ends in a question: does the clause lead
-there? The neighbor with the most probable yes is taken. Each answer thus depends on the lines just
-above it: a small model does not need to keep its place in the instruction over a long walk.
+same is asked of the next clause; the walk stops after the last one. Then each neighbor has a line
+(its direction, the objects there, the view behind it) that ends in a question: does the clause lead
+there? The agent goes to the neighbor with the most probable yes. Each answer depends only on the
+lines just above it: a small model need not keep track of the instruction over a long walk.
 
-Each line ends in signs of what it shares with the end of the clause: ``all`` or ``some`` of the
+Each line ends in signs that compare it with the end of the clause: ``all`` or ``some`` of the
 clause's words occur in the description of the ``place``, in the names of objects ``at`` or ``by``
-it, or in what the agent ``sees`` in that direction. ``through``: the clause passes what it names.
-``no steps`` (or more): how long it has been followed. ``turn``: it begins with a turn in that
-direction. ``back`` and ``seen``: the agent has been there. Untrained models read the same signs.
+it, or in what the agent ``sees`` in that direction. ``through``: the clause passes the object it
+names. ``no steps`` (or more): steps since the clause began. ``turn``: the clause begins with a turn
+in that direction. ``back`` and ``seen``: the neighbor is the last viewpoint, or an earlier one.
 
 Text is only appended, so a model with a prefix cache reads every token once per episode, and the
 last prompt of an episode is a complete training example. The model writes no thoughts: yes and no
 are ranked by their log-probability.
 
-A view is described by the content words of its caption, without repeats and without the words in
+A view is described by the words of its caption, without repeats and without those in
 ``walker/prompts/skipped.txt`` (articles, verbs of seeing, walls, ceilings).
 """
 
@@ -73,8 +73,7 @@ FAR_DISTANCE = 3.0  # metres from which a neighbor is far; also the limit of rec
 
 AT_RADIUS, BY_RADIUS = 0.9, 1.9  # metres within which an object is at a place, or by it
 
-TOLERANCE = 45.0
-"""A named direction means the nearest neighbor, if it is within this angle (degrees)."""
+TOLERANCE = 45.0  # maximum angle (degrees) from a named direction to the neighbor it means
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")  # recorded objects name a second chair ``chair _2``
@@ -109,14 +108,14 @@ class Walker(Agent):
 
     def __init__(self, settings: WalkerSettings, toolkit: Toolkit) -> None:
         if toolkit.perceiver is None:
-            raise UsageError("walker: this dataset has no perceiver to describe its viewpoints")
+            raise UsageError("walker needs descriptions of viewpoints; set a perceiver")
         self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
         self._prompts = Prompts(__file__, settings.prompts)
         self._skipped = frozenset(self._prompts["skipped"].split())
         self._unspecific_words = self._skipped | set(self._prompts["moves"].split())
         self._visited: list[str] = []
         self._steps = 0
-        self._refused: Rejection | None = None  # the turn's latest answer that was no yes or no
+        self._refused: Rejection | None = None  # the turn's last answer other than yes and no
         self._picked_directions: dict[Action, str] = {}
         self.prompt = ""
         self.clauses: tuple[Clause, ...] = ()

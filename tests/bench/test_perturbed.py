@@ -134,7 +134,7 @@ def test_what_a_dataset_lacks_is_refused() -> None:
     with pytest.raises(UsageError, match="describe places in words"):
         opened("act", orders=0.1).perceiver()
     dataset = opened("street", doors=0.1)
-    with pytest.raises(UsageError, match="no routes indoors"):
+    with pytest.raises(UsageError, match="needs a dataset of indoor routes"):
         dataset.world(dataset.tasks[0].episode)
     with pytest.raises(UsageError, match="typo"):
         open_dataset(Plan("random", "houses", settings={"perturb": {"typo": 0.1}}))

@@ -178,7 +178,10 @@ MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
         (_without("task_id"), r"line 1, field 'task_id': is missing"),
         (_without("pddl_params"), r"line 1, field 'pddl_params': is missing"),
         (_without("votes")[:-9], r"line 1: is not valid JSON"),
-        (trajectory("fly", **SIMPLE), r"field 'task_type': is not a task type: 'fly'"),
+        (
+            trajectory("fly", **SIMPLE),
+            r"field 'task_type': must be a task type of ALFRED, got 'fly'",
+        ),
         (
             _posed({**MUG, "objectName": "Mug_1", "position": None}),
             r"'position': has the wrong type",

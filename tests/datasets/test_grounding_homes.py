@@ -63,5 +63,5 @@ def test_kinds_take_turns_and_wrong_ones_are_refused() -> None:
     kinds = [task.reference.kind for task in homes(homes=5, episodes=10).tasks]  # type: ignore[attr-defined]
     assert kinds[:5] == list(KINDS)
     assert sorted(kinds) == sorted([*KINDS, *KINDS])
-    with pytest.raises(UsageError, match="no kind 'fetch'"):
+    with pytest.raises(UsageError, match="unknown kind 'fetch'"):
         GroundingHomes.Settings(kind="fetch")

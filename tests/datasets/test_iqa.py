@@ -83,7 +83,7 @@ def test_answers_are_even() -> None:
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
-    with pytest.raises(UsageError, match="no kind 'why'"):
+    with pytest.raises(UsageError, match="unknown kind 'why'"):
         IqaSettings(kind="why")
     only = InteractiveQuestions(settings=IqaSettings(homes=1, episodes=4, kind="counts"))
     assert {right(task.reference).kind for task in only.tasks} == {"counts"}

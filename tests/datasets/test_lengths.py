@@ -88,9 +88,9 @@ def test_a_length_that_no_task_can_have_is_refused(monkeypatch: pytest.MonkeyPat
         ma_household.dataset(settings=ma_household.dataset.Settings(length=32))
     questions = iqa.dataset(settings=iqa.dataset.Settings(kind="counts", rooms=1, length=512))
     monkeypatch.setattr(homes, "LENGTH_TRIES", 2)
-    with pytest.raises(UsageError, match="nothing for 'counts' of length=512"):
+    with pytest.raises(UsageError, match="no 'counts' task of length=512"):
         questions.tasks[0]
     settings = grounding.GroundingSettings(levels="GoToObjS4", length=128)
     tasks = grounding.dataset(settings=settings).tasks
-    with pytest.raises(UsageError, match="name another level"):
+    with pytest.raises(UsageError, match="choose another level"):
         tasks[0]

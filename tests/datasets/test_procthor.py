@@ -112,5 +112,5 @@ def test_a_missing_or_broken_file_ends_in_one_line(folder: Path) -> None:
     broken = house()
     broken["doors"][0]["wall0"] = "wall|9"
     (folder / "procthor" / "test.jsonl").write_text(json.dumps(broken) + "\n")
-    with pytest.raises(DataError, match="names an unknown wall"):
+    with pytest.raises(DataError, match="refers to an unknown wall"):
         Procthor("test", folder).tasks[0]

@@ -64,7 +64,7 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
     record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
     own = tmp_path / "own.json"
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}]))
-    problem = "own.json: record 1: repeats the episode id '7_1' of record 0"
+    problem = "own.json: record 1: has the same episode id as record 0: '7_1'"
     with pytest.raises(DataError, match=problem):
         catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}]))

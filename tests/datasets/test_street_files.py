@@ -125,7 +125,7 @@ BAD = [
     (map2seq(7, ["p4", "zz"]), "id 7, field 'route_panoids': 'zz' is not in the street graph"),
     (map2seq(7, ["p4", 3]), "id 7, field 'route_panoids': 3 is not in the street graph"),
     (map2seq(7, []), "id 7, field 'route_panoids': is empty"),
-    (map2seq(7, ["p1", "p3"]), "field 'route_panoids': no link leads from 'p1' to 'p3'"),
+    (map2seq(7, ["p1", "p3"]), "field 'route_panoids': 'p1' has no link to 'p3'"),
     (map2seq(7, ["p4"], navigation_text=" \n"), "id 7, field 'navigation_text': is empty"),
     (map2seq(7, ["p4"], navigation_text=None), "field 'navigation_text': has the wrong type: None"),
     (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is not valid in JSON"),

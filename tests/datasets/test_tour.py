@@ -197,9 +197,12 @@ def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"edges": [["hall", "moon"]]}, "edge 0: does not join two of the places"),
+        ({"edges": [["hall", "moon"]]}, "edge 0: must join two of the places"),
         ({"places": {"hall": {"x": 0, "y": 0}}, "edges": []}, "place 'hall', field 'picture'"),
-        ({"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]}, "which is not a place"),
+        (
+            {"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]},
+            "has an unknown place 'moon'",
+        ),
         ({"episodes": [{"id": 1, "instruction": "", "path": []}]}, "field 'path'.*is empty"),
     ],
 )

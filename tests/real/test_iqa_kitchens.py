@@ -93,5 +93,5 @@ def test_kinds_and_missing_files_are_named(data: Path) -> None:
     with pytest.raises(UsageError, match="needs its data"):
         InteractiveQuestions("train")
     if not (data / "iqa" / "questions" / "val" / "unseen_scenes").exists():
-        with pytest.raises(DataError, match="unseen_kitchens asks other questions"):
+        with pytest.raises(DataError, match="unseen_kitchens: other questions"):
             InteractiveQuestions("val_unseen", data)

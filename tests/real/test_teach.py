@@ -90,5 +90,5 @@ def test_a_definition_that_names_no_task_is_refused(data: Path, tmp_path: Path) 
     record = json.loads(path.read_text())
     record["components"]["coffee"]["task_name"] = "Tea"
     path.write_text(json.dumps(record))
-    with pytest.raises(DataError, match=r"201__tutorial\.json.*'coffee'.*no task is called 'Tea'"):
+    with pytest.raises(DataError, match=r"201__tutorial\.json.*'coffee'.*is not a task: 'Tea'"):
         read_definitions(tmp_path)

@@ -72,7 +72,7 @@ def _opened(on: str, data: Path) -> Dataset | None:
         dataset = open_dataset(Plan("contract", on, data=data))
         return dataset if dataset.tasks else None
     except DataError as error:
-        if "no such file" in str(error) or "holds no" in str(error):
+        if "no such file" in str(error) or "contains no" in str(error):
             return None
         raise
 

@@ -25,7 +25,7 @@ def test_an_r2r_walk_is_drawn_on_its_scan(data: Path, tmp_path: Path) -> None:
         assert "success" in page.text
     bare = viewer.write_pages(done.path, tmp_path / "bare", data=tmp_path)
     assert "not available" in bare.notice
-    assert "holds no r2r/annotations" in bare.notice
+    assert "contains no r2r/annotations" in bare.notice
 
 
 @pytest.mark.real

@@ -192,6 +192,11 @@ class Dataset(ABC):
         if length := getattr(self.settings, "length", 0):
             # overrides the class default, which is for tasks of any length
             vars(self)["max_steps"] = self.slack * length
+        self.open()
+
+    def open(self) -> None:  # noqa: B027 - most datasets have nothing to open
+        """Find the files and create caches, when the dataset is created. Override this method
+        instead of the constructor."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments that reopen the dataset, not the data it has read."""

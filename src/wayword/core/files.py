@@ -250,7 +250,7 @@ def parsed(text: bytes | str) -> Any:
 
 def read_json(path: Path, kind: type = object) -> Any:
     """Read a JSON file, plain or gzipped. Raises ``DataError`` if the value is not a ``kind``."""
-    value = _parse_at(path, "", read_bytes(path))
+    value = parse_at(path, "", read_bytes(path))
     if not isinstance(value, kind):
         raise DataError(path, "", f"is not a JSON {kind.__name__}", "check it or fetch it again")
     return value
@@ -260,10 +260,11 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield line number (from 1) and value of each JSON line; blank lines are skipped."""
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if line.strip():
-            yield number, _parse_at(path, f"line {number}", line)
+            yield number, parse_at(path, f"line {number}", line)
 
 
-def _parse_at(path: Path, where: str, text: bytes) -> Any:
+def parse_at(path: Path, where: str, text: bytes) -> Any:
+    """Parse the JSON of a file or of one of its lines. Raises ``DataError``."""
     try:
         return parsed(text)
     except (ValueError, RecursionError) as error:

@@ -62,17 +62,15 @@ def level_seed(stream: str, seed: int, number: int) -> int:
     return len(STREAMS) * (SEED_STRIDE * seed + number) + STREAMS.index(stream)
 
 
+cached_level = lru_cache(maxsize=64)(Level)
+
+
 @lru_cache(maxsize=4096)
 def mission(level: str, seed: int) -> str:
     """Return the instruction of a level generated from ``seed``."""
-    instance = _cached_level(level)
+    instance = cached_level(level)
     instance.start(seed)
     return instance.mission
-
-
-@lru_cache(maxsize=64)
-def _cached_level(level: str) -> Level:
-    return Level(level)
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class Grounding(SolvableLevels):
             solved = self._lengths.get(f"{level} {code}", partial(expert_length, level, code))
             if solved and abs(solved - length) <= length / 8:
                 return drawn
-        raise UsageError(f"grounding: no draw of {level} has length={length}; name another level")
+        raise UsageError(f"no episode of level {level} has length={length}: choose another level")
 
 
 dataset = Grounding

@@ -90,17 +90,13 @@ def _noun_phrase(draft: Arrangement, kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class GroundingHomesSettings(homes.HomesSettings):
+class GroundingHomesSettings(homes.KindSettings):
     """``kind`` limits the instructions to one type: go_to, pick_up, open, put_on, put_next_to."""
 
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        homes.check_kind(self.kind, KINDS)
+    all_kinds = KINDS
 
 
-class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
+class GroundingHomes(homes.SourcedTasks):
     """BabyAI's instruction types in generated homes: "put a mug next to the laptop".
 
         >>> homes = GroundingHomes(settings=GroundingHomes.Settings(homes=1, episodes=5))
@@ -117,8 +113,9 @@ class GroundingHomes(homes.SourcedTasks[GroundingHomesSettings]):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
-        kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        return homes.Generated(split, self.settings, _draw, kinds, "{scene}/grounding")
+        return homes.Generated(
+            split, self.settings, _draw, self.settings.kinds, "{scene}/grounding"
+        )
 
 
 def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:

@@ -16,27 +16,23 @@ from wayword.worlds.household.goals import HouseholdReference
 
 
 @dataclass(frozen=True)
-class HouseholdSettings(homes.HomesSettings):
+class HouseholdSettings(homes.KindSettings):
     """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
 
     ``instructions=steps`` appends the published step-by-step instructions to the goal; generated
     tasks have none. Published splits accept only ``kind``, ``instructions`` and ``actions``.
     """
 
+    all_kinds = KINDS
     unused_verbs = ()
     paper = (
         *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice", "stop"),
     )
 
-    kind: str = ""
     instructions: alfred.Instructions = "goal"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        homes.check_kind(self.kind, KINDS)
 
-
-class Household(homes.SourcedTasks[HouseholdSettings]):
+class Household(homes.SourcedTasks):
     """Household tasks of ALFRED's seven types.
 
         >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
@@ -73,7 +69,7 @@ class Household(homes.SourcedTasks[HouseholdSettings]):
             return alfred.Alfred(split, self.folder, body, kind, settings.instructions)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
-        return homes.Generated(split, settings, _draw, (settings.kind,) if settings.kind else KINDS)
+        return homes.Generated(split, settings, _draw, settings.kinds)
 
 
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Annotated, Literal
 
@@ -114,9 +113,8 @@ def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
 
 # The dataset itself.
 
-MOST_PATHS = 12
-CACHED = 64
-"""Houses cached at a time; an evicted one is rebuilt identically on demand."""
+MOST_PATHS = 12  # per house; every house has at least as many
+CACHED = 64  # houses; an evicted one is rebuilt identically on demand
 
 
 SECTORS = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
@@ -160,7 +158,8 @@ class _CachedHouse:
     def route(self, number: int) -> Route:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
         if number >= len(self._routes):
-            raise UsageError(f"{self.house.scene} has only {len(self._routes)} paths")
+            problem = f"{self.house.scene} has only {len(self._routes)} paths"
+            raise UsageError(f"{problem}; lower dataset.episodes")
         return self._routes[number]
 
 
@@ -201,10 +200,7 @@ class Houses(SolvableWalks):
     max_steps = 15
     settings: HousesSettings
 
-    def __init__(
-        self, split: str = "", folder: Path | None = None, settings: HousesSettings | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
+    def open(self) -> None:
         length = self.settings.length
         self._cached_house = lru_cache(maxsize=CACHED)(lambda scene: _CachedHouse(scene, length))
         views = self.settings.views

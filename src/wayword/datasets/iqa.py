@@ -12,7 +12,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import count, zip_longest
 from pathlib import Path
 from random import Random
 
@@ -36,8 +36,7 @@ from wayword.worlds.household.world import HouseholdWorld
 EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
 MOST_COUNTED = 3
 """The highest count that is an answer."""
-HIDDEN = 0.5
-"""Share of added objects that are put into a closed receptacle, if there is one."""
+HIDDEN = 0.5  # share of added objects that are put into a closed receptacle, if there is one
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
@@ -83,26 +82,23 @@ def _draw_count(
     item = rng.choice(types)
     present = [o for o in draft.of(item) if draft.room(o) == room]
     if kind == EXISTS:
-        count = max(1, min(MOST_COUNTED, len(present))) if luck < 0.5 else 0
-        answer = "yes" if count else "no"
+        number = max(1, min(MOST_COUNTED, len(present))) if luck < 0.5 else 0
+        answer = "yes" if number else "no"
     else:
-        count = int(luck * (MOST_COUNTED + 1))
-        answer = str(count)
-    for each in present[count:]:
+        number = int(luck * (MOST_COUNTED + 1))
+        answer = str(number)
+    for each in present[number:]:
         del draft.objects[each.id]
     usual = [o for o in places if o.type in OBJECTS[item].places]
-    for _ in range(count - len(present)):
+    for _ in range(number - len(present)):
         free = [o for o in usual if draft.free_slots(o) > 0]
         if not free:
             return None
         (holder,) = rng.choices(free, weights=[OBJECTS[item].places[o.type] for o in free])
         closed_places = [o for o in free if "openable" in o.affordances]
-        _add_new(
-            rng,
-            draft,
-            item,
-            rng.choice(closed_places) if closed_places and rng.random() < HIDDEN else holder,
-        )
+        if closed_places and rng.random() < HIDDEN:
+            holder = rng.choice(closed_places)
+        _add_new(rng, draft, item, holder)
     matches = [o.id for o in draft.of(item) if draft.room(o) == room]
     text = _word_question(rng, kind, item, room)
     if answer == "yes":
@@ -133,10 +129,9 @@ def _draw_contains(
 
 
 def _add_new(rng: Random, draft: Arrangement, kind: str, under: HouseObject) -> HouseObject:
-    number = 1
-    while f"{kind}|{number}" in draft.objects:
-        number += 1
-    return draft.place_on(rng, OBJECTS[kind].make(f"{kind}|{number}", kind), under)
+    ids = (f"{kind}|{number}" for number in count(1))
+    name = next(each for each in ids if each not in draft.objects)
+    return draft.place_on(rng, OBJECTS[kind].make(name, kind), under)
 
 
 def _word_question(rng: Random, kind: str, item: str, room: str, place: str = "") -> str:
@@ -208,7 +203,7 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
     except DataError:
         if split != "val_unseen":
             raise
-        remedy = f"split {UNSEEN_SET} asks other questions in the same kitchens"
+        remedy = f"use split {UNSEEN_SET}: other questions in the same kitchens"
         raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
 
 
@@ -234,20 +229,16 @@ def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
             scene, seed, answer, item, place = [row[column] for column in columns]
             answer = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
             room = UNSEEN[number % len(UNSEEN)] if split == UNSEEN_SET else f"FloorPlan{int(scene)}"
-            name, item_type, site = (
-                f"{split}_{kind}_{number}",
-                ITEM_OF[int(item)],
-                PLACE_OF[int(place)],
-            )
-            questions.append(IquadQuestion(name, kind, room, int(seed), item_type, site, answer))
+            name, types = f"{split}_{kind}_{number}", (ITEM_OF[int(item)], PLACE_OF[int(place)])
+            questions.append(IquadQuestion(name, kind, room, int(seed), *types, answer))
         except (IndexError, KeyError, ValueError) as error:
-            problem = f"is not a question ({type(error).__name__}: {error})"
+            problem = f"is not a valid question ({type(error).__name__}: {error})"
             raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
     return questions
 
 
 KITCHEN_SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
-"""As many per type as the published files have."""
+"""Question type -> its wordings, as many as the published files have."""
 SINGLE = frozenset(("fridge", "microwave"))
 """Receptacles of which a kitchen has only one."""
 EXTRA_PLACES = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
@@ -255,7 +246,6 @@ EXTRA_PLACES = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "she
 SIMILAR_TYPES = {"knife": "butter_knife"}
 """A question about the first type removes objects of the second: both count as knives."""
 CACHED_SCENES = 64
-"""Kitchens cached at a time."""
 
 
 class Questions:
@@ -312,7 +302,7 @@ class Questions:
 
     def _build(self, name: str) -> Scene:
         if name not in self._by_id:
-            raise UsageError(f"iqa: no question {name!r} in {self._split}")
+            raise UsageError(f"iqa:{self._split} has no question {name!r}")
         question = self._by_id[name]
         return lay_out_kitchen(kitchen(self._folder, question.scene), question)
 
@@ -395,21 +385,16 @@ def _lay_object(
 
 
 @dataclass(frozen=True)
-class IqaSettings(homes.HomesSettings):
+class IqaSettings(homes.KindSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
 
+    all_kinds = KINDS
     unused_verbs = homes.COOKING
     paper = (*homes.WALKING, "open", "stop")
     answers = True
 
-    kind: str = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        homes.check_kind(self.kind, KINDS)
-
-
-class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
+class InteractiveQuestions(homes.SourcedTasks):
     """Questions about one room, answered with the stop action.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
@@ -433,14 +418,13 @@ class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
     Settings = IqaSettings
     splits = (*homes.GENERATED, *SPLITS)
     published_train = SPLITS[0]
-    redrawn = "IQUAD's placements are not published: kitchens are redrawn so that the answers hold"
+    redrawn = "IQUAD's placements are not published: kitchens are redrawn to fit the answers"
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
-        kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        return homes.Generated(split, self.settings, _draw, kinds)
+        return homes.Generated(split, self.settings, _draw, self.settings.kinds)
 
 
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:

@@ -46,8 +46,7 @@ from wayword.worlds.household.world import HouseholdWorld
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
 """Actor names, also used as roles, in turn order."""
-MOVES = ["move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"]
-"""Verbs of the commander, in addition to wait, chat and stop."""
+MOVES = ["move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"]  # of a commander
 SPACING = 1.0
 """Minimum distance between the actors at the start, if there is room; metres."""
 
@@ -148,10 +147,8 @@ def draw_pair(
 
 # TEACh's tasks in generated homes.
 
-GENERATED_TRIES = 6
-"""Arrangements of a home to try per task."""
-HOMES = 8
-"""Homes to try: the episode's own, then others of its stream."""
+GENERATED_TRIES = 6  # arrangements of a home to try per task
+HOMES = 8  # homes to try per task: the episode's own, then others of its stream
 
 
 class HouseholdPairs(ABC):
@@ -241,10 +238,8 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
-TRIES = 4
-"""Room states to try per task."""
-REACH_M = 1.3
-"""Maximum distance from the floor cells to an object that must be handled, metres."""
+TRIES = 4  # room states to try per task
+REACH_M = 1.3  # metres from the floor to objects to handle: a body reaches 1.5 m, from a cell
 
 
 class FloorPairs(HouseholdPairs):
@@ -273,7 +268,7 @@ class FloorPairs(HouseholdPairs):
     def _room_of_kind(self) -> dict[str, tuple[str, str]]:
         """Task -> first room that can host it and ""; or "" and why the last room cannot."""
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
-        key = f"teach-2-{self._split}-{self._settings.seed}-{kinds}"
+        key = f"teach-3-{self._split}-{self._settings.seed}-{kinds}"
         rooms = cached_json(
             key, self.files.values(), lambda: dict(map(self._room_for, self._kinds))
         )
@@ -292,7 +287,7 @@ class FloorPairs(HouseholdPairs):
     def _playable(self) -> tuple[str, ...]:
         possible = tuple(kind for kind, (room, _) in self._room_of_kind.items() if room)
         if not possible:
-            raise UsageError(f"no room of {self._split} can have {', '.join(self._kinds)}")
+            raise UsageError(f"no room of {self._split} fits the tasks {', '.join(self._kinds)}")
         return possible
 
     def _shuffled_rooms(self, kind: str) -> list[str]:
@@ -307,7 +302,7 @@ class FloorPairs(HouseholdPairs):
             pair = self._pair(rooms[(lap + offset) % len(rooms)], kind, lap)
             if isinstance(pair, Pair):
                 return pair.task_for(self._settings)
-        raise UsageError(f"no room of {self._split} has another {kind!r}; lower dataset.episodes")
+        raise UsageError(f"no room of {self._split} fits more {kind!r}; lower dataset.episodes")
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
         return _floor_pair(self._folder, room, kind, number, self._settings.seed)
@@ -325,7 +320,7 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
     path = floors_file(folder, split)
     record = read_json(path)
     if not isinstance(record, list) or not all(isinstance(floor, str) for floor in record):
-        raise DataError(path, "", "is not a list of floors", "fetch it again")
+        raise DataError(path, "", "must be a list of scene names", "fetch it again")
     for floor in record:
         if not floor.startswith("FloorPlan"):
             raise DataError(path, f"floor {floor!r}", "is not an iTHOR scene such as FloorPlan1")
@@ -394,14 +389,14 @@ class MaHouseholdSettings(homes.HomesSettings):
         from_json(self.commander, self.make_body())
         if self.task and self.task not in teach.definitions():
             hint = suggest(self.task, list(teach.definitions()))
-            raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
+            raise UsageError(f"ma_household: unknown task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:
         """Return the task kinds that the episodes cycle through."""
         return (self.task,) if self.task else tuple(teach.definitions())
 
 
-class MaHousehold(homes.SourcedTasks[MaHouseholdSettings]):
+class MaHousehold(homes.SourcedTasks):
     """A commander instructs a follower: coffee, toast, a salad, a tidy desk …
 
         >>> pairs = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=2))
@@ -420,7 +415,7 @@ class MaHousehold(homes.SourcedTasks[MaHouseholdSettings]):
     Settings = MaHouseholdSettings
     splits = (*homes.GENERATED, *SPLITS)
     published_train = SPLITS[0]
-    redrawn = "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
+    redrawn = "TEACh's games are not read: parameters and initial room states are drawn by seed"
     max_steps = 1000
 
     def source(self, split: str) -> homes.EpisodeSource:

@@ -164,9 +164,7 @@ class Files:
         return path, self.path(f"example_graphs/{name.removeprefix('Trimmed')}_graph.json")
 
 
-@lru_cache(maxsize=32)
-def _read_json(path: Path) -> Json:
-    return read_json(path)
+_read_json = lru_cache(maxsize=32)(read_json)
 
 
 @lru_cache(maxsize=16)
@@ -232,7 +230,7 @@ class PublishedHomes(ABC):
             return {"playable": playable, "omissions": causes}
 
         settings = self.settings
-        name = f"ma_wah-2-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
+        name = f"ma_wah-3-{self.split}-{settings.agents}-{settings.episodes}-{settings.seed}"
         return cached_json(name, self._files.read.values(), survey)  # type: ignore[no-any-return]
 
     @cached_property
@@ -490,24 +488,20 @@ PAPER_VERBS = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
 
 
 @dataclass(frozen=True)
-class MaWahSettings(homes.HomesSettings):
+class MaWahSettings(homes.KindSettings):
     """``agents``: number of actors, from one (a baseline) to four. ``kind`` limits the jobs to one
     of C-WAH's kinds, for example ``put_fridge``. Each agent has two hands."""
 
+    all_kinds = KINDS
     hands = 2
     paper = PAPER_VERBS
 
     episodes: Count = 100
     clutter: Annotated[float, Gt(0), Le(50)] = 1.5
     agents: Annotated[int, Ge(1), Le(4)] = 2
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        homes.check_kind(self.kind, KINDS)
 
 
-class MaWah(homes.SourcedTasks[MaWahSettings]):
+class MaWah(homes.SourcedTasks):
     """Jobs for several actors in one home: lay the table, fill the fridge, gather the dishes …
 
         >>> jobs = MaWah(settings=MaWah.Settings(homes=1, episodes=5, agents=3))
@@ -533,9 +527,9 @@ class MaWah(homes.SourcedTasks[MaWahSettings]):
     def source(self, split: str) -> homes.EpisodeSource:
         if split not in homes.GENERATED:
             return (LoggedEpisodes if split == "logs" else DrawnGoals)(self.folder, self.settings)
-        kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        seed = "ma_wah/{scene}"
-        return homes.Generated(split, self.settings, self._draw, kinds, seed, shared_names=True)
+        settings, seed = self.settings, "ma_wah/{scene}"
+        kinds = settings.kinds
+        return homes.Generated(split, settings, self._draw, kinds, seed, shared_names=True)
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         kind, scene = arrangement.partition("/")[0], draft.home.name

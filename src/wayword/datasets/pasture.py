@@ -91,19 +91,17 @@ class Pasture(Robothor):
     name = "pasture"
     settings: PastureSettings
 
-    def __init__(
-        self, split: str, folder: Path | None, settings: PastureSettings | None = None
-    ) -> None:
-        settings = settings or PastureSettings()
-        super().__init__(split, folder, settings)
-        self.settings, self._root = settings, folder or Path()
-        if settings.simulator == "words" and split not in TEXT_SPLITS:
-            build_name = next(name for name, splits in BUILDS.items() if split in splits)
-            raise UsageError(
-                f"pasture:{split} has objects that exist only in the authors' Unity build: set "
-                "dataset.simulator=thor and "
-                f"dataset.build=pasture_builds/thor_build_{build_name}/{build_name}.x86_64"
+    def open(self) -> None:
+        self._root, settings = self.folder or Path(), self.settings
+        super().open()
+        if settings.simulator == "words" and self.split not in TEXT_SPLITS:
+            build = next(name for name, splits in BUILDS.items() if self.split in splits)
+            problem = (
+                f"pasture:{self.split} has objects that exist only in a Unity build"
             )
+            path = f"pasture_builds/thor_build_{build}/{build}.x86_64"
+            remedy = f"set dataset.simulator=thor and dataset.build={path}"
+            raise UsageError(f"{problem}: {remedy}")
         if settings.simulator == "thor" and not Path(settings.build).is_file():
             raise UsageError(
                 f"pasture: dataset.build={settings.build or '(empty)'}: no such file; PASTURE's "
@@ -118,7 +116,7 @@ class Pasture(Robothor):
         if self.settings.simulator == "thor":
             return ()
         inferred = ("PASTURE: floors inferred from RoboTHOR's episodes, distractors absent",)
-        borrowed = "PASTURE's episodes missing: its descriptions, from RoboTHOR's validation starts"
+        borrowed = "PASTURE's episodes missing: its targets, from RoboTHOR's validation starts"
         return inferred if self._published else (*inferred, borrowed)
 
     @cached_property
@@ -190,7 +188,7 @@ class Pasture(Robothor):
             return str(read_field(path, f"scene {scene}", phrases, label, str))
         pair = read_field(path, f"scene {scene}", phrases, label, list)
         if len(pair) < 2:
-            raise DataError(path, f"scene {scene}, type {label}", "holds no two descriptions")
+            raise DataError(path, f"scene {scene}, type {label}", "must have two descriptions")
         return str(pair[0 if self.split.startswith("spatial") else 1])
 
     def _describe_targets(self, scene: str) -> dict[str, str]:
@@ -213,14 +211,13 @@ class Pasture(Robothor):
                 _, x, _, y, *_ = object_id.split("|")
                 point = float(x), float(y)
             except ValueError:
-                problem = f"is not an id: {object_id!r}"
+                problem = f"must be an AI2-THOR object id, got {object_id!r}"
                 raise DataError(path, f"{where}, field 'object_id'", problem) from None
             records = [r for r in records if math.dist(r.centre[:2], point) <= SAME_PLACE]
         if len(records) != 1:
             target = object_id or f"the {label}"
-            raise DataError(
-                path, where, f"{len(records)} objects of {scene}'s metadata are {target}"
-            )
+            problem = f"{target} must match one object of {scene}'s metadata, got {len(records)}"
+            raise DataError(path, where, problem)
         return records[0].id
 
     def _task(self, number: int) -> Task:

@@ -34,10 +34,10 @@ _table: Callable[[str], Table[tuple[str, ...]]] = partial(Table, "perturbations"
 @dataclass(frozen=True, slots=True)
 class Perturbations:
     """Rates from 0 to 1, drawn by ``seed``. Of the instruction: ``typos`` in words of four letters
-    or more, ``paraphrase`` of known phrases, ``landmarks`` by another name. Of what is seen at a
-    place: ``captions_missing`` and ``captions_wrong`` (those of another direction), and ``orders``,
-    a text in the scene that gives orders. ``doors``: passages off the reference path that are shut.
-    ``failing``: actions, except ``stop``, that change nothing."""
+    or more, ``paraphrase`` of known phrases, ``landmarks`` by another name. Of the
+    observation of a place: ``captions_missing``, ``captions_wrong`` (those of another direction),
+    and ``orders``, a sign in the scene that gives orders. ``doors``: blocked passages off the
+    reference path. ``failing``: actions, except ``stop``, that change nothing."""
 
     typos: Rate = 0.0
     paraphrase: Rate = 0.0
@@ -160,7 +160,7 @@ def _misled(base: Any, how: Perturbations) -> Any:
 def _shut(graph: Any, task: Task, how: Perturbations) -> ViewpointGraph:
     """Return the graph without randomly drawn passages that are off the reference path."""
     if not isinstance(graph, ViewpointGraph) or not isinstance(task.reference, PathReference):
-        raise UsageError("--perturb doors: the dataset has no routes indoors; remove doors")
+        raise UsageError("--perturb doors needs a dataset of indoor routes; remove doors")
     kept, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
     for start, end in graph.edges.tolist():
         ends = frozenset((graph.ids[start], graph.ids[end]))

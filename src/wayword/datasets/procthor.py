@@ -55,13 +55,10 @@ class Procthor(SolvableSearches):
     family = objectnav.family
     splits = ("val", "train", "test")
     max_steps = 500
-    caveats: tuple[str, ...] = ("ProcTHOR's file holds no object sizes: typical ones are used",)
+    caveats: tuple[str, ...] = ("ProcTHOR's file contains no object sizes: typical sizes are used",)
 
-    def __init__(
-        self, split: str, folder: Path | None, settings: ProcthorSettings | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
-        folder = require_data(folder, "procthor")
+    def open(self) -> None:
+        folder = require_data(self.folder, "procthor")
         self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
         self.place = lru_cache(maxsize=64)(self._build)
 
@@ -105,7 +102,7 @@ class Procthor(SolvableSearches):
             if route is not None and path_length(route) >= SHORTEST_PATH:
                 name, words, heading = f"{scene}_{lap}", kind.replace("_", " "), rng.randrange(12)
                 return search_task(place, name, words, ids_of[kind], 30.0 * heading, route, route)
-        raise UsageError(f"procthor: house {house} of {self.split} has nothing to look for")
+        raise UsageError(f"procthor: house {house} of {self.split} has no object to search for")
 
 
 dataset = Procthor
@@ -139,7 +136,7 @@ def read_houses(folder: Path, split: str) -> tuple[Path, list[Mapping[str, Any]]
     houses: list[Mapping[str, Any]] = []
     for number, record in read_json_lines(path):
         if not isinstance(record, dict):
-            raise DataError(path, f"line {number}", "is not a house", "fetch it again")
+            raise DataError(path, f"line {number}", "must be a JSON object", "fetch it again")
         houses.append(record)
     return path, houses
 
@@ -164,7 +161,7 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         wall = read_field(path, where, door, "wall0", str)
         hole = read_field(path, where, door, "holePolygon", list)
         if wall not in wall_ends:
-            raise DataError(path, where, f"names an unknown wall {wall!r}")
+            raise DataError(path, where, f"refers to an unknown wall {wall!r}")
         (ax, ay), (bx, by) = wall_ends[wall]
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         door_start, door_end = (  # the hole is measured along the first wall

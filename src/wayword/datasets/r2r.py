@@ -101,13 +101,12 @@ class R2R(SolvableWalks):
     annotation_files: ClassVar[tuple[str, ...]] = ("R2R_{}.json", "R2R_{}_instr.json")
     """File names of a split, searched in ``annotations/`` and, except for R2R, its parent."""
 
-    def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
-        super().__init__(split, folder, settings)
-        folder = require_data(folder, self.name)
+    def open(self) -> None:
+        folder = require_data(self.folder, self.name)
         candidates = (folder / "r2r", folder / "R2R", folder)
         root = next((each for each in candidates if (each / "annotations").is_dir()), None)
         if root is None:
-            raise DataError(folder, "", "holds no r2r/annotations", SOURCES)
+            raise DataError(folder, "", "contains no r2r/annotations", SOURCES)
         self.folder = root
         self._graphs: dict[str, ViewpointGraph] = {}
 
@@ -181,7 +180,7 @@ class R2R(SolvableWalks):
     def training(self) -> Training:
         """Return the train split. Raises ``UsageError`` if this split is drawn from it."""
         if self.split in ("train", "sample72"):
-            raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
+            raise UsageError(f"r2r:{self.split} consists of training paths; set shots=0")
         return Training(self._train, self._train.tasks, salt="")
 
     @cached_property
@@ -203,7 +202,7 @@ class R2R(SolvableWalks):
             return captions
         folder, graphs = Path(settings.pictures), self.folder / "connectivity"
         if not folder.is_dir():
-            raise UsageError(f"{self.name}: dataset.pictures={folder}: no such folder")
+            raise UsageError(f"dataset.pictures: no such folder: {folder}")
         return ScanPictures(
             *(captions, folder),
             lambda scan: camera_headings(find(graphs, f"{scan}_connectivity.json")),
@@ -216,7 +215,7 @@ class R2R(SolvableWalks):
             return Path(self.folder)
         folder = Path(self.settings.observations)
         if not (folder / "observations_list_summarized").is_dir():
-            problem = "holds no folder observations_list_summarized"
+            problem = "contains no folder observations_list_summarized"
             raise DataError(folder, "", problem, "make it with `wayword perceive`")
         return folder
 
@@ -259,7 +258,8 @@ class R2R(SolvableWalks):
         try:
             graph = self.graph(scan)
         except DataError as error:
-            raise DataError(path, f"{where}, field 'scan'", f"unknown scan {scan!r}") from error
+            problem = f"is not a Matterport3D scan: {scan!r}"
+            raise DataError(path, f"{where}, field 'scan'", problem) from error
         problem, field = "", "path"
         if unknown := [place for place in route if place not in graph.index]:
             problem = f"{unknown[0]!r} is not a viewpoint of {scan}"
@@ -268,9 +268,9 @@ class R2R(SolvableWalks):
                 "" if b in graph.adjacent[a] else f"{a!r} and {b!r} are not adjacent"
             )
         if len(route) < 2 and "distance" not in record:
-            problem = "needs at least two viewpoints"
+            problem = "must have at least two viewpoints"
         if abs(record["heading"]) > math.tau:
-            problem, field = "is in radians, clockwise from north: at most 2 pi", "heading"
+            problem, field = "must be in radians clockwise from north, at most 2 pi", "heading"
         if problem:
             raise DataError(path, f"{where}, field {field!r}", problem)
 
@@ -297,15 +297,15 @@ def _task(
     """Build a task from a record; its ``Reference`` is empty if only the start is published.
     ``names`` maps the ids read so far to their records, to detect duplicates."""
     if (first := names.setdefault(name, where)) != where:
-        raise DataError(path, where, f"repeats the episode id {name!r} of {first}")
+        raise DataError(path, where, f"has the same episode id as {first}: {name!r}")
     if not isinstance(instruction, str) or not instruction.strip():
         raise DataError(path, f"{where}, instruction {name.rpartition('_')[2]}", "is empty")
     route = read_field(path, where, record, "path", list)
     heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):
-        raise DataError(path, f"{where}, field 'path'", "is not a list of viewpoint IDs")
+        raise DataError(path, f"{where}, field 'path'", "must be a list of viewpoint IDs")
     if not math.isfinite(heading):
-        raise DataError(path, f"{where}, field 'heading'", f"is not a number: {heading!r}")
+        raise DataError(path, f"{where}, field 'heading'", f"must be finite, got {heading!r}")
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
     scan = read_field(path, where, record, "scan", str)
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
@@ -387,8 +387,8 @@ class Reverie(R2R):
     max_steps = 20
     annotation_files = ("REVERIE_{}.json",)
 
-    def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
-        super().__init__(split, folder, settings)
+    def open(self) -> None:
+        super().open()
         self._boxes = self.folder.parent / "reverie" / "bbox_by_scan"
         self._visible = lru_cache(maxsize=None)(self._read_objects)
         self._views_of = lru_cache(maxsize=None)(self._find_views)

@@ -357,7 +357,6 @@ def _record_at(record: thor.ObjectRecord, shuffled: Shuffle, moment: int) -> tho
 
 
 CACHED_SCENES = 64
-"""Scenes held in memory at a time."""
 
 
 class PublishedEpisodes:
@@ -407,7 +406,7 @@ class PublishedEpisodes:
 
     def _judge(self, name: str) -> tuple[Shuffle, JudgedStart]:
         if name not in self._places:
-            raise UsageError(f"rearrangement: no episode {name!r} in {self._path.name}")
+            raise UsageError(f"rearrangement: {self._path.name} has no episode {name!r}")
         shuffled = self._read(*self._places[name])
         return shuffled, judge(ithor.records(self._folder, shuffled.scene), shuffled)
 
@@ -487,7 +486,7 @@ class RearrangementSettings(homes.HomesSettings):
     request: RequestStyle = "state"
 
 
-class Rearrangement(homes.SourcedTasks[RearrangementSettings]):
+class Rearrangement(homes.SourcedTasks):
     """Homes in which some objects are displaced.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
@@ -515,7 +514,7 @@ class Rearrangement(homes.SourcedTasks[RearrangementSettings]):
     splits = (*homes.GENERATED, *SPLITS)
     published_train = SPLITS[0]
     redrawn = (
-        f"in place means on the right receptacle, along it within {NEAR_M:g} m; no boxes compared"
+        f"in place: on the right receptacle, within {NEAR_M:g} m along it; boxes are not compared"
     )
     max_steps = 1000
 

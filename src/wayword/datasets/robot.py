@@ -60,10 +60,7 @@ class RobotTasks(SolvableSearches):
     max_steps = 200
     settings: RobotSettings
 
-    def __init__(
-        self, split: str = "", folder: Path | None = None, settings: RobotSettings | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
+    def open(self) -> None:
         self._drivers: list[SharedRobotWorld] = []
         if not self.settings.targets and not self.settings.instruction.strip():
             raise UsageError('robot needs a target: --set dataset.target="cat-shaped mug"')

@@ -65,16 +65,13 @@ class Robothor(SolvableSearches):
     max_steps = 500
     name = "robothor"
 
-    def __init__(
-        self, split: str, folder: Path | None, settings: RobothorSettings | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
+    def open(self) -> None:
         if self.settings.simulator == "thor":
             check_installed()
-        folder = require_data(folder, self.name)
+        folder = require_data(self.folder, self.name)
         places = [p for p in (folder / "robothor", folder) if (p / "episodes").is_dir()]
         if not places:
-            raise DataError(folder, "", "holds no robothor/episodes", SOURCES)
+            raise DataError(folder, "", "contains no robothor/episodes", SOURCES)
         self.folder = places[0]
         self._records = lru_cache(maxsize=64)(self._read)
 
@@ -115,7 +112,7 @@ class Robothor(SolvableSearches):
         folder = self.folder / "episodes" / self.split
         paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
         if not paths:
-            raise DataError(folder, "", "no such file: it holds no episodes", SOURCES)
+            raise DataError(folder, "", "contains no episodes", SOURCES)
         path_of_scene = {path.name.partition(".")[0]: path for path in paths}
         return {name: path_of_scene[name] for name in sorted(path_of_scene, key=_scene_order)}
 

@@ -79,11 +79,10 @@ class StreetRoutes(SolvableWalks):
     opening: ClassVar[tuple[str, ...]] = ()
     """Actions at the start of every published run."""
 
-    def __init__(self, split: str, folder: Path | None, settings: StreetSettings) -> None:
-        super().__init__(split, folder, settings)
-        folder = require_data(folder, self.name)
+    def open(self) -> None:
+        folder = require_data(self.folder, self.name)
         self.folder = folder.parent if folder.name == self.name else folder
-        self._scenario, _, self._part = split.partition("_")
+        self._scenario, _, self._part = self.split.partition("_")
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
@@ -213,7 +212,9 @@ class StreetRoutes(SolvableWalks):
         route = self._route(path, where, read_field(path, where, record, "route_panoids", list))
         heading = read_field(path, where, record, "start_heading", (int, float))
         if not math.isfinite(heading):
-            raise DataError(path, f"{where}, field 'start_heading'", f"must be finite: {heading!r}")
+            raise DataError(
+                path, f"{where}, field 'start_heading'", f"must be finite, got {heading!r}"
+            )
         graph = self._graph
         start = {
             "panorama": route[0],
@@ -234,7 +235,7 @@ class StreetRoutes(SolvableWalks):
             raise DataError(path, at, f"{unknown!r} is not in the street graph")
         for first, second in pairwise(route):
             if not self.navigator.linked(graph.index[first], graph.index[second]):
-                raise DataError(path, at, f"no link leads from {first!r} to {second!r}")
+                raise DataError(path, at, f"{first!r} has no link to {second!r}")
         return tuple(route)
 
 

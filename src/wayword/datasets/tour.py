@@ -62,11 +62,10 @@ class Tour(SolvableWalks):
     max_steps = 15
     settings: TourSettings
 
-    def __init__(self, split: str, folder: Path | None, settings: TourSettings) -> None:
-        super().__init__(split, folder, settings)
-        if not settings.folder and folder is None:
-            raise UsageError("tour: name its folder with --set dataset.folder=DIR")
-        self.folder = Path(settings.folder) if settings.folder else (folder or Path()) / "tour"
+    def open(self) -> None:
+        if not self.settings.folder and self.folder is None:
+            raise UsageError("tour needs a folder: --set dataset.folder=DIR")
+        self.folder = Path(self.settings.folder or self.folder / "tour")
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -118,7 +117,7 @@ class Tour(SolvableWalks):
         edges = set()
         for number, edge in enumerate(read_field(self._path, "tour", self._tour, "edges", list)):
             if not isinstance(edge, list) or len(edge) != 2 or not set(edge) <= set(ids):
-                problem = f"does not join two of the places: {edge!r}"
+                problem = f"must join two of the places, got {edge!r}"
                 raise DataError(self._path, f"edge {number}", problem)
             i, j = ids.index(edge[0]), ids.index(edge[1])
             edges |= {(i, j), (j, i)}
@@ -135,7 +134,7 @@ class Tour(SolvableWalks):
         path = [str(p) for p in read_field(self._path, where, record, "path", list)]
         unknown = [place for place in path if place not in self.places]
         if unknown or not path:
-            problem = f"visits {unknown[0]!r}, which is not a place" if unknown else "is empty"
+            problem = f"has an unknown place {unknown[0]!r}" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)
         heading = absolute(float(record.get("heading", 0.0)))
         words = str(read_field(self._path, where, record, "instruction", str))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
-from pathlib import Path
 from random import Random
 from typing import Annotated, Literal
 
@@ -141,9 +140,8 @@ def _write_ending(rng: Random, text: TownInstruction, ending: Ending) -> list[st
 
 # The dataset itself.
 
-MOST_ROUTES = 40
-CACHED = 64
-"""Towns cached at a time; an evicted one is rebuilt identically on demand."""
+MOST_ROUTES = 40  # per town; a town of the default size has at least as many
+CACHED = 64  # towns; an evicted one is rebuilt identically on demand
 
 
 @dataclass(frozen=True)
@@ -215,10 +213,7 @@ class Towns(SolvableWalks):
     max_steps = 55
     settings: TownsSettings
 
-    def __init__(
-        self, split: str = "", folder: Path | None = None, settings: TownsSettings | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
+    def open(self) -> None:
         length = self.settings.length
         self._cached_town = lru_cache(maxsize=CACHED)(lambda scene: _CachedTown(scene, length))
         self._cached_navigator = lru_cache(maxsize=CACHED)(self._make_navigator)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from helpers.rooms_scenes import act, flat, random_house, start
+from helpers.rooms_scenes import act, flat, start
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
@@ -233,11 +232,6 @@ def test_a_body_offers_only_its_own_verbs() -> None:
     }
     assert Action("move_ahead") not in world.action_space("agent")
     assert world.action_space("agent").open_verbs == ("stop",)
-
-
-def test_a_scene_is_plain_json() -> None:
-    for scene in (flat(), random_house(3)):
-        assert json.loads(json.dumps(scene.to_json())) == scene.to_json()
 
 
 def test_a_published_floor_is_where_feet_go() -> None:

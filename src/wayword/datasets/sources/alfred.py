@@ -24,7 +24,7 @@ from typing import Any, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import cached_json, find, parsed, read_bytes, read_field, require_data
+from wayword.core.files import cached_json, find, parse_at, read_bytes, read_field, require_data
 from wayword.core.geometry import absolute
 from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household import goals as conditions
@@ -89,7 +89,9 @@ class Trajectories:
 
     def __init__(self, folder: Path, split: str) -> None:
         self.path = find(folder, FILES.format(split=split))
-        self._record = lru_cache(maxsize=1)(self._parsed)
+        self._record = lru_cache(maxsize=1)(
+            lambda line: parse_at(self.path, f"line {line}", self._lines[line])
+        )
         self.labels = lru_cache(maxsize=1)(self._small_labels)
         self.read = lru_cache(maxsize=256)(self._parse)
 
@@ -97,13 +99,6 @@ class Trajectories:
     def _lines(self) -> dict[int, bytes]:
         lines = read_bytes(self.path).splitlines()
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
-
-    def _parsed(self, line: int) -> Any:
-        try:
-            return parsed(self._lines[line])
-        except (ValueError, RecursionError) as error:
-            problem = f"is not valid JSON ({error})"
-            raise DataError(self.path, f"line {line}", problem, "fetch it again") from error
 
     def index(self) -> Iterator[AlfredEntry]:
         """Yield the entry of each line, in file order."""
@@ -299,7 +294,7 @@ def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
             return replace(record, label=label)
     example = _examples(folder).get(listed)
     if example is None:
-        problem = f"has no object of type {label!r}, which trajectories in {scene_name} place there"
+        problem = f"has no object of type {label!r}, which trajectories in {scene_name} contain"
         raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
     return replace(example, label=label)
 
@@ -388,9 +383,8 @@ def goals(
 SPLITS = ("train", "valid_seen", "valid_unseen")
 Instructions = Literal["goal", "steps"]
 """Whether instructions include the steps or only the goal."""
-STEPS_HEADING = "Somebody who watched it being done tells it step by step:"
+STEPS_HEADING = "Step by step, as described by a person who watched it:"
 CACHED_SCENES = 32
-"""Scenes cached at a time."""
 
 
 class Alfred:
@@ -442,7 +436,7 @@ class Alfred:
     def _build(self, task_id: str) -> tuple[Scene, Layout]:
         entry = self._entries.get(task_id)
         if entry is None:
-            raise UsageError(f"household: no trajectory {task_id!r} in {self._read.path.name}")
+            raise UsageError(f"household: {self._read.path.name} has no trajectory {task_id!r}")
         listed = records(self.folder, self._read.read(entry))
         scene = ithor.from_records(self.folder, entry.scene, listed)
         return scene, ithor.layout(self.folder, entry.scene, scene)
@@ -478,7 +472,7 @@ class Alfred:
         Raises ``DataError`` for an unknown type of task.
         """
         if entry.kind not in NEEDS:
-            problem = f"is not a task type: {entry.kind!r}"
+            problem = f"must be a task type of ALFRED, got {entry.kind!r}"
             raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
         if not entry.annotations:
             return "no_annotation"

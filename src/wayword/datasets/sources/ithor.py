@@ -67,12 +67,12 @@ def read_cells(path: Path) -> Cells:
     try:
         array = read_array(path).astype(np.float64)
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(path, "", f"is not numeric ({error})", "fetch it again") from error
+        raise DataError(path, "", f"must be a numeric array ({error})", "fetch it again") from error
     problem = ""
     if array.ndim != 2 or array.shape[1] != 2 or not len(array):
-        problem = f"is not (P, 2) but {array.shape}"
+        problem = f"must have the shape (P, 2), got {array.shape}"
     elif not (np.abs(array) <= FARTHEST).all():
-        problem = f"has a place that is not within {FARTHEST:g} m of the origin"
+        problem = f"has a cell more than {FARTHEST:g} m from the origin"
     if problem:
         raise DataError(path, "", problem, "fetch it again")
     published = [(int(i), int(j)) for i, j in np.round(array / GRID).tolist()]
@@ -253,15 +253,13 @@ def _frame(folder: Path, name: str) -> _Frame:
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
     """Return a scene's entry in a file that covers all scenes."""
     path = find(folder, file)
-    table = _cached_json(path)
+    table = _read_cached(path)
     if not isinstance(table, dict) or name not in table:
         raise DataError(path, f"scene {name!r}", "is missing", "fetch it again")
     return table[name]
 
 
-@lru_cache(maxsize=8)
-def _cached_json(path: Path) -> Any:
-    return read_json(path)
+_read_cached = lru_cache(maxsize=8)(read_json)
 
 
 def _scene_number(name: str) -> int:

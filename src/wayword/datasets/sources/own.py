@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -312,8 +312,11 @@ TRIES = 40  # layouts of furniture without a position; a failed one is drawn aga
 
 
 def digest(value: Any) -> str:
-    """Return a short checksum of JSON values."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    """Return a short checksum of values from YAML, or of a dataclass's fields."""
+    text = json.dumps(
+        value, sort_keys=True, default=lambda v: sorted(v) if isinstance(v, frozenset) else str(v)
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
@@ -566,7 +569,7 @@ class TaskFile:
     @property
     def scene(self) -> str:
         """Checksum of the home as built by this version."""
-        return digest(self.case.scene.to_json())
+        return digest(asdict(self.case.scene))
 
 
 def read_tasks(path: Path) -> list[TaskFile]:
@@ -660,7 +663,7 @@ def _solve(task: TaskFile) -> int:
     return steps
 
 
-class FileTasks(homes.SourcedTasks[FileSettings]):
+class FileTasks(homes.SourcedTasks):
     """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``.
 
     Solved examples (``shots``) are drawn from ``household``'s generated tasks. Raises

@@ -327,7 +327,7 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
     names, floors = floors_of(folder, apartment_of(name), without)
     if name not in names:
-        raise DataError(folder / "episodes", f"scene {name!r}", "no split has episodes in it")
+        raise DataError(folder / "episodes", f"scene {name!r}", "has no episodes in any split")
     number = names.index(name)
     rows, columns = np.nonzero(floors.free[number])
     xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
@@ -354,7 +354,7 @@ def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[s
         for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
     ]
     if not files:
-        raise DataError(folder / "episodes", f"apartment {apartment!r}", "no split has it")
+        raise DataError(folder / "episodes", f"apartment {apartment!r}", "is in no split")
     names = tuple(sorted({name for name, _ in files}, key=lambda n: int(n.rpartition("_")[2])))
     digest = hashlib.sha256(f"{VERSION}".encode())
     metadata = find_any(folder, METADATA)

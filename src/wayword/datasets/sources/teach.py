@@ -84,14 +84,14 @@ def read_definitions(folder: Path) -> dict[str, Definition]:
     place = folder / FOLDER / "task_definitions"
     paths = sorted(place.glob("*.json")) if place.is_dir() else []
     if not paths:
-        raise DataError(place, "", "holds no task definitions", "fetch TEACh's meta_data_files")
+        raise DataError(place, "", "contains no task definitions", "fetch TEACh's meta_data_files")
     by_path = {path: read_definition(path) for path in paths}
     by_name = {definition.task_name: definition for definition in by_path.values()}
     for path, definition in by_path.items():
         for name, each in definition.components.items():
             if each.task_name and each.task_name not in by_name:
                 where = f"component {name!r}, field 'task_name'"
-                raise DataError(path, where, f"no task is called {each.task_name!r}")
+                raise DataError(path, where, f"is not a task: {each.task_name!r}")
     return by_name
 
 
@@ -109,7 +109,9 @@ def read_definition(path: Path, record: Json = None) -> Definition:
         raise DataError(path, f"field {field!r}", problem) from None
     highest = max((int(n) for n in _PARAMETER.findall(str(record))), default=-1)
     if highest >= definition.task_nparams:
-        problem = f"is {definition.task_nparams}, but the task uses #{highest}"
+        problem = (
+            f"must be above {highest}, as the task uses #{highest}, got {definition.task_nparams}"
+        )
         raise DataError(path, "field 'task_nparams'", problem)
     for name, each in definition.components.items():
         if not (each.conditions or each.task_name):
@@ -159,7 +161,7 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
     members: dict[str, list[str]] = {}
     for kind, names in record.items():
         if not isinstance(names, Sequence) or isinstance(names, str):
-            raise DataError(path, f"type {kind!r}", f"needs a list of classes, got {names!r}")
+            raise DataError(path, f"type {kind!r}", f"must be a list of classes, got {names!r}")
         if kind.endswith(CUT_ENDINGS):
             continue  # the same object before cutting is already listed
         for name in names:
@@ -350,7 +352,7 @@ def compile_task(
     for objects, count in required.items():
         if len(objects) < count:
             kind = objects[0].partition("|")[0] if objects else "object"
-            raise Unbuildable(f"{len(objects)} of {kind}, and {count} are needed")
+            raise Unbuildable(f"needs {count} of {kind}, has {len(objects)}")
     return built
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 from wayword.core.episode import Json
 from wayword.datasets.procedural.homes.objects import OBJECTS, lying_on, names_of
@@ -22,7 +23,7 @@ from wayword.datasets.sources import teach
 from wayword.datasets.sources.teach import Unbuildable
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
 from wayword.worlds.household.layout import Layout
-from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene
+from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.skills import Order, OrderKind
 
 ABILITIES = Table[tuple[str, ...]]("teach", "abilities", package=__package__)
@@ -69,13 +70,14 @@ def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: Fr
     extras: list[HouseObject] = []
     counters = [o for o in scene.objects if o.type == "counter_top"]
     if counters:
-        toaster = _appliance("toaster", ("toggleable", "heater"), "in", ("bread",), 1)
+        accepted: dict[str, Any] = {"receptacle": "in", "accepts": ("bread",), "capacity": 1}
+        toaster = _fixture("toaster", "toggleable", "heater", **accepted)
         extras.append(lay_object(rng, toaster, rng.choice(counters), from_floor))
     tables = [o for o in scene.objects if o.type in ("side_table", "shelf", "dining_table", "desk")]
     if tables:
-        plant = _appliance("house_plant", ("fillable",))
+        plant = _fixture("house_plant", "fillable")
         extras.append(lay_object(rng, plant, rng.choice(tables), from_floor))
-    switch, switches = _appliance("light_switch", ("toggleable",)), list[HouseObject]()
+    switch, switches = _fixture("light_switch", "toggleable"), list[HouseObject]()
     for wall in rng.sample(scene.walls, len(scene.walls)):
         x, y = (wall.a[0] + wall.b[0]) / 2, (wall.a[1] + wall.b[1]) / 2
         nearest = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
@@ -88,21 +90,10 @@ def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: Fr
     return replace(scene, objects=tuple(map(enable, (*scene.objects, *extras, *switches))))
 
 
-def _appliance(
-    kind: str,
-    affordances: tuple[str, ...],
-    receptacle: Preposition = "",
-    accepts: tuple[str, ...] = (),
-    capacity: int = 0,
-) -> HouseObject:
+def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
     """Return a small object that cannot be carried."""
-    return HouseObject(
-        *(f"{kind}|1", kind, 0.0, 0.0, 0.2, 0.2, 0.0, 0.2),
-        affordances=frozenset(affordances),
-        receptacle=receptacle,
-        accepts=accepts,
-        capacity=capacity,
-    )
+    box = (0.0, 0.0, 0.2, 0.2, 0.0, 0.2)
+    return HouseObject(f"{kind}|1", kind, *box, affordances=frozenset(affordances), **fields)
 
 
 def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
@@ -244,7 +235,7 @@ class Planner:
         fitting = [r for r in places if all(self._accepts(r, t) for t in items)]
         place = next((r for r in fitting if self._room(r) >= len(items)), None)
         if place is None:
-            raise Unbuildable("nothing has room for all of them")
+            raise Unbuildable("no receptacle has room for all objects")
         for item in items:
             if place not in self._holders(item):
                 self._bring(item, place)
@@ -297,7 +288,7 @@ class Planner:
                 case "boiled":
                     self._boil(item)
                 case _:
-                    raise Unbuildable(f"no way to make it {name}")
+                    raise Unbuildable(f"nothing makes an object {name}")
             self._changed[item, name] = value
 
     def serve(self, dish: teach.Dish, item: str, load: list[str]) -> None:
@@ -305,7 +296,7 @@ class Planner:
         if dish.at and not any(place in dish.at for place in self._holders(item)):
             free = [r for r in dish.at if self._accepts(r, item) and self._room(r)]
             if not free:
-                raise Unbuildable(f"no place takes {self._objects[item].type}")
+                raise Unbuildable(f"no free destination accepts {self._objects[item].type}")
             self._bring(item, min(free, key=lambda r: self._gap(r, item)))
         elif load and not self._in_the_open(item):
             self._bring(item, self._surface(item))
@@ -392,7 +383,7 @@ class Planner:
             and self._switch_for(o.id)
         ]
         if not tools:
-            raise Unbuildable(f"no {kind} takes {self._objects[item].type}")
+            raise Unbuildable(f"no {kind} accepts {self._objects[item].type}")
         order = {name: n for n, name in enumerate(KINDS["heaters"])}
 
         def rank(o: HouseObject) -> tuple[int, bool, float]:
@@ -527,7 +518,7 @@ def draw_task(
     scene: Scene,
 ) -> DrawnTask:
     """Draw the task in a scene. Raises ``Unbuildable`` if the scene lacks required objects."""
-    stock, cause = SceneStock(scene, classes), Unbuildable("nothing of the kind")
+    stock, cause = SceneStock(scene, classes), Unbuildable("not drawn")
     has_params = definition.task_nparams > 0
     for _ in range(TRIES if has_params else 1):
         try:
@@ -541,7 +532,7 @@ def draw_task(
         parts = sum(goal.parts for goal in compiled.goals)
         if plan and count_met(compiled, {o.id: o for o in start.objects}) < parts:
             return DrawnTask(definition, params, start, compiled, plan)
-        cause = Unbuildable("all is done already")
+        cause = Unbuildable("its goals are met at the start")
     raise cause
 
 

@@ -114,7 +114,9 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
     turn = read_field(path, where, raw, "rotation", dict)
     heat = raw.get("temperature", "RoomTemp")
     if heat not in TEMPERATURES:
-        raise DataError(path, f"{where}, field 'temperature'", f"is unknown: {heat!r}")
+        raise DataError(
+            path, f"{where}, field 'temperature'", f"must be RoomTemp, Hot or Cold, got {heat!r}"
+        )
     return ObjectRecord(
         read_field(path, where, raw, "objectId", str),
         read_field(path, where, raw, "name", str),

@@ -124,7 +124,7 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     trimmed_graph = graph_of(record, source)
     unknown_ids = [n for n in trimmed_graph.nodes if n not in full.nodes]
     if unknown_ids:
-        problem = f"has the id {unknown_ids[0]}, which the full graph of that home lacks"
+        problem = "has an id that is not in the full graph of its home"
         raise DataError(source, f"node {unknown_ids[0]}", problem)
     nodes: dict[int, Node] = {}
     for number, node in full.nodes.items():
@@ -147,7 +147,7 @@ def _box(record: Json, source: Path, where: str) -> AxisBox | None:
             *(float(high) - abs(float(height)) / 2, abs(float(height))),
         )
     except (KeyError, TypeError, ValueError) as error:
-        problem = "needs a centre and a size of three numbers each"
+        problem = "must have a center and a size, three numbers each"
         raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
 
 
@@ -194,23 +194,23 @@ def omission_cause(node: Node) -> str:
     if node.category == "Characters":
         return "a character"
     if node.box is None:
-        return "no bounding box is published"
+        return "without a published bounding box"
     if portable(node) or preposition(node) or affordances(node):
         return ""
     if node.kind in CLASSES["hung"]:
-        return "hung or laid out: lamps overhead, pictures, curtains, rugs"
+        return "hanging or flat: ceiling lamps, pictures, curtains, rugs"
     if node.category in ("Furniture", "Appliances") and node.box.width * node.box.depth > 0.04:
         return ""
-    return "cannot be taken, opened, switched or stood on"
+    return "cannot be carried, opened, switched on or used as a surface"
 
 
 # Goals.
 
-SIT = "a sit predicate: sitting is not modelled"
-UNKNOWN = "a predicate of unknown form"
-NO_PLACE = "its place is not in the home"
-TOO_FEW = "fewer objects of the type than it asks for"
-OUT_OF_REACH = "something it asks for is out of reach"
+SIT = "requires sitting, which is not modeled"
+UNKNOWN = "has an unknown relation"
+NO_PLACE = "has a destination that is not in the home"
+TOO_FEW = "requires more objects of a type than the home has"
+OUT_OF_REACH = "requires an object that is out of reach"
 
 
 @dataclass(frozen=True, slots=True)

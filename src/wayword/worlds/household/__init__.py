@@ -1,6 +1,6 @@
 """Homes in which actors look, walk, handle objects and talk.
 
-scene    a home as frozen data, JSON round trip    builder      rooms and objects -> scene
+scene    a home as frozen data                     builder      rooms and objects -> scene
 layout   the fixed parts as arrays; collisions     entities     the movable parts as arrays
 verbs    the verbs, their failures; the body       sight        the objects that a body sees
 route    shortest paths of whole steps             motions      the effects of the verbs

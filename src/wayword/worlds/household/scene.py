@@ -8,10 +8,9 @@ Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. All so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Literal
 
-from wayword.core.episode import Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import grid_index
 
@@ -139,18 +138,7 @@ class Scene:
     walls: tuple[Wall, ...] = ()
     doors: tuple[Door, ...] = ()
     objects: tuple[HouseObject, ...] = ()
-    floor: Floor | None = field(default=None)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return JSON values; fields with default values are omitted."""
-        return {
-            "name": self.name,
-            "rooms": [{"name": r.name, "polygon": _points(r.polygon)} for r in self.rooms],
-            "walls": [_points((w.a, w.b)) for w in self.walls],
-            "doors": [_non_default_fields(door) for door in self.doors],
-            "objects": [_non_default_fields(obj) for obj in self.objects],
-            "floor": _non_default_fields(self.floor) if self.floor else None,
-        }
+    floor: Floor | None = None
 
 
 def validate(scene: Scene, source: str = "") -> None:
@@ -191,20 +179,3 @@ def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
         ancestors.add(parent)
         parent = by_id[parent].parent
     return ""
-
-
-def _points(points: tuple[Point, ...]) -> list[list[float]]:
-    return [list(point) for point in points]
-
-
-def _non_default_fields(record: Door | HouseObject | Floor) -> dict[str, Json]:
-    """Return the fields that differ from their defaults, as JSON values."""
-    slim: dict[str, Json] = {}
-    for spec in fields(record):
-        value = getattr(record, spec.name)
-        if value == spec.default:
-            continue
-        if isinstance(value, frozenset):
-            value = sorted(value)
-        slim[spec.name] = list(value) if isinstance(value, tuple) else value
-    return slim

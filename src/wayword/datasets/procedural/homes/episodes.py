@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from annotated_types import Ge, Gt, Le
 
@@ -39,9 +39,7 @@ from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
-CACHED_HOMES = 64
-"""Homes cached at a time; an evicted one is rebuilt identically on demand."""
-
+CACHED_HOMES = 64  # an evicted home is rebuilt identically on demand
 
 GENERATED = ("generated_test", "generated_train")
 """Splits of every dataset with generated homes; the first is the default."""
@@ -113,8 +111,27 @@ class HomesSettings(Checked):
         for name in names:
             if name not in VERBS:
                 hint = suggest(name, [*ACTIONS, "paper", *VERBS])
-                raise UsageError(f"actions={self.actions!r}: no action or set {name!r}; {hint}")
+                raise UsageError(f"actions: unknown action or set {name!r}; {hint}")
         return names if "stop" in names else (*names, "stop")
+
+
+@dataclass(frozen=True)
+class KindSettings(HomesSettings):
+    """Settings of tasks of several kinds; ``kind`` limits them to one."""
+
+    all_kinds: ClassVar[tuple[str, ...]] = ()
+
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind and self.kind not in self.all_kinds:
+            hint = suggest(self.kind, list(self.all_kinds))
+            raise UsageError(f"dataset.kind: unknown kind {self.kind!r}; {hint}")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (self.kind,) if self.kind else self.all_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +170,7 @@ class EpisodeSource(Protocol):
     def world(self, episode: Episode) -> HouseholdWorld: ...
 
 
-S = TypeVar("S", bound=HomesSettings)
-
-
-class SourcedTasks(SolvableHousehold, Generic[S]):
+class SourcedTasks(SolvableHousehold):
     """Base of every household dataset, with one source of episodes per split.
 
     A dataset defines ``name``, ``Settings``, ``splits``, ``source``, and ``published_train``, the
@@ -172,13 +186,10 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     redrawn: ClassVar[str] = ""
     """Note on the inferred or redrawn parts of the published splits."""
 
-    def __init__(
-        self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
-    ) -> None:
-        super().__init__(split, folder, settings)
-        self._source = self.source(split)
+    def open(self) -> None:
+        self._source = self.source(self.split)
         if self.settings.length and not isinstance(self._source, Generated):
-            raise UsageError(f"{self.name}:{split} has tasks of fixed length; set length=0")
+            raise UsageError(f"{self.name}:{self.split} has tasks of fixed length; set length=0")
 
     @abstractmethod
     def source(self, split: str) -> EpisodeSource:
@@ -298,7 +309,7 @@ class Generated:
                 return case
         kind, least = code.partition("/")[0], f" of length={length}" if length else ""
         hint = "change dataset.length" if length else "increase dataset.clutter"
-        raise UsageError(f"{scene} has nothing for {kind!r}{least}; {hint} or dataset.rooms")
+        raise UsageError(f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms")
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
         home, seed = cached_home(scene), self._seed.format(scene=scene)
@@ -340,12 +351,6 @@ def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
 def episode_id(scene: str, arrangement: str) -> str:
     """Return the id of a generated episode."""
     return f"{scene}_{arrangement.replace('/', '_')}"
-
-
-def check_kind(kind: str, kinds: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an unknown kind of task; empty means all."""
-    if kind and kind not in kinds:
-        raise UsageError(f"dataset.kind: no kind {kind!r}; {suggest(kind, list(kinds))}")
 
 
 def draw_start(

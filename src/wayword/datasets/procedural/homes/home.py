@@ -185,7 +185,7 @@ def build_home(name: str) -> Home:
         starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
-    raise UsageError(f"{name}: none of {TRIES} plans is passable; set another dataset.seed")
+    raise UsageError(f"{name}: all {TRIES} floor plans are impassable; change dataset.seed")
 
 
 def build_scene(

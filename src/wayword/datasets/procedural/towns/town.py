@@ -404,7 +404,7 @@ class TownPerceiver(Perceiver):
         try:
             return self._sights(scene)[panorama]
         except KeyError:
-            raise DataError(scene, f"panorama {panorama!r}", "is not in this town") from None
+            raise DataError(scene, f"panorama {panorama!r}", "is not in the town") from None
 
 
 def _clearness(sight: Sighting, heading: float) -> float:

@@ -158,7 +158,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         MaWah("test")
     with pytest.raises(UsageError, match="give --data FOLDER"):
         MaWah("logs")
-    with pytest.raises(UsageError, match="played by the team"):
+    with pytest.raises(UsageError, match="only a team can solve it"):
         jobs().demonstrations(1, 0)
     assert isinstance(MaWah.Settings().make_body(), Body)
     assert "move_ahead" not in MaWah.Settings(actions="high").make_body().actions

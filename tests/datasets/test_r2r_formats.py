@@ -75,11 +75,11 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"scan": "nowhere"}, "record 0, field 'scan': unknown scan 'nowhere'"),
+        ({"scan": "nowhere"}, "record 0, field 'scan': is not a Matterport3D scan: 'nowhere'"),
         ({"path": ["s", "x"]}, "record 0, field 'path': 'x' is not a viewpoint of"),
         ({"path": ["s", "s"]}, "record 0, field 'path': 's' and 's' are not adjacent"),
-        ({"path": ["s"]}, "record 0, field 'path': needs at least two viewpoints"),
-        ({"heading": 180}, "record 0, field 'heading': is in radians"),
+        ({"path": ["s"]}, "record 0, field 'path': must have at least two viewpoints"),
+        ({"heading": 180}, "record 0, field 'heading': must be in radians"),
         ({"instructions": []}, "record 0, field 'instructions': is empty"),
     ],
 )

@@ -101,7 +101,7 @@ def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
     ("broken", "said"),
     [
         ({"objectType": 7}, "field 'objectType': has the wrong type: 7"),
-        ({"temperature": "Warm"}, "field 'temperature': is unknown: 'Warm'"),
+        ({"temperature": "Warm"}, "field 'temperature': must be RoomTemp, Hot or Cold, got 'Warm'"),
         ({"position": {"x": 0, "z": 0}}, "position, field 'y': is missing"),
         ({"position": {"x": 0, "y": "high", "z": 0}}, "field 'y': has the wrong type: 'high'"),
         ({"aabb": None}, "field 'aabb': has the wrong type: None"),
@@ -136,7 +136,7 @@ def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: s
 
 def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
     np.save(folder / ithor.CELLS.format(name=NAME), np.zeros((4, 3)))
-    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is not \(P, 2\) but \(4, 3\)"):
+    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must have the shape \(P, 2\), got \(4, 3\)"):
         ithor.scene(folder, NAME)
     (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
     with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must be a numeric array"):

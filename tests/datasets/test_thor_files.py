@@ -136,7 +136,7 @@ def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: s
 
 def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
     np.save(folder / ithor.CELLS.format(name=NAME), np.zeros((4, 3)))
-    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must have the shape \(P, 2\), got \(4, 3\)"):
+    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must have the shape \(P, 2\)"):
         ithor.scene(folder, NAME)
     (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
     with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: must be a numeric array"):

@@ -136,10 +136,10 @@ def _limited(hint: Any) -> str:
     number = get_args(hint)[0].__name__
     for sign, text in (("ge", "<="), ("gt", "<")):
         if sign in limits and not {"le", "lt"} & limits.keys():
-            return f"{number} {text.replace('<', '>')} {limits[sign]:,}"
-        number = f"{limits[sign]:,} {text} {number}" if sign in limits else number
+            return f"{number} {text.replace('<', '>')} {limits[sign]:,.9g}"
+        number = f"{limits[sign]:,.9g} {text} {number}" if sign in limits else number
     for sign, text in (("le", "<="), ("lt", "<")):
-        number = f"{number} {text} {limits[sign]:,}" if sign in limits else number
+        number = f"{number} {text} {limits[sign]:,.9g}" if sign in limits else number
     return number
 
 

@@ -69,7 +69,7 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
         catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}]))
     told = catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
-    assert "r2r:own.json: 1 episodes, every record is valid" in told
+    assert "r2r:own.json: 1 episodes, all records are valid" in told
 
 
 @pytest.mark.parametrize(

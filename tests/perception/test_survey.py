@@ -219,7 +219,7 @@ def test_bad_input_is_one_line(folder: Path, tmp_path: Path, eyes: ColourEyes) -
     out = tmp_path / "seen"
     with pytest.raises(UsageError, match="add --captioner"):
         Perceiving(folder, out)
-    with pytest.raises(UsageError, match="velma5 only looks ahead"):
+    with pytest.raises(UsageError, match="velma5 does not cover all"):
         run(Perceiving(folder, out, "velma5", captioner="x"))
     with pytest.raises(UsageError, match="no such folder"):
         run(Perceiving(tmp_path / "nowhere", out, captioner="x"))

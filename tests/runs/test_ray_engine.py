@@ -49,7 +49,7 @@ def test_players_that_die_lose_and_double_nothing(
     run(_plan(tmp_path / "one", ""))
     result = engine(_plan(tmp_path / "many"), at_random(0.08))
     assert result.outcome.complete
-    assert any("processes died and were replaced" in line for line in result.notices)
+    assert any("processes died and were restarted" in line for line in result.notices)
     assert _scores(tmp_path / "many") == _scores(tmp_path / "one")
 
 
@@ -105,7 +105,7 @@ def test_an_episode_that_kills_is_noted_and_the_rest_are_played(
 def test_processes_that_cannot_begin_end_the_run(
     tmp_path: Path, engine: Callable[..., RunResult]
 ) -> None:
-    with pytest.raises(UsageError, match="processes of --engine ray keep dying: killed"):
+    with pytest.raises(UsageError, match="processes die repeatedly: killed"):
         engine(_plan(tmp_path / "run"), lambda method, *given: 0.0 if method == "open" else None)
 
 
@@ -119,7 +119,7 @@ def test_a_machine_with_other_data_is_refused(
         return {**found, "identity": {**found["identity"], "data_checksum": "abc"}}
 
     monkeypatch.setattr(ray_engine, "config_of", other)
-    with pytest.raises(UsageError, match=r":\d+: would play another run: 'data_checksum' is 'abc'"):
+    with pytest.raises(UsageError, match=r":\d+: differs from the run: 'data_checksum' is 'abc'"):
         engine(_plan(tmp_path / "run"))
 
 
@@ -134,7 +134,7 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
 def test_a_cluster_that_is_not_there_is_one_line_at_once(address: str) -> None:
-    with pytest.raises(UsageError, match=f"Ray did not start: nothing listens at {address}"):
+    with pytest.raises(UsageError, match=f"Ray did not start: no server listens at {address}"):
         ray_engine._check_address(address)
 
 

@@ -167,13 +167,13 @@ def test_a_store_with_a_segment_missing_is_refused(
     run(_plan(URL))
     store.rm_file("/bucket/run/episodes.jsonl.gz/000000000000")
     _another_machine(tmp_path)
-    with pytest.raises(RecordingError, match="lacks the bytes 0 to"):
+    with pytest.raises(RecordingError, match="bytes 0 to"):
         RunFolder.read(URL)
 
 
 @pytest.mark.parametrize(
     ("out", "said"),
-    [("nostore://bucket/run", "no store is called 'nostore'"), ("memory://none/at-all", "")],
+    [("nostore://bucket/run", "unknown store 'nostore'"), ("memory://none/at-all", "")],
 )
 def test_addresses_that_lead_nowhere_are_one_line(out: str, said: str) -> None:
     with pytest.raises((UsageError, RecordingError), match=said or "not a run folder"):

@@ -19,7 +19,7 @@ from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import reproduce
 from wayword.runs.plan import shared_datasets
-from wayword.runs.reproduce import Prepared, Recipe, RecipeRow, ReproducedRow, Wishes
+from wayword.runs.reproduce import Prepared, Recipe, RecipeOptions, RecipeRow, ReproducedRow
 from wayword.runs.running import run
 from wayword.settings import make
 
@@ -50,7 +50,7 @@ def wayword(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
-    wishes = Wishes(
+    wishes = RecipeOptions(
         "scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
     )
     told = {}
@@ -64,7 +64,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Reproduce
 def _row(recipe: Recipe, row: Prepared) -> ReproducedRow:
     for plan in row.plans:
         assert run(plan).outcome.complete
-    return reproduce.beside(row, list(recipe.metrics))
+    return reproduce.compare_row(row, list(recipe.metrics))
 
 
 def test_every_table_is_listed_with_its_published_rows() -> None:
@@ -170,14 +170,14 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     assert one["runs"] == two["runs"]
     assert (one["n"], two["n"]) == (1, 2)
     assert "1 episode was already finished" in again.stderr
-    assert "played on houses:test, not on r2r:sample72" in first.stderr
+    assert "played on houses:test instead of r2r:sample72" in first.stderr
     assert any("only the first 1 episodes" in line for line in one["differs"])
 
 
 def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     for shuffle in (None, 0, 3):
-        wishes = Wishes("scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
+        wishes = RecipeOptions("scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
         rows = [row for row in reproduce.prepare(recipe, wishes) if row.plans]
         for row in rows:
             assert row.plans[0].shuffle == (row.row.shuffle if shuffle is None else shuffle)
@@ -193,27 +193,29 @@ def test_a_paper_lists_its_tables() -> None:
 
 
 def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
-    wishes = Wishes("openai:gpt-4.1", limit=1, out=tmp_path)
+    wishes = RecipeOptions("openai:gpt-4.1", limit=1, out=tmp_path)
     recipe = reproduce.open_recipe("navgpt/table-1")
     row = reproduce.prepare(recipe, wishes)[0]
     assert not row.plans
-    assert "--stand-in plays houses:test instead" in row.missing
+    assert "add --stand-in to play houses:test instead" in row.missing
     assert reproduce.prepare(recipe, replace(wishes, stand_in=True))[0].plans
 
 
 def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
-    wishes = Wishes("scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path)
+    wishes = RecipeOptions(
+        "scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path
+    )
     rows = {row.row.name: row for row in reproduce.prepare(recipe, wishes)}
     (plan,) = rows["LGX, object lists"].plans
     assert plan.settings["decoding"] == "constrained"
     assert "decoding" not in rows["CoW"].plans[0].settings  # a baseline asks nothing
     assert any("your settings" in line for line in rows["LGX, object lists"].differs)
-    with pytest.raises(UsageError, match="no agent of lgx/table-3 has a setting 'decodng'"):
+    with pytest.raises(UsageError, match="--set decodng: no agent of lgx/table-3 has this"):
         reproduce.prepare(recipe, replace(wishes, settings={"decodng": "free"}))
     with pytest.raises(UsageError, match="has no row"):
         reproduce.prepare(recipe, replace(wishes, rows=("nothing",)))
-    with pytest.raises(UsageError, match="published with main: text-davinci-003"):
+    with pytest.raises(UsageError, match="in the paper: main: text-davinci-003"):
         reproduce.prepare(recipe, replace(wishes, model=""))
 
 
@@ -222,7 +224,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     (tmp_path / "lgx").mkdir()
     record = {"system": "lgx", "variant": ""}
     (tmp_path / "lgx" / "source.json").write_text(json.dumps(record))
-    wishes = Wishes("scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
+    wishes = RecipeOptions("scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
     rows = reproduce.prepare(reproduce.open_recipe("lgx/table-3"), wishes)
     played = {row.row.agent: row for row in rows if row.plans}
     assert played["lgx"].differs[0] == "prompts of lgx's released code"
@@ -238,7 +240,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
 
 def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("discussnav/table-1")
-    wishes = Wishes("published", out=tmp_path, stand_in=True)
+    wishes = RecipeOptions("published", out=tmp_path, stand_in=True)
     (plan,) = reproduce.prepare(recipe, wishes)[0].plans
     assert plan.model == "openai:gpt-4"
     assert plan.settings["models"] == {

@@ -65,8 +65,8 @@ def test_several_settings_are_combined(tmp_path: Path) -> None:
     [
         (["steps"], "KEY=VALUE,VALUE"),
         (["steps=1"], "at least two values"),
-        (["steps=1,1"], "given twice"),
-        (["steps=1,2", "steps=3,4"], "a setting is given twice"),
+        (["steps=1,1"], "a value is repeated"),
+        (["steps=1,2", "steps=3,4"], "steps has a sweep already"),
     ],
 )
 def test_a_sweep_that_is_none_is_named(given: list[str], message: str) -> None:

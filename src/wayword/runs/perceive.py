@@ -1,12 +1,12 @@
-"""Observation files in NavGPT's layout from a folder of panoramas.
+"""Create observation files in NavGPT's layout from a folder of panoramas.
 
     observations_list_summarized/SCAN.json        place -> one sentence per direction
     observations_summarized/SCAN_summarized.json  place -> a summary
     objects_list/SCAN.json                        place -> one dict of objects per direction
-    boxes/PLACE.jpg, index.html                   every view with its objects, for people
+    boxes/PLACE.jpg, index.html                   all views with their objects, to look at
 
-The views of one direction are stacked (up, level, down); a language model merges their captions
-and summarizes the place. Without a model the captions are joined, and a summary lists them.
+Each direction has several views (up, level, down). A language model merges their captions and
+summarizes the place; without a model, the captions are joined.
 
 Source: NavGPT (Zhou et al. 2024), section 3.2, whose data has one file of each kind per scan.
 """
@@ -39,26 +39,24 @@ from wayword.runs.active import open_models
 from wayword.runs.codec import unusable, write_atomically
 from wayword.runs.plan import Plan
 
-LONGEST = 600
-"""Maximum characters of a model's sentence."""
-TILE = 240
-"""The width of a view on a contact sheet, pixels."""
+MAX_TEXT = 600  # characters of a model's sentence
+TILE = 240  # width of a view on a contact sheet, in pixels
 DIRECTIONS = (6, 8, 12)
 """Numbers of directions that observation files can have."""
 Objects = dict[str, dict[str, float | None]]
-"""Label of an object -> its heading (degrees) and distance (metres)."""
+"""Heading (degrees) and distance (metres) of each object, by label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perceiving:
-    """Pictures, the networks to describe them, and the output folder.
+    """Pictures, the networks that describe them, and the output folder.
 
-    ``norths`` is a JSON file, place -> heading (degrees) of the picture's middle column; by default
-    the tour's, or 0. ``phrases`` are the prompts of an open-vocabulary detector. ``within`` leaves
-    out objects known to be farther (metres).
+    ``norths`` is a JSON file that maps places to the heading (degrees) of the picture's center, by
+    default that of the tour, or 0. ``phrases`` are prompts of an open-vocabulary detector. Objects
+    farther away than ``within`` (metres) are left out.
 
-    The pictures of a tour (``pictures/`` next to a ``tour.json``) belong to its places, and are
-    written under the places' names; other pictures under their file names.
+    The pictures of a tour (``pictures/`` next to a ``tour.json``) are named after its places, other
+    pictures after their files.
     """
 
     folder: Path
@@ -97,7 +95,7 @@ class PerceivedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PerceiveResult:
-    """Counts; ``computed`` are answers of networks that were not cached."""
+    """Counts of a survey; ``computed`` counts network outputs that were not cached."""
 
     places: int
     views: int
@@ -106,15 +104,16 @@ class PerceiveResult:
 
 
 def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> PerceiveResult:
-    """Describe every picture of the folder and write the files.
+    """Describe all pictures in the folder and write the files.
 
-    Answers are cached in ``out/answers.sqlite``: the same command resumes where it stopped, and
-    once done loads no network. ``on_place`` is called for each finished place, with its number and
-    the number of places. Raises ``UsageError``, ``DataError``, ``RecordingError``.
+    Outputs are cached in ``out/answers.sqlite``, so that the same command resumes and, once
+    finished, loads no network. ``on_place`` is called for each place with its name, its number and
+    the total. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
     layout = panorama.layout(plan.layout)
     if len(layout.headings) not in DIRECTIONS:
-        raise UsageError(f"layout {plan.layout} only looks ahead; use another, such as navgpt24")
+        problem = f"layout {plan.layout} does not cover all directions"
+        raise UsageError(f"perceive: {problem}; use another, such as navgpt24")
     pictures, norths = _pictures(plan)
     with closing(AnswerCache(plan.out / "answers.sqlite")) as cache:
         memory = Memory(cache, plan.batch)
@@ -179,29 +178,29 @@ async def _perceive(
 
 
 def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]]:
-    """Pictures by place, and headings of their middle columns by place. Raises ``DataError``
-    if a tour names a missing picture."""
-    given = {} if plan.norths is None else read_json(plan.norths)
-    if plan.norths is not None and not isinstance(given, dict):
-        raise DataError(plan.norths, "", "must be an object of place: heading in degrees")
-    for name, value in given.items():
+    """Picture and heading of its center for each place. Raises ``DataError`` for invalid headings,
+    and if a picture of a tour is missing."""
+    headings = {} if plan.norths is None else read_json(plan.norths)
+    if plan.norths is not None and not isinstance(headings, dict):
+        raise DataError(plan.norths, "", "must map places to headings in degrees")
+    for name, value in headings.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             problem = f"must be a heading in degrees, got {value!r}"
             raise DataError(plan.norths or name, f"field {name!r}", problem)
-    norths, tour = {k: float(v) for k, v in given.items()}, plan.folder.parent / "tour.json"
+    norths, tour = {k: float(v) for k, v in headings.items()}, plan.folder.parent / "tour.json"
     pictures = panorama.listed(plan.folder)
     if plan.folder.name == "pictures" and tour.is_file():
         places = Tour("all", None, TourSettings(str(tour.parent))).places
         pictures = {name: plan.folder / str(place["picture"]) for name, place in places.items()}
         for name, path in pictures.items():
             if not path.is_file():
-                raise DataError(tour, f"place {name!r}", f"its picture {path} does not exist")
+                raise DataError(tour, f"place {name!r}", f"picture {path} does not exist")
         norths = {name: float(p.get("north", 0.0)) for name, p in places.items()} | norths
     return pictures, norths
 
 
 class Describer:
-    """Writer of the descriptions of places, with a model if there is one."""
+    """Combines captions and objects into descriptions of places, with or without a model."""
 
     def __init__(self, model: Model | None) -> None:
         self._model = model
@@ -215,9 +214,9 @@ class Describer:
         layout: panorama.ViewLayout,
         north: float,
     ) -> PerceivedPlace:
-        """Directions run clockwise from north; the layout's views from the picture's middle.
+        """Describe a place, with directions clockwise from north.
 
-        If the picture does not face north, each direction gets the nearest view.
+        The views are relative to the picture's center; each direction gets the nearest view.
         """
         count, rows = len(layout.headings), len(layout.elevations)
         captions: list[list[str]] = [[] for _ in range(count)]
@@ -234,11 +233,11 @@ class Describer:
         sentences = await ask_all([self._direction(texts, list(group)) for texts, group in pairs])
         around = (f"{360 * i // count}°: {text}" for i, text in enumerate(sentences) if text)
         listed = "\n".join(around)
-        # completes "The scene from the viewpoint is a"; one sentence, as agents read only the first
+        # continues "The scene from the viewpoint is a"; agents read only the first sentence
         parts = dict.fromkeys(text.strip(". ").replace(". ", "; ") for text in sentences if text)
-        summary = f"place with {'; '.join(parts)}"[:LONGEST] if parts else ""
+        summary = f"place with {'; '.join(parts)}"[:MAX_TEXT] if parts else ""
         if self._model is not None and listed:
-            summary = await self._written(self._model, "place", listed) or summary
+            summary = await self._answer(self._model, "place", listed) or summary
         return PerceivedPlace(name, sentences, objects, summary)
 
     async def _direction(self, captions: Sequence[str], labels: Sequence[str]) -> str:
@@ -248,17 +247,17 @@ class Describer:
         joined = " ".join(texts)
         if self._model is None or len(texts) < 2:
             return joined
-        return await self._written(self._model, "direction", "\n".join(texts)) or joined
+        return await self._answer(self._model, "direction", "\n".join(texts)) or joined
 
-    async def _written(self, model: Model, prompt: str, captions: str) -> str:
+    async def _answer(self, model: Model, prompt: str, captions: str) -> str:
         messages = [user(self._prompts.fill(prompt, captions=captions))]
         sampling = Sampling(max_tokens=120, stop=("\n\n",))
         text = (await model.complete(messages, sampling)).text
-        return " ".join(text.split())[:LONGEST]
+        return " ".join(text.split())[:MAX_TEXT]
 
 
 def sheet(picture: Picture, looks: Sequence[SurveyedView], layout: panorama.ViewLayout) -> bytes:
-    """All views of a place as one JPEG: a column per direction, a row per elevation."""
+    """Contact sheet of a place as JPEG: a column per direction, a row per elevation."""
     rows, columns = layout.size
     scale = TILE / columns
     size = (round(rows * scale), TILE)
@@ -277,7 +276,7 @@ def sheet(picture: Picture, looks: Sequence[SurveyedView], layout: panorama.View
 
 
 def page(layout: str, places: Sequence[PerceivedPlace]) -> str:
-    """A self-contained HTML page for the sheets. All text is escaped."""
+    """HTML page that shows the sheets with their descriptions. All text is escaped."""
     parts = [
         "<!doctype html><meta charset=utf-8><title>Descriptions</title>",
         "<style>body{font:15px/1.5 system-ui;margin:2em auto;max-width:72em;padding:0 1em}"
@@ -301,4 +300,4 @@ def _write(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     except OSError as error:
-        raise unusable(path, error, "give a folder that can be written") from error
+        raise unusable(path, error, "give a writable folder") from error

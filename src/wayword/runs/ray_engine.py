@@ -1,15 +1,15 @@
 """``--engine ray``: play a run's episodes on a Ray cluster.
 
-    driver    the command: hands out episodes and is the only one to write the run folder
-    Player    an actor that holds dataset, agents and models, and plays several episodes at once
-    Bank      an actor next to the driver with the run's budget, bills and rate limits:
+    driver    the command: assigns episodes to players, and is the only writer of the run folder
+    Player    a Ray actor with the dataset, agents and models; plays several episodes concurrently
+    Bank      a Ray actor on the driver's machine with the run's budget, bills and rate limits;
               players call it before and after every model call
 
-Ray restarts a player that dies (killed, out of memory, its machine lost), and its episodes are
-played again: episodes that it had not handed over were never written, so none is lost or
-duplicated. A billed call returns only once its bill is in ``calls.jsonl``.
+Ray restarts a player that dies (killed, out of memory, machine lost), and its unfinished episodes
+are played again. Only the driver stores episodes, so none is lost or duplicated. A billed call
+returns only after its bill is in ``calls.jsonl``.
 
-``$RAY_ADDRESS`` names a cluster; without it, one is started on this machine.
+``$RAY_ADDRESS`` selects a cluster; by default, one is started on this machine.
 """
 
 from __future__ import annotations
@@ -40,26 +40,33 @@ from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import EPISODE, Account, LedgerRow, Meter
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
-from wayword.runs.active import ActiveRun, Moves, config_of, line_of, open_models, setup_of
+from wayword.runs.active import (
+    ActiveRun,
+    Moves,
+    config_of,
+    line_of,
+    model_notices,
+    open_models,
+    setup_of,
+)
 from wayword.runs.codec import plain
 from wayword.runs.plan import Plan, model_choices, open_agent, open_dataset, takes_a_person
 from wayword.runs.record import FailedEpisode, Line, is_run
 
 _TRIES = 12
-"""Attempts at an episode before it fails as the cause of the deaths. Many, as all episodes of a
-process die with it, most of them innocent."""
+"""Attempts to play an episode before it is recorded as failed. Many, because when a process dies,
+all of its episodes count an attempt, and only one of them may be the cause."""
 _DEATHS = 5  # restarts of a player that dies before it has opened the run
-_CHUNK = 32  # consecutive episodes that a player takes at once: they often share a scene
-_PATIENCE = 10.0  # seconds to reach the cluster at $RAY_ADDRESS
-_STORE = 128 << 20
-"""Bytes of Ray's shared memory on this machine. Episodes travel in messages, which are small."""
+_CHUNK = 32  # consecutive episodes assigned to a player at once, as they often share a scene
+_TIMEOUT = 10.0  # seconds to connect to $RAY_ADDRESS
+_STORE = 128 << 20  # bytes of Ray's object store on this machine; episodes are small messages
 _POLL = 0.5  # seconds between polls of the players' progress
 
 
 async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outcome:
-    """Play the episodes of these numbers on a cluster. Raises as ``rollout.run`` does."""
+    """Play the episodes with these numbers on a cluster. Raises the errors of ``rollout.run``."""
     if takes_a_person(active.plan):
-        raise UsageError("a person cannot play on a cluster; remove --engine ray")
+        raise UsageError("--engine ray: a person cannot play on a cluster; remove the option")
     with _cluster(active.plan.workers) as ray:
         driver = _Driver(active, todo, account, ray)
         try:
@@ -72,10 +79,10 @@ async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outc
 
 @contextmanager
 def _cluster(workers: int) -> Iterator[Any]:
-    """Ray, connected to the cluster at ``$RAY_ADDRESS``, or to a new one on this machine."""
+    """Context with Ray connected to the cluster at ``$RAY_ADDRESS``, else to a local one."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # at Ray's 15, other load starves workers
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's default 15 starves them under load
     with needing("--engine ray needs Ray", "ray"):
         import ray
     if ray.is_initialized():
@@ -91,10 +98,10 @@ def _cluster(workers: int) -> Iterator[Any]:
         options |= {"address": "local", **resources}
     try:
         ray.init(**options)
-    except Exception as error:  # noqa: BLE001 - Ray raises this very class where a node times out
+    except Exception as error:  # noqa: BLE001 - Ray raises plain Exception if a node times out
         raise UsageError(f"Ray did not start: {' '.join(str(error).split())[:300]}") from None
     for number, handler in handlers.items():
-        with suppress(ValueError):  # not the main thread: Ray has set none either
+        with suppress(ValueError):  # outside the main thread, Ray has not changed it
             signal.signal(number, handler)
     try:
         yield ray
@@ -103,23 +110,23 @@ def _cluster(workers: int) -> Iterator[Any]:
 
 
 def _check_address(address: str) -> None:
-    """Raise ``UsageError`` if nothing listens: Ray itself would try for twenty minutes.
-    Words such as ``auto`` are left to Ray."""
+    """Raise ``UsageError`` if no server listens at the address: Ray would retry for 20 minutes.
+    Addresses without a port, such as ``auto``, are left to Ray."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if not port.isdigit():
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT).close()
     except (OSError, OverflowError) as error:
-        line = f"nothing listens at {address} ({error}); start the cluster, or unset $RAY_ADDRESS"
+        line = f"no server listens at {address} ({error}); start it, or unset $RAY_ADDRESS"
         raise UsageError(f"Ray did not start: {line}") from None
 
 
 @dataclass(slots=True)
 class _Seat:
-    """A player's actor, its current process, and the episodes it will play next.
+    """A player's actor, its current process, and the queue of its next episodes.
 
-    ``process`` is ``machine:number:token``, empty while there is none."""
+    ``process`` is ``machine:number:token``, empty while it is starting."""
 
     actor: Any
     process: str = ""
@@ -127,7 +134,7 @@ class _Seat:
 
 
 class _Driver:
-    """Hands out the episodes of a run, and collects them."""
+    """Assigns the episodes of a run to players, and stores the results."""
 
     def __init__(self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any) -> None:
         self._active, self._account, self._ray = active, account, ray
@@ -163,7 +170,7 @@ class _Driver:
         ]
 
     async def play(self) -> Outcome:
-        """Play until every episode has ended, or the run must stop."""
+        """Play until all episodes have ended or the run must stop."""
         try:
             await self._bank.open.remote()
         except self._ray.exceptions.RayTaskError as error:
@@ -182,16 +189,16 @@ class _Driver:
                     notices += await asyncio.wait_for(leaving, 10)
         if self._lost:
             notices.append(
-                f"{self._lost} calls were in flight in processes that died, and count with their "
-                "estimated cost: they may have been billed"
+                f"{self._lost} calls were in progress in processes that died; they may have been "
+                "billed, so their estimated cost is included"
             )
         if dead := len(self._dead):
-            notices.append(f"{dead} processes died and were replaced; their episodes restarted")
+            notices.append(f"{dead} processes died and were restarted with their episodes")
         self._active.notices += dict.fromkeys(notices)
         return self._outcome
 
     async def close(self) -> None:
-        """Stop the actors and read the bank's totals."""
+        """Stop the actors and read the totals from the bank."""
         account, ray = self._account, self._ray
         with suppress(ray.exceptions.RayError, TimeoutError):
             counts = await asyncio.wait_for(self._bank.counts.remote(True), 5)
@@ -201,7 +208,7 @@ class _Driver:
         account.tokens, account.dollars, _ = configs.billed(self._active.folder.path)
 
     async def _watch(self) -> None:
-        """Report the progress of the players' episodes."""
+        """Report the progress of the players until cancelled."""
         active = self._active
         while True:
             await asyncio.sleep(_POLL)
@@ -216,13 +223,13 @@ class _Driver:
             )
             moves = [move for each in polled if isinstance(each, list) for move in each]
             if active.reporter:
-                where = [seat.process.rpartition(":")[0] for seat in seats]
-                active.reporter.show(active.done, moves, where)
+                workers = [seat.process.rpartition(":")[0] for seat in seats]
+                active.reporter.show(active.done, moves, workers)
             active.steps = self._steps + sum(move["step"] for move in moves)
             active.on_progress(active.done, active.total, {"steps_so_far": active.steps})
 
     async def _use(self, seat: _Seat) -> None:
-        """Keep a player busy, also after each of its restarts."""
+        """Keep a player busy, including after restarts."""
         while True:
             await self._opened(seat)
             async with asyncio.TaskGroup() as group:
@@ -230,7 +237,7 @@ class _Driver:
                     group.create_task(self._slot(seat, seat.process))
 
     async def _opened(self, seat: _Seat) -> None:
-        """Wait until a player is ready. Raises ``UsageError`` where it cannot play the run."""
+        """Wait until a player is ready. Raises ``UsageError`` if it cannot play the run."""
         while not seat.process:
             try:
                 process = await seat.actor.open.remote()
@@ -238,14 +245,14 @@ class _Driver:
                 self._stop(error)
             except self._ray.exceptions.RayError as error:
                 line = " ".join(str(error).split())[:300]
-                raise UsageError(f"the processes of --engine ray keep dying: {line}") from None
-            if process in self._dead:  # it lost its connection but survived
+                raise UsageError(f"--engine ray: processes die repeatedly: {line}") from None
+            if process in self._dead:  # it only lost its connection
                 self._ray.kill(seat.actor, no_restart=False)
             else:
                 seat.process = process
 
     async def _slot(self, seat: _Seat, process: str) -> None:
-        """Play one episode after another in this process until it dies."""
+        """Play episodes in this process, one at a time, until it dies."""
         while seat.process == process:
             number = self._next(seat)
             if number is None:
@@ -268,14 +275,15 @@ class _Driver:
 
     @property
     def _stopped(self) -> bool:
-        """True once the run must stop before its last episode."""
+        """True if the run must stop before its last episode."""
         return bool(self._outcome.exhausted or self._outcome.unusable)
 
     def _next(self, seat: _Seat) -> int | None:
-        """The number of a player's next episode; None if there is none for now."""
+        """Number of a player's next episode; None if there is currently none."""
         if self._stopped:
             return None
         if not seat.queue and self._todo:
+            # small chunks at the end, so that all players finish at about the same time
             share = len(self._todo) // (2 * len(self._seats)) or 1
             seat.queue.extend(self._todo.popleft() for _ in range(min(_CHUNK, share)))
         return seat.queue.popleft() if seat.queue else None
@@ -288,22 +296,22 @@ class _Driver:
         self._outcome.finished += line.scores is not None
 
     def _stop(self, error: Exception) -> None:
-        """Start no more episodes if the error is a limit; raise any other error."""
+        """Stop starting episodes if the error is a limit; raise all other errors."""
         outcome, cause = self._outcome, getattr(error, "cause", error)
         if isinstance(cause, BudgetExhausted):
             outcome.exhausted = outcome.exhausted or str(cause)
         elif isinstance(cause, ModelUnusable):
             outcome.unusable = outcome.unusable or str(cause)
         elif isinstance(cause, self._ray.exceptions.RayError):
-            line = "the process that keeps the budget died; the same command resumes"
+            line = "the process that manages the budget died; run the same command to resume"
             raise RecordingError(f"{self._active.folder.path}: {line}") from None
         elif isinstance(cause, WaywordError):
             raise cause
         else:
-            raise RuntimeError(str(error)) from None  # a bug, with the traceback from there
+            raise RuntimeError(str(error)) from None  # a bug; the text has the remote traceback
 
     async def _died(self, seat: _Seat, process: str, number: int) -> None:
-        """Put back the episode that a dead process played, and those in its queue."""
+        """Requeue the episode that a dead process was playing, and those in its queue."""
         self._attempts[number] += 1
         if self._attempts[number] < _TRIES:
             self._todo.appendleft(number)
@@ -320,23 +328,23 @@ class _Driver:
         self._more.set()
 
 
-# The actors. Nothing below imports Ray: a handle of an actor, such as ``bank``, is called by
+# The actors. Nothing below imports Ray: methods of an actor are called through its handle, as in
 # ``await bank.begin.remote(…)``.
 
 
 async def _answer(reply: Awaitable[Any]) -> Any:
-    """The result of an actor's method; raises what it raised."""
+    """Await the result of an actor's method, and raise its original errors."""
     try:
         return await reply
     except Exception as error:  # noqa: BLE001 - any error
-        raise getattr(error, "cause", error) from None  # without the traceback that Ray adds
+        raise getattr(error, "cause", error) from None  # without Ray's wrapper and traceback
 
 
 class Bank:
     """A run's account and rate limits, shared by all processes. Calls are answered in order.
 
-    ``run`` is the run folder, ``ended`` the shares of the budget that earlier episodes took,
-    ``turns`` an episode's limit. Players are named by their process.
+    ``run`` is the run folder, ``ended`` the shares of the budget that earlier episodes used, and
+    ``turns`` the step limit. Players are identified by their process.
     """
 
     def __init__(
@@ -356,15 +364,15 @@ class Bank:
         self._reserved: dict[str, tuple[str, LedgerRow]] = {}
 
     async def open(self) -> None:
-        """Open the run's bills. Raises ``RecordingError``."""
+        """Open the log of billed calls. Raises ``RecordingError``."""
         if not is_run(self._run):
             remedy = "run the command on a machine of the cluster"
-            raise RecordingError(f"{self._run}: does not exist on {socket.gethostname()}; {remedy}")
+            raise RecordingError(f"{self._run}: not found on {socket.gethostname()}; {remedy}")
         self._bills = self._account.ledger = configs.Spending(self._run)
         self._account.tokens, self._account.dollars = self._bills.tokens, self._bills.dollars
 
     async def begin(self, player: str) -> int:
-        """The number of a new episode. Raises ``BudgetExhausted``."""
+        """Begin an episode and return its number. Raises ``BudgetExhausted``."""
         self._account.begin()
         meter = EPISODE.get()
         assert meter is not None
@@ -372,14 +380,15 @@ class Bank:
         return meter.number
 
     async def end(self, episode: int, complete: bool) -> None:
-        """End an episode; ``complete`` is True if it was played to its end."""
+        """End an episode; ``complete`` is False if it failed."""
         _, meter = self._meters.pop(episode, ("", None))
         if meter is not None:
             EPISODE.set(meter)
             self._account.end(complete)
 
     async def admit(self, player: str, episode: int, turns: int) -> None:
-        """Wait until a call is admitted, after ``turns`` turns. Raises ``BudgetExhausted``."""
+        """Wait until a call is admitted; the episode has had ``turns`` turns. Raises
+        ``BudgetExhausted``."""
         meter = self._meters.get(episode, ("", None))[1]
         EPISODE.set(meter)
         while meter is not None and meter.turns < turns:
@@ -397,7 +406,7 @@ class Bank:
             self._account.landed()
 
     async def reserve(self, player: str, row: LedgerRow) -> None:
-        """Record what a call may cost. Raises ``RecordingError``."""
+        """Record the maximum cost of a call. Raises ``RecordingError``."""
         self._reserved[row.call] = player, row
         await self._account.reserve(row)
 
@@ -413,8 +422,8 @@ class Bank:
             self._account.release(call)
 
     async def lost(self, player: str) -> int:
-        """Settle the calls of a process that died; returns the number of those in flight. They
-        count with their estimated cost, as they may have been billed."""
+        """Settle the calls of a process that died at their estimated cost, as they may have been
+        billed. Returns the number of calls in progress."""
         self._dead.add(player)
         for call, (owner, row) in list(self._reserved.items()):
             if owner == player:
@@ -424,7 +433,7 @@ class Bank:
             await self.end(episode, complete=False)
         flying = self._flying.pop(player, 0)
         for _ in range(flying):
-            self._account.landed()  # other calls may wait for these
+            self._account.landed()  # other calls may be waiting for these
         return flying
 
     async def turn(self, model: str) -> None:
@@ -436,7 +445,7 @@ class Bank:
         self._account.retried()
 
     async def counts(self, close: bool = False) -> tuple[int, int, int]:
-        """Billed calls, those billed late, and repeated requests; ``close`` syncs the bills."""
+        """Numbers of billed calls, late ones, and repeated requests; ``close`` syncs the log."""
         if close:
             self._bills.close()
         return self._account.calls, self._account.late, self._account.retries
@@ -467,7 +476,7 @@ class SharedAccount(Account):
         self._bank.release.remote(call)
 
     async def written(self) -> None:
-        # only the caller's: nothing has run since it paid
+        # all are the caller's, as no other coroutine has run since it paid
         payments, self._payments = self._payments, []
         for payment in payments:
             await _answer(payment)
@@ -480,21 +489,21 @@ class SharedAccount(Account):
 
 
 class SharedTurns:
-    """A model's rate limit that the bank keeps."""
+    """A model's rate limiter in the bank."""
 
     def __init__(self, bank: Any, model: str) -> None:
         self._bank, self._model = bank, model
 
     async def admit(self) -> None:
-        """Wait for a turn."""
+        """Wait until a request is allowed."""
         await _answer(self._bank.turn.remote(self._model))
 
 
 class Player:
-    """An actor that plays episodes in its own process. ``identity`` is that of the expected run."""
+    """An actor that plays episodes in a separate process. ``identity`` is the expected run's."""
 
     def __init__(self, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]) -> None:
-        with suppress(OSError):  # another machine may not have it
+        with suppress(OSError):  # another machine may not have the folder
             os.chdir(folder)
         self._plan, self._bank, self._identity = plan, bank, identity
         self._name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -502,7 +511,7 @@ class Player:
         self._opening: asyncio.Task[None] | None = None
 
     async def open(self) -> str:
-        """Open dataset, agents and models, once. Returns the name of this process. Raises
+        """Open the dataset, agents and models, only once. Returns the name of this process. Raises
         ``UsageError``."""
         try:
             self._opening = self._opening or asyncio.ensure_future(self._open())
@@ -522,8 +531,7 @@ class Player:
         identity = plain(config_of(plan, dataset, agent, self._models))
         if mismatch := configs.difference({"identity": self._identity}, identity):
             name, required, actual = mismatch
-            line = f"would play another run: {name!r} is {actual!r}, expected {required!r}"
-            raise UsageError(line)
+            raise UsageError(f"differs from the run: {name!r} is {actual!r}, expected {required!r}")
         self._moves = moves = Moves(plan.max_steps or dataset.max_steps, limit=40)
 
         def stepped(episode: str, step: Step) -> None:
@@ -533,8 +541,8 @@ class Player:
         self._setup = setup_of(plan, dataset, agent, self._models, stepped)
 
     async def play(self, number: int) -> Line:
-        """Play the dataset's episode of that number. Raises as ``rollout`` does."""
-        await self.open()  # Ray may have restarted the process since then
+        """Play the dataset's episode with this number. Raises the errors of ``rollout``."""
+        await self.open()  # Ray may have restarted the process
         episode = await _answer(self._bank.begin.remote(self._name))
         EPISODE.set(Meter(episode))
         complete = False
@@ -550,14 +558,11 @@ class Player:
             await self._bank.end.remote(episode, complete)
 
     async def moves(self) -> list[dict[str, Any]]:
-        """The latest moves of its episodes."""
+        """The latest moves of the episodes in progress."""
         return self._moves.current()
 
     async def leave(self) -> list[str]:
         """Close the models. Returns notices for the user."""
-        models = list(self._models.values())
-        for model in models:
+        for model in self._models.values():
             await model.aclose()
-        refused = [line for model in models for line in model.lessons]
-        warnings = [line for model in models for line in model.warnings]
-        return [*(f"refused by the server and left out: {line}" for line in refused), *warnings]
+        return model_notices(self._models)

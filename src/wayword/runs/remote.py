@@ -1,15 +1,15 @@
-"""A run folder on object storage: ``--out s3://bucket/runs/mine``, by fsspec.
+"""Run folders in object storage, through fsspec: ``--out s3://bucket/runs/mine``.
 
-The run is written to a working copy on this machine. Every few seconds, and at the end, what was
-appended to its records goes up as one more object, which is never changed again:
+The run is written to a working copy on this machine. Every few seconds and at the end, newly
+appended records are uploaded as another object, which never changes:
 
-    URL/run.json                                calls.jsonl and sessions.jsonl likewise
-    URL/episodes.jsonl.gz/000000000000          the file's bytes from 0 on
-    URL/episodes.jsonl.gz/000000481516          from where that one ended; failures likewise
+    URL/run.json                                also calls.jsonl and sessions.jsonl
+    URL/episodes.jsonl.gz/000000000000          the file's bytes from 0; also failures.jsonl.gz
+    URL/episodes.jsonl.gz/000000481516          the bytes from the end of the previous segment
 
-A segment is only made where there is none yet, which the store decides (a conditional write). So of
-two writers one fails, and nothing is ever overwritten. Readers and a run that resumes elsewhere put
-the segments together again in their working copy.
+Segments are created by conditional writes, which fail if the object exists. If two processes write
+to the same run, one of them fails and nothing is overwritten. Readers, and runs resumed on another
+machine, concatenate the segments in their working copy.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from wayword.runs.codec import read_members
 from wayword.runs.index import EPISODES, FAILURES
 
 GROWING = (EPISODES, FAILURES)
-"""Files that go up in segments."""
+"""Files that are uploaded in segments."""
 SMALL = ("run.json", "calls.jsonl", "sessions.jsonl")
-"""Small files that go up as they are."""
+"""Files that are uploaded as a whole."""
 EVERY = 10.0
-"""Seconds between two uploads: what another machine may lack of a run that was killed here."""
+"""Seconds between two uploads. If this machine is lost, so are the episodes since the last one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def url_of(path: Path | str) -> str:
-    """``s3://bucket/run`` for a path that names a store; empty for one on this machine.
+    """URL of a path in a store, such as ``s3://bucket/run``; empty for a local path.
 
-    A ``Path`` has lost one of the two slashes.
+    ``Path`` removes one of the two slashes, so one is enough.
 
     >>> url_of(Path("s3://bucket/run")), url_of(Path("runs/first"))
     ('s3://bucket/run', '')
@@ -48,12 +48,12 @@ def url_of(path: Path | str) -> str:
 
 
 def is_working_copy(folder: Path) -> bool:
-    """True if what is written to the folder goes to a store."""
+    """True if the folder is the working copy of a run in a store."""
     return folder.parent == cache_folder() / "remote"
 
 
 def local(path: Path) -> Path:
-    """A folder to read the run from: itself, or a working copy of what the store holds now."""
+    """The local folder of a run; for a URL, its updated working copy."""
     url = url_of(path)
     if not url:
         return path
@@ -65,8 +65,8 @@ def local(path: Path) -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
-    """The folder to write to, and the store that it goes to while this is open; None for a path
-    on this machine. Raises ``RecordingError``."""
+    """Context with the folder to write to and its store, which is None for a local path. Raises
+    ``RecordingError``."""
     url = url_of(path)
     if not url:
         yield path, None
@@ -76,16 +76,16 @@ def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
     try:
         yield store.copy, store
     except BaseException:
-        with suppress(RecordingError):  # the error that ended the run is shown; the copy is whole
+        with suppress(RecordingError):  # the error that ended the run is more important
             store.end()
         raise
     store.end()
 
 
 class Store:
-    """Run folder in a store, and its working copy in the user's cache folder.
+    """A run folder in a store, with a working copy in the user's cache folder.
 
-    Raises ``UsageError`` for a URL that no library knows.
+    Raises ``UsageError`` for an unsupported URL.
     """
 
     def __init__(self, url: str) -> None:
@@ -97,8 +97,8 @@ class Store:
         except ImportError as error:
             raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
         except ValueError:
-            problem = f"no store is called {url.partition('://')[0]!r}"
-            raise UsageError(f"{url}: {problem}; there are s3, gs, az, sftp, file") from None
+            problem = f"unknown store {url.partition('://')[0]!r}"
+            raise UsageError(f"{url}: {problem}; use s3, gs, az, sftp or file") from None
         self._root = str(root).rstrip("/")
         self.copy = cache_folder() / "remote" / hashlib.sha256(url.encode()).hexdigest()[:16]
         self._sent = dict.fromkeys(GROWING, 0)
@@ -108,10 +108,10 @@ class Store:
         self._sender = threading.Thread(target=self._send_on, name="wayword-store", daemon=True)
 
     def fetch(self) -> bool:
-        """Bring the working copy up to what the store holds; False where that is no run.
+        """Update the working copy. Returns False if the store has no run at this URL.
 
-        Records that only the copy has stay: they are of a writer on this machine that was killed.
-        A copy of another history is replaced.
+        Records that only the copy has are kept: they are from a writer on this machine that was
+        killed. A copy with different records is replaced.
         """
         try:
             config = self._files.cat_file(f"{self._root}/run.json")
@@ -131,18 +131,18 @@ class Store:
             return False
         except RecordingError:
             raise
-        except Exception as error:  # noqa: BLE001 - each store has errors of its own
+        except Exception as error:  # noqa: BLE001 - each store raises its own errors
             raise self._unreachable(error) from None
         return True
 
     def _clear_copy(self) -> None:
-        """Delete the run's files from the working copy, not the lock of a process that writes."""
+        """Delete the run's files from the working copy, but not the lock of a writing process."""
         for name in (*GROWING, *SMALL):
             (self.copy / name).unlink(missing_ok=True)
 
     def _fetch(self, name: str) -> None:
-        """Complete one growing file of the working copy from its segments, each of which is named
-        by its first byte."""
+        """Complete a growing file of the working copy from its segments, which are named by their
+        offset."""
         listed = []
         with suppress(FileNotFoundError, NotADirectoryError):
             listed = self._files.ls(f"{self._root}/{name}", detail=True)
@@ -157,10 +157,10 @@ class Store:
             length = file.seek(0, 2)
             for start, size, key in segments:
                 if start != end:
-                    problem = f"lacks the bytes {end:,} to {start:,} of {name}"
+                    problem = f"bytes {end:,} to {start:,} of {name} are missing"
                     raise RecordingError(f"{self.url}: {problem}; restore them in the store")
                 end = start + size
-                foot = max(start, end - 64)  # records of two histories differ in their checksums
+                foot = max(start, end - 64)  # contains the checksum of the last record
                 file.seek(foot)
                 if length < end or file.read(end - foot) != self._files.cat_file(
                     key, start=foot - start, end=size
@@ -172,19 +172,19 @@ class Store:
         self._sent[name] = end
 
     def begin(self) -> None:
-        """Bring the working copy up to date, and send from now on."""
+        """Update the working copy and start uploading."""
         if not self.fetch():
             self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)
         self._sender.start()
 
     def check(self) -> None:
-        """Raises ``RecordingError`` once another writer has been detected."""
+        """Raise ``RecordingError`` if another writer has been detected."""
         if self._problem:
             raise RecordingError(self._problem)
 
     def end(self) -> None:
-        """Send the rest. Raises ``RecordingError`` where that fails."""
+        """Upload the rest. Raises ``RecordingError`` if that fails."""
         self._over.set()
         self._sender.join()
         self.check()
@@ -192,8 +192,8 @@ class Store:
             self._send()
         except RecordingError:
             raise
-        except Exception as error:  # noqa: BLE001 - each store has errors of its own
-            remedy = f"all of it is in {self.copy}, and the same command sends it"
+        except Exception as error:  # noqa: BLE001 - each store raises its own errors
+            remedy = f"the run is complete in {self.copy}; the same command uploads it"
             raise RecordingError(f"{self._unreachable(error)}; {remedy}") from None
 
     def _send_on(self) -> None:
@@ -203,11 +203,11 @@ class Store:
             except RecordingError as error:
                 self._problem = str(error)
                 return
-            except Exception:  # noqa: BLE001 - a store that is away is tried again, and at the end
+            except Exception:  # noqa: BLE001 - an unreachable store is retried later
                 continue
 
     def _send(self) -> None:
-        """Send what was appended to each file as one segment; small files as they are."""
+        """Upload new records of each growing file as a segment, and all changed small files."""
         for name in GROWING:
             path, at = self.copy / name, self._sent[name]
             end = max((line.at + line.size for line in read_members(path, at)), default=at)
@@ -224,18 +224,17 @@ class Store:
                 self._contents[name] = content
 
     def _create(self, key: str, content: bytes) -> None:
-        """Make an object where there is none. Raises ``RecordingError`` where there is one."""
+        """Create an object. Raises ``RecordingError`` if another process has created it."""
         self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
         try:
             self._files.pipe_file(key, content, mode="create")
         except FileExistsError:
             with suppress(FileNotFoundError):
                 if self._files.cat_file(key) == content:
-                    return  # ours: the answer to an earlier try was lost
-            raise RecordingError(
-                f"{self.url}: another process is writing to this run folder; wait for it to end, "
-                "or give another folder"
-            ) from None
+                    return  # created by our earlier attempt, whose response was lost
+            problem = "another process is writing to this run folder"
+            remedy = "wait until it ends, or give another folder"
+            raise RecordingError(f"{self.url}: {problem}; {remedy}") from None
 
     def _unreachable(self, error: Exception) -> RecordingError:
         problem = " ".join(str(error).split())[:200] or type(error).__name__

@@ -4,8 +4,8 @@
     >>> recipe.rows[0].name, recipe.rows[0].published["sr"]
     ('NavGPT', 34.0)
 
-A recipe is one YAML file under ``recipe_files``: the rows of a table as published, each with the
-run that reproduces it. A row without a run gives the reason under ``absent``.
+A recipe is a YAML file under ``recipe_files``: the rows of a published table, each with the run
+that reproduces it, or the reason why there is none (``absent``).
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ PAPERS = (
     *("langsuite", "llm_planner", "lats"),
 )
 AS_PUBLISHED = "published"
-"""The ``--model`` for the models that the paper names, with the backend ``openai:``."""
+"""Value of ``--model`` for the models named in the paper, with the backend ``openai:``."""
 STAND_IN = "played"
-"""Beginning of the line about stand-in data."""
+"""First word of the difference about stand-in data."""
 OUR_WORDS = "prompts in this project's words"
-"""The difference of a recipe that goes where the user names a folder of prompts."""
+"""Difference that is dropped if the user gives a folder of prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeData:
-    """Data that a row can be played on: a dataset with its settings and the agent's.
+    """Data for a row: a split, with settings of the dataset and of the agent.
 
-    ``needs`` is a path in the data folder that must exist; settings equal to it get the full path.
-    Other text says what is unavailable.
+    ``needs`` is a path in the data folder that must exist; settings with this value are replaced by
+    the full path.
     """
 
     split: str
@@ -65,10 +65,10 @@ class RecipeData:
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
-    """A row: ``published`` holds the paper's figures (rates in percent) by our metrics' keys.
+    """A row. ``published`` are the paper's results by our metric keys, rates in percent.
 
-    ``sources`` are the published data and its stand-ins, in order. ``models`` are the paper's, by
-    role. ``differs`` lists what differs from the paper even with the same model.
+    ``sources`` are the published data and its stand-ins, in order of preference. ``models`` are the
+    paper's, by role. ``differs`` lists differences to the paper even with the same model.
     """
 
     name: str
@@ -87,10 +87,10 @@ class RecipeRow:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A published table or figure. ``metrics``: our key -> the paper's column.
+    """A published table or figure. ``metrics`` maps our metric keys to the paper's columns.
 
-    ``differs`` is one line on what still differs from the paper and its released code, even with
-    the same model; nothing else does. A row adds what differs in it alone.
+    ``differs`` lists all differences to the paper and its released code that remain with the same
+    model, in one line; rows add their own.
     """
 
     name: str
@@ -102,16 +102,16 @@ class Recipe:
 
     @property
     def playable(self) -> tuple[RecipeRow, ...]:
-        """The rows that have runs."""
+        """Rows with runs."""
         return tuple(row for row in self.rows if not row.absent)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """The user's options: a model, episodes, budgets, and settings that win over the recipe's.
+class RecipeOptions:
+    """The user's options for a recipe: model, episodes, budgets, and overriding settings.
 
-    ``rows`` keeps rows whose names hold one of these words. ``prompts`` is a folder of prompts.
-    ``stand_in`` allows stand-in data for paid models; free models always use it.
+    ``rows`` selects rows whose names contain one of these words. ``prompts`` is a folder of
+    prompts. ``stand_in`` allows stand-in data with paid models; free models always use it.
     """
 
     model: str = ""
@@ -131,8 +131,8 @@ class Wishes:
     shuffle: int | None = None
 
     def prompt_folder(self, agent: str) -> Path | None:
-        """The folder of an agent's prompts: one of its name in ``prompts``, else that itself; None
-        for the shipped prompts, which an agent without a model always has."""
+        """The folder of an agent's prompts: the subfolder with its name, if any, else ``prompts``.
+        None for shipped prompts and for agents without prompts."""
         if self.prompts is None or "prompts" not in _fields(agent):
             return None
         folder = self.prompts / agent
@@ -141,7 +141,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A row with its plans, one per seed, and the differences to the paper."""
+    """A row with its plans, one per seed, and its differences to the paper."""
 
     row: RecipeRow
     plans: tuple[Plan, ...] = ()
@@ -150,7 +150,7 @@ class Prepared:
 
 
 def names() -> tuple[str, ...]:
-    """Every recipe's name: paper/table."""
+    """Names of all recipes: ``PAPER/TABLE``."""
     recipes = []
     for paper in PAPERS:
         listed = sorted(path.name for path in (FOLDER / paper).iterdir())
@@ -159,14 +159,14 @@ def names() -> tuple[str, ...]:
 
 
 def without_runs() -> Mapping[str, str]:
-    """The papers' other tables and figures -> where their content is covered."""
-    read: Mapping[str, str] = yaml.safe_load((FOLDER / "without_runs.yaml").read_text("utf-8"))
-    return read
+    """The papers' other tables and figures, and where their content is covered."""
+    tree: Mapping[str, str] = yaml.safe_load((FOLDER / "without_runs.yaml").read_text("utf-8"))
+    return tree
 
 
 @cache
 def open_recipe(name: str) -> Recipe:
-    """The recipe of that name. Raises ``UsageError``."""
+    """Read a recipe. Raises ``UsageError`` for an unknown name."""
     if name not in names():
         other = without_runs().get(name)
         if other:
@@ -188,7 +188,7 @@ def _row(
     data: Mapping[str, tuple[RecipeData, ...]],
     name: str,
 ) -> RecipeRow:
-    """A row of the file, with the file's defaults that its agent accepts."""
+    """A row, with those of the file's defaults that its agent accepts."""
     if "absent" not in row:
         tree = {**defaults, **row}
         agent = registry.load("agent", tree["agent"])
@@ -208,8 +208,7 @@ def _row(
 
 
 def listing(only: str = "") -> str:
-    """Every recipe, or those of one paper: title, number of rows with runs, published data, and
-    what differs."""
+    """All recipes or those of one paper: title, number of rows with runs, data, differences."""
     blocks = []
     for paper in [only] if only else PAPERS:
         lines = [paper]
@@ -225,99 +224,96 @@ def listing(only: str = "") -> str:
     return "\n\n".join(blocks)
 
 
-def prepare(recipe: Recipe, wishes: Wishes) -> list[Prepared]:
-    """The plans of the recipe's rows. Raises ``UsageError`` for unknown rows, and if a row
-    needs a model and none is named."""
-    words = [word.casefold() for word in wishes.rows]
+def prepare(recipe: Recipe, options: RecipeOptions) -> list[Prepared]:
+    """Plan the recipe's rows. Raises ``UsageError`` for unknown rows, and for a missing model."""
+    words = [word.casefold() for word in options.rows]
     rows = recipe.rows
     chosen = [r for r in rows if not words or any(word in r.name.casefold() for word in words)]
     if not chosen:
         names = ", ".join(row.name for row in rows)
-        raise UsageError(f"{recipe.name} has no row {' or '.join(wishes.rows)!r}; use: {names}")
+        raise UsageError(f"{recipe.name} has no row {' or '.join(options.rows)!r}; use: {names}")
     agents = dict.fromkeys(row.agent for row in chosen if not row.absent)
-    for key in wishes.settings:
-        if not any(key in _share(wishes.settings, agent) for agent in agents):
-            raise UsageError(
-                f"no agent of {recipe.name} has a setting {key!r}: {', '.join(agents)}"
-            )
-    return [_prepared(row, wishes) for row in chosen]
+    for key in options.settings:
+        if not any(key in _share(options.settings, agent) for agent in agents):
+            names = ", ".join(agents)
+            raise UsageError(f"--set {key}: no agent of {recipe.name} has this setting ({names})")
+    return [_prepared(row, options) for row in chosen]
 
 
-def _prepared(row: RecipeRow, wishes: Wishes) -> Prepared:
-    """The row's plans on the first available source of its data."""
+def _prepared(row: RecipeRow, options: RecipeOptions) -> Prepared:
+    """Plan a row, on the first of its data sources that is available."""
     if row.absent:
         return Prepared(row, missing=row.absent)
-    main, roles = (wishes.model, {}) if row.models else ("", dict[str, str]())
+    main, roles = (options.model, {}) if row.models else ("", dict[str, str]())
     published = ", ".join(f"{role}: {name}" for role, name in row.models.items())
-    if row.models and not wishes.model:
-        raise UsageError(
-            f"{row.name!r} needs a language model (published with {published}); add --model"
-        )
-    if row.models and wishes.model == AS_PUBLISHED:
+    if row.models and not options.model:
+        problem = f"row {row.name!r} needs a language model (in the paper: {published})"
+        raise UsageError(f"{problem}; add --model")
+    if row.models and options.model == AS_PUBLISHED:
         roles = {role: f"openai:{name}" for role, name in row.models.items()}
         main = roles.pop("main")
     lacking = ""
     for source in row.sources:
         try:
-            plan = _plan(row, source, wishes, main, roles)
+            plan = _plan(row, source, options, main, roles)
             break
         except (DataError, UsageError) as error:
             if source is row.sources[-1]:
                 raise
             lacking = lacking or str(error)
-    if lacking and not wishes.stand_in and not _free(main, wishes):
-        remedy = f"--stand-in plays {plan.on} instead, without a published result"
+    if lacking and not options.stand_in and not _free(main, options):
+        remedy = f"add --stand-in to play {plan.on} instead, which has no published result"
         return Prepared(row, missing=f"{lacking}; {remedy}")
-    seeds = range(wishes.seeds) if wishes.seeds else row.seeds
-    folder = wishes.prompt_folder(row.agent)
+    seeds = range(options.seeds) if options.seeds else row.seeds
+    folder = options.prompt_folder(row.agent)
     differs = [] if folder is None else [describe_folder(folder)]
     if lacking:
-        differs.append(f"{STAND_IN} on {plan.on}, not on {row.sources[0].split}: {lacking}")
-    if row.models and wishes.model != AS_PUBLISHED:
-        differs.append(f"model {main}, published with {published}")
-    if wishes.settings:
-        differs.append(f"your settings: {json.dumps(wishes.settings, default=str)}")
-    if wishes.limit and (row.limit is None or wishes.limit < row.limit):
-        order = "" if wishes.shuffle is None else f" in the order of --shuffle {wishes.shuffle}"
-        differs.append(f"only the first {wishes.limit} episodes{order}")
-    if wishes.max_steps and wishes.max_steps != row.steps:
-        differs.append(f"at most {wishes.max_steps} steps, not {row.steps}")
+        differs.append(f"{STAND_IN} on {plan.on} instead of {row.sources[0].split}: {lacking}")
+    if row.models and options.model != AS_PUBLISHED:
+        differs.append(f"model {main}; in the paper {published}")
+    if options.settings:
+        differs.append(f"your settings: {json.dumps(options.settings, default=str)}")
+    if options.limit and (row.limit is None or options.limit < row.limit):
+        order = "" if options.shuffle is None else f" in the order of --shuffle {options.shuffle}"
+        differs.append(f"only the first {options.limit} episodes{order}")
+    if options.max_steps and options.max_steps != row.steps:
+        differs.append(f"at most {options.max_steps} steps instead of {row.steps}")
     if len(seeds) != len(row.seeds):
-        differs.append(f"{len(seeds)} seeds, not {len(row.seeds)}")
+        differs.append(f"{len(seeds)} seeds instead of {len(row.seeds)}")
     plans = [replace(plan, seed=seed) for seed in seeds]
-    plans = [replace(each, out=wishes.out / _folder(each)) for each in plans]
+    plans = [replace(each, out=options.out / _folder(each)) for each in plans]
     rest = [each.removesuffix(f"; {OUR_WORDS}") if folder else each for each in row.differs]
     return Prepared(row, tuple(plans), (*differs, *rest))
 
 
 def _plan(
-    row: RecipeRow, source: RecipeData, wishes: Wishes, main: str, roles: Mapping[str, str]
+    row: RecipeRow, source: RecipeData, options: RecipeOptions, main: str, roles: Mapping[str, str]
 ) -> Plan:
     """The plan on one source of data. Raises ``DataError`` and ``UsageError`` if it is missing."""
     dataset, settings = dict(source.dataset), {**row.settings, **source.settings}
     if source.needs:
-        path = (data_folder(wishes.data) or Path()) / source.needs
+        path = (data_folder(options.data) or Path()) / source.needs
         if not path.exists():
             raise DataError(source.split, "", f"needs {source.needs}", "see docs/reproduce.md")
         for tree in (dataset, settings):
             tree.update({k: str(path) for k, v in tree.items() if v == source.needs})
     groups = {"dataset": dataset, "models": dict(roles)}
     settings |= {name: group for name, group in groups.items() if group}
-    if (folder := wishes.prompt_folder(row.agent)) is not None:
+    if (folder := options.prompt_folder(row.agent)) is not None:
         settings["prompts"] = str(folder)
     plan = Plan(
         row.agent,
         source.split,
         main,
-        merge(settings, _share(wishes.settings, row.agent)),
-        limit=min((n for n in (row.limit, wishes.limit) if n is not None), default=None),
-        shuffle=row.shuffle if wishes.shuffle is None else wishes.shuffle,
-        max_steps=wishes.max_steps or row.steps,
-        concurrency=wishes.concurrency,
-        data=wishes.data,
-        max_dollars=wishes.max_dollars,
-        cache=wishes.cache,
-        prices=wishes.prices,
+        merge(settings, _share(options.settings, row.agent)),
+        limit=min((n for n in (row.limit, options.limit) if n is not None), default=None),
+        shuffle=row.shuffle if options.shuffle is None else options.shuffle,
+        max_steps=options.max_steps or row.steps,
+        concurrency=options.concurrency,
+        data=options.data,
+        max_dollars=options.max_dollars,
+        cache=options.cache,
+        prices=options.prices,
     )
     if not len(open_dataset(plan).tasks):
         raise DataError(source.split, "", "has no episodes")
@@ -325,7 +321,7 @@ def _plan(
 
 
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The user's settings that an agent accepts; a table may play several agents."""
+    """Those of the user's settings that an agent accepts; a table may have several agents."""
     agent = registry.load("agent", name)
     groups = {"dataset", *(("model", "models") if agent.needs_model else ())}
     accepted = groups | _fields(name)
@@ -333,41 +329,42 @@ def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _fields(name: str) -> set[str]:
-    """The settings of an agent."""
+    """Names of an agent's settings."""
     return set(registry.load("agent", name).Settings.__dataclass_fields__)
 
 
-def _free(model: str, wishes: Wishes) -> bool:
-    """True without a model or if the model is known to be free."""
-    price = load_prices(wishes.prices).of(model) if model else None
+def _free(model: str, options: RecipeOptions) -> bool:
+    """True if there is no model or its price is known to be zero."""
+    price = load_prices(options.prices).of(model) if model else None
     return not model or (price is not None and price.input == price.output == 0)
 
 
-def costs_nothing(wishes: Wishes) -> bool:
-    """True if no row of these wishes can cost money."""
-    return wishes.model != AS_PUBLISHED and _free(wishes.model, wishes)
+def costs_nothing(options: RecipeOptions) -> bool:
+    """True if no row can cost money with these options."""
+    return options.model != AS_PUBLISHED and _free(options.model, options)
 
 
 def _folder(plan: Plan) -> str:
-    """A name shared by the same row of other tables, so that no episode is played twice."""
+    """Name of a plan's run folder. Equal rows of several tables share it and are played once."""
     key = (plan.agent, plan.on, plan.model, plan.settings, plan.seed, plan.max_steps, plan.shuffle)
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
     name = "-".join(part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part)
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"
 
 
-# Our results next to the published ones: counts, intervals, cost and differences.
+# Comparison with the published results.
 
 
 STEP_MS = "step_ms"
-"""Milliseconds per step of an episode; not a metric of any family."""
+"""Milliseconds per step: a column of recipes that is not a metric of any family."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReproducedRow:
-    """A row: ``ours`` and ``published`` by metric, rates in percent; ``n`` episodes were played.
+    """A row: our and the ``published`` results by metric, rates in percent.
 
-    ``missing`` says why there is no run. ``cost`` is in US dollars, None if a price is unknown.
+    ``n`` of ``of`` episodes were finished. ``missing`` is the reason if there is no run. ``cost``
+    is in US dollars, None if a price is unknown.
     """
 
     name: str
@@ -384,8 +381,8 @@ class ReproducedRow:
     missing: str = ""
 
 
-def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
-    """Compare the row's runs with the paper. Raises ``RecordingError`` for a run not started."""
+def compare_row(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
+    """Compare a row's runs with the paper. Raises ``RecordingError`` if a run is missing."""
     row = prepared.row
     if prepared.missing:
         return ReproducedRow(row.name, row.published, missing=prepared.missing)
@@ -420,8 +417,8 @@ def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
 
 
 def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100) -> str:
-    """The table as ``rich``, ``markdown``, ``latex`` or ``json``; our results above the published
-    ones."""
+    """Format the table as ``rich``, ``markdown``, ``latex`` or ``json``. In each cell, our result
+    is above the published one."""
     if form == "json":
         return json.dumps(_json(recipe, rows), indent=2)
     cells = []
@@ -456,7 +453,7 @@ def _cell(ours: Interval | None, published: float | None) -> str:
 
 
 def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
-    """The differences, each line once, with its rows unless it concerns all of them."""
+    """The distinct differences, each with its rows unless it applies to all of them."""
     differs, missing = dict[str, list[str]](), dict[str, list[str]]()
     for row in rows:
         for line in row.differs:
@@ -464,7 +461,7 @@ def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
         if row.missing:
             missing.setdefault(row.missing, []).append(row.name)
     played = sum(not row.missing for row in rows)
-    lines = ["Ours ± half of the 95% interval, (published). Differences:"] if played else []
+    lines = ["Ours ± half of the 95% interval (published). Differences:"] if played else []
     for line, names in differs.items():
         lines.append(f"- {line}" if len(names) == played else f"- {'; '.join(names)}: {line}")
     return lines + [f"Not run: {'; '.join(names)}: {why}" for why, names in missing.items()]

@@ -40,6 +40,7 @@ from wayword.runs.active import (
     Reporter,
     choose,
     config_of,
+    model_notices,
     open_models,
     setup_of,
     unfinished,
@@ -278,10 +279,8 @@ async def _play(
 
 
 def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:
-    """Notices about refused fields, warnings of models, retries, and an exhausted budget."""
-    refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
-    notices = [f"the server refused a field, which is no longer sent: {line}" for line in refused]
-    notices += dict.fromkeys(line for model in models.values() for line in model.warnings)
+    """Notices about the models, retries, and an exhausted budget."""
+    notices = model_notices(models)
     if account.retries:
         requests = counted(account.retries, "request was", "requests were")
         notices.append(f"{requests} retried after a failure")

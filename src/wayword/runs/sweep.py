@@ -1,12 +1,11 @@
-"""Sweeps: one run per value of a setting, one table, and a plot of the metrics.
+"""Sweeps: one run per value of a setting, a table and a plot of the metrics.
 
     wayword run lgx --on robothor:train --sweep threshold=0.6,0.75,0.85,0.95
 
-Several ``--sweep`` make every combination. Each is a run folder in a common folder, resumes like
-any other, and is a row of one table. ``--sweep on=…`` and ``--sweep model=…`` (``--on a,b``,
-``--model a,b`` for short) play several datasets and models; ``--sweep seed=0,1,2`` (``--seeds 3``)
-the same episodes with several run seeds; ``--sweep detector_seed=…`` with several samples of a
-simulated detector's errors.
+Several ``--sweep`` options are combined: each combination is a run in a common folder, which can be
+resumed like any other, and a row of the table. ``--sweep on=…`` and ``--sweep model=…`` sweep
+datasets and models (short: ``--on a,b`` and ``--model a,b``), ``--sweep seed=0,1,2`` sweeps run
+seeds (short: ``--seeds 3``), and ``--sweep detector_seed=…`` the errors of simulated detectors.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ COLOURS = ("#1f5fa8", "#c4511d", "#2b8a3e", "#8a2b6e", "#6b6b00", "#555555")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A metric over the values of a setting. ``points``: the value as given, and its mean."""
+    """A metric over the values of a setting. ``points`` are pairs of a value and the metric."""
 
     label: str
     points: tuple[tuple[str, Interval], ...]
 
 
 def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
-    """Curves with 95% intervals as SVG text; all share one axis, in percent for rates.
+    """Plot curves with 95% intervals as SVG, on a common vertical axis (percent for rates).
 
-    Numbers are placed to scale along the axis; other values in the given order.
+    Numeric values are placed to scale on the horizontal axis, others in the given order.
     """
 
     def ends(value: Interval) -> tuple[float, float]:
-        """The interval, or only the mean if there are too few episodes."""
+        """The interval, or the mean if there are too few episodes."""
         finite = math.isfinite(value.low) and math.isfinite(value.high)
         return (value.low, value.high) if finite else (value.mean, value.mean)
 
@@ -98,14 +97,11 @@ def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
 
 
 Choice = tuple[str, str]
-"""A setting and one of its values, as given."""
-MOST_CURVES = 6
-"""As many as ``COLOURS``."""
-MOST_RUNS = 1000
-"""Runs of a sweep, each a folder and a row of the table."""
+"""A setting and one of its values, as text."""
+MAX_RUNS = 1000  # of a sweep; each is a folder and a row of the table
 SEED = "seed"
 FIELDS = ("on", "model", SEED)
-"""Keys of ``--sweep`` that are fields of a plan, not settings."""
+"""Keys of ``--sweep`` that are fields of a plan rather than settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +113,28 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """The name of its folder: ``on=houses,shots=2``."""
+        """Name of its folder: ``on=houses,shots=2``."""
         return re.sub("[/:]", "_", ",".join(f"{key}={value}" for key, value in self.choices))
 
 
 def split(listed: str) -> list[str]:
-    """The values of a list: ``openai:c,cascade:openai:a,openai:b`` are two."""
+    """Split a list of values. A cascade has a comma: ``openai:c,cascade:openai:a,openai:b`` has
+    two."""
     return re.findall(r"cascade:[^,]+,[^,]+|[^,]+", listed)
 
 
 def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
-    """A plan for every combination. Raises ``UsageError`` for a malformed sweep."""
+    """Plans of all combinations. Raises ``UsageError`` for a malformed sweep."""
     values = dict[str, list[str]]()
     for sweep in sweeps:
         key, _, listed = sweep.partition("=")
         if key in values:
-            raise UsageError("--sweep: a setting is given twice")
+            raise UsageError(f"--sweep {sweep}: {key} has a sweep already; list all values in one")
         values[key] = split(listed)
         if not key or len(values[key]) < 2:
             raise UsageError(f"--sweep {sweep}: write KEY=VALUE,VALUE with at least two values")
         if len(set(values[key])) < len(values[key]):
-            raise UsageError(f"--sweep {sweep}: a value is given twice")
+            raise UsageError(f"--sweep {sweep}: a value is repeated; give each once")
     _check_count("--sweep", math.prod(map(len, values.values())))
     content = json.dumps([plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
@@ -146,47 +143,46 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     planned = []
     for chosen in product(*values.values()):
         choices = tuple(zip(values, chosen, strict=True))
-        own: dict[str, Any] = {key: value for key, value in choices if key in FIELDS}
-        if not str(own.get(SEED, 0)).isdecimal():
+        changes: dict[str, Any] = {key: value for key, value in choices if key in FIELDS}
+        if not str(changes.get(SEED, 0)).isdecimal():
             problem = "a seed must be an integer of at least 0"
-            raise UsageError(f"--sweep {SEED}={own[SEED]}: {problem}")
+            raise UsageError(f"--sweep {SEED}={changes[SEED]}: {problem}")
         pairs = [f"{key}={value}" for key, value in choices if key not in FIELDS]
-        variant = Variant(
-            choices, replace(plan, settings=merge(plan.settings, parse(pairs)), **own)
-        )
-        planned.append(replace(variant, plan=replace(variant.plan, out=folder / variant.name)))
+        changes["settings"] = merge(plan.settings, parse(pairs))
+        name = Variant(choices, plan).name
+        planned.append(Variant(choices, replace(plan, out=folder / name, **changes)))
     return planned
 
 
 def seeds(count: int) -> str:
-    """The sweep over the run seeds 0 to ``count`` - 1."""
+    """A sweep over the run seeds 0 to ``count`` - 1."""
     if count < 2:
-        raise UsageError(f"--seeds {count}: give at least 2")
+        raise UsageError(f"--seeds must be at least 2, got {count}")
     _check_count("--seeds", count)
     return f"{SEED}={','.join(map(str, range(count)))}"
 
 
 def _check_count(option: str, count: int) -> None:
-    if count > MOST_RUNS:
-        line = f"{option}: a sweep must have at most {MOST_RUNS:,} runs, got {count:,}"
+    if count > MAX_RUNS:
+        line = f"{option}: a sweep must have at most {MAX_RUNS:,} runs, got {count:,}"
         raise UsageError(f"{line}; give fewer values, or use several commands")
 
 
 def over_seeds(sweeps: Sequence[str]) -> bool:
-    """True if any of the sweeps is over seeds, so that runs can be pooled."""
+    """True if a sweep is over seeds, so that its runs can be pooled."""
     return any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
 
 
 def picture(variants: Sequence[Variant]) -> Path | None:
-    """Plot up to three rates that all runs have over the first setting's values.
+    """Plot up to three rates over the values of the first setting as ``sweep.svg``.
 
-    Other settings make a curve each. Writes ``sweep.svg`` next to the runs; None where the runs
-    share no rate. Raises ``RecordingError`` where it cannot be written.
+    There is a curve for each combination of the other settings. Returns None if the runs have no
+    rate in common. Raises ``RecordingError`` if the file cannot be written.
     """
     folders = [variant.plan.out for variant in variants if variant.plan.out]
     rows = rows_of(folders)
     rates = [m for m in rows[0].metrics if m.kind == "rate"]
-    # success first; three fit in a plot
+    # success is first; a plot of more than three is hard to read
     shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         return None
@@ -202,7 +198,7 @@ def picture(variants: Sequence[Variant]) -> Path | None:
         curves.append(Curve(label, points))
     path = folders[0].parent / "sweep.svg"
     try:
-        path.write_text(draw(variants[0].choices[0][0], curves[:MOST_CURVES]), encoding="utf-8")
+        path.write_text(draw(variants[0].choices[0][0], curves[: len(COLOURS)]), encoding="utf-8")
     except OSError as error:
         raise unusable(path, error) from error
     return path

@@ -96,9 +96,7 @@ class Pasture(Robothor):
         super().open()
         if settings.simulator == "words" and self.split not in TEXT_SPLITS:
             build = next(name for name, splits in BUILDS.items() if self.split in splits)
-            problem = (
-                f"pasture:{self.split} has objects that exist only in a Unity build"
-            )
+            problem = f"pasture:{self.split} has objects that exist only in a Unity build"
             path = f"pasture_builds/thor_build_{build}/{build}.x86_64"
             remedy = f"set dataset.simulator=thor and dataset.build={path}"
             raise UsageError(f"{problem}: {remedy}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.helpers.metric_keys import RARE
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.model import Choice, Completion, Usage
 from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.accounting import CUT_METRICS, METRICS, RARE, account
+from wayword.metrics.accounting import CUT_METRICS, METRICS, account
 
 
 def call(cost: float | None = 0.5, cached: bool = False, answered: bool = True) -> ModelCall:

@@ -11,6 +11,7 @@ from math import exp, inf, isnan
 from typing import Any
 
 import pytest
+from tests.helpers.metric_keys import OF_OBJECTS, RARE, columns
 
 from wayword.core.action import Rejection
 from wayword.core.dataset import Task
@@ -18,10 +19,8 @@ from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Family, Feedback
-from wayword.metrics import accounting
-from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.predictions import trajectory_from_places
-from wayword.metrics.scoring import columns, score, scorer
+from wayword.metrics.scoring import score, scorer
 
 Score = Callable[..., dict[str, float]]
 
@@ -164,9 +163,7 @@ def test_a_rejected_answer_is_no_place_of_the_path(split: Callable[..., Any]) ->
     assert [first[key] for key in keys] == [second[key] for key in keys]
     assert (second["steps"], second["rejections"]) == (3, 1)
     assert second["rejection_rate"] == pytest.approx(1 / 3)
-    assert (
-        set(second) == {metric.key for metric in columns("indoor")} - accounting.RARE - OF_OBJECTS
-    )
+    assert set(second) == {metric.key for metric in columns("indoor")} - RARE - OF_OBJECTS
 
 
 def test_an_episode_that_failed_before_it_began_never_left_its_start(

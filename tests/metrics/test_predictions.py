@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.metric_keys import OF_OBJECTS
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Family
 from wayword.metrics import predictions, table
-from wayword.metrics.indoor import OF_OBJECTS
+from wayword.metrics.accounting import PREDICTED_METRICS
 from wayword.metrics.predictions import Predictions, trajectory_from_actions
+from wayword.metrics.scoring import scorer
 from wayword.metrics.summary import summarize
 
 Read = Callable[..., Predictions]
@@ -96,7 +98,10 @@ def test_a_walk_no_agent_could_make_is_scored_and_counted(read: Read, dataset: A
     assert scores["sr"] == 1
     assert scores["illegal_moves"] == 3
     assert scores["steps"] == 3
-    assert set(scores) == {metric.key for metric in predictions.columns("indoor")} - OF_OBJECTS
+    assert (
+        set(scores)
+        == {metric.key for metric in (*scorer("indoor").metrics, *PREDICTED_METRICS)} - OF_OBJECTS
+    )
 
 
 def test_a_table_of_predictions_says_how_many_are_missing(read: Read, dataset: Any) -> None:

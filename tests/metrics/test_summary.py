@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from tests.helpers.metric_keys import columns
 
 from wayword.core.metric import Metric
 from wayword.metrics.intervals import Interval
-from wayword.metrics.scoring import columns
 from wayword.metrics.summary import Row, Scores, footnote, marks, summarize
 
 OWN = (Metric("lamps", "Lamps", "rate", "higher", "lamps lit"),)

@@ -12,13 +12,11 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from tests.helpers.metric_keys import OF_OBJECTS, RARE, columns
 
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
-from wayword.metrics import accounting
 from wayword.metrics.compare import mark_best
-from wayword.metrics.indoor import OF_OBJECTS
-from wayword.metrics.scoring import columns
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import fit, labels, render, terminal
 
@@ -72,7 +70,7 @@ def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
     body, _, missing = " ".join(text.split()).partition("Hidden columns (terminal too narrow):")
     hidden = missing.partition(". See")[0].strip().split(", ")
     for metric in columns("indoor"):
-        if metric.key in accounting.RARE | OF_OBJECTS:
+        if metric.key in RARE | OF_OBJECTS:
             continue
         shown = re.search(rf"(?<!\S){re.escape(metric.label)}(?!\S)", body)
         assert shown or metric.label in hidden, metric.label
@@ -98,7 +96,7 @@ def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Ro
     clopper_pearson = {"mean": 0.5, "low": pytest.approx(0.0676, abs=1e-4)}
     assert first["metrics"]["sr"] == {**clopper_pearson, "high": pytest.approx(0.9324, abs=1e-4)}
     assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}
-    rare = accounting.RARE | OF_OBJECTS
+    rare = RARE | OF_OBJECTS
     keys = [metric.key for metric in columns("indoor") if metric.key not in rare]
     assert list(first["metrics"]) == ["sr", "sr_failed_0", *keys[1:]]
     assert first["metrics"]["sr_failed_0"]["mean"] == pytest.approx(2 / 6)

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.helpers.metric_keys import OF_OBJECTS
 
 from wayword.datasets.r2r import R2R, R2RSettings
 from wayword.metrics import predictions
-from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.scoring import scorer
 
 FILE = "r2r_val_seen_trajectories.jsonl.gz"

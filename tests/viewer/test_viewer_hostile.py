@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.helpers.metric_keys import columns
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded import trajectories
@@ -16,7 +17,6 @@ from helpers.shown import episode_page
 from wayword import viewer
 from wayword.core.model import Image, Message
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.metrics.scoring import columns
 from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources

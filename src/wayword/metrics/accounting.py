@@ -40,10 +40,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("cost", "Cost", "dollars", "lower", "US dollars; absent if any call has no price"),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )  # fmt: skip
-RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten",
-                  "escalated"})  # fmt: skip
-"""Metrics present only in some episodes: with reasoning models, with servers that count no tokens,
-with shortened prompts, and with cascades of models."""
 
 CUT_METRICS: tuple[Metric, ...] = (
     Metric("cut_off", "Cut %", "rate", "lower",

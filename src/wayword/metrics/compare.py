@@ -172,9 +172,7 @@ def render(
     writers = {
         "rich": each(lambda result: _to_terminal(result, width)),
         "json": _to_json,
-        "csv": lambda listed: csv_text(
-            [row for result in listed for row in _records(result)], "metric"
-        ),
+        "csv": _to_csv,
         "markdown": each(_to_markdown),
         "latex": each(_to_latex),
     }
@@ -264,10 +262,13 @@ def _to_json(results: Sequence[Comparison]) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _records(comparison: Comparison) -> list[dict[str, Json]]:
-    runs = {"first_run": comparison.first, "second_run": comparison.second}
-    named = runs if comparison.tests > 1 else {}
-    return [{**named, **_line_json(line)} for line in comparison.lines]
+def _to_csv(results: Sequence[Comparison]) -> str:
+    records = []
+    for result in results:
+        runs = {"first_run": result.first, "second_run": result.second}
+        named = runs if result.tests > 1 else {}
+        records += [{**named, **_line_json(line)} for line in result.lines]
+    return csv_text(records, "metric")
 
 
 def _line_json(line: MetricDifference) -> dict[str, Json]:

@@ -50,9 +50,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("rgspl", "RGSPL", "rate", "higher", "RGS with the path weight of SPL gold"),
 )  # fmt: skip
 
-OF_OBJECTS = frozenset({"rgs", "rgspl"})
-"""Metrics only of datasets whose references name an object."""
-
 
 class IndoorScorer:
     """Scores walks on viewpoint graphs.

@@ -29,10 +29,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_json, read_json_lines
 from wayword.core.game import Game
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Family, Feedback
-from wayword.metrics.accounting import PREDICTED_METRICS
+from wayword.core.world import Feedback
 from wayword.metrics.scoring import Pair, PlaceScorer, scorer
 
 NAMES = ("instr_id", "id", "episode_id", "path_id")
@@ -66,11 +64,6 @@ class Predictions:
                 family_scores, self.pairs, self.illegal_moves, strict=True
             )
         ]
-
-
-def columns(family: Family | str) -> tuple[Metric, ...]:
-    """Return every metric of a prediction: the family's, then those of predictions."""
-    return (*scorer(family).metrics, *PREDICTED_METRICS)
 
 
 def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:

@@ -177,11 +177,6 @@ def _checked(family: Family) -> Scorer:
     return checked
 
 
-def columns(family: Family | str) -> tuple[Metric, ...]:
-    """Return every metric of the family's episodes: its own, then the accounting."""
-    return (*scorer(family).metrics, *accounting.METRICS)
-
-
 def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
     """Return every metric that an episode or a prediction can have, by key in column order."""
     others = (TRIAL_METRICS, accounting.PREDICTED_METRICS, state_accuracy.METRICS,

@@ -165,20 +165,16 @@ class OpenAIModel(Model):
     async def _sample_all(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
         """Generate ``sampling.n`` samples; servers that ignore ``n`` get several requests."""
 
-        def build(profile: Profile, n: int, seed: int | None) -> Request:
-            built = request(self._model, prompt, sampling, self._settings, profile)
-            return built.with_samples(n, seed)
+        def build(profile: Profile, extra_sample: int = 0) -> Request:
+            seed = None if sampling.seed is None else sampling.seed + extra_sample
+            n = sampling.n if profile.samples and not extra_sample else 1
+            changed = replace(sampling, n=n, seed=seed)
+            return request(self._model, prompt, changed, self._settings, profile)
 
-        def build_all(profile: Profile) -> Request:
-            return build(profile, sampling.n if profile.samples else 1, sampling.seed)
-
-        first_request, reply = await self._post(build_all, bill)
+        first_request, reply = await self._post(build, bill)
         choices = [(choice, first_request) for choice in answers.choices(reply)]
-        seeds = [
-            None if sampling.seed is None else sampling.seed + 1 + i
-            for i in range(sampling.n - len(choices))
-        ]
-        posts = [self._post(partial(build, n=1, seed=seed), bill) for seed in seeds]
+        missing = range(1, 1 + sampling.n - len(choices))
+        posts = [self._post(partial(build, extra_sample=i), bill) for i in missing]
         # wait for all even after a failure: every request is billed
         for posted in await asyncio.gather(*posts, return_exceptions=True):
             if isinstance(posted, BaseException):

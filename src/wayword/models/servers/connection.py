@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import math
 import os
@@ -11,6 +10,8 @@ import re
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -291,24 +292,13 @@ def _refusal(
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the wait that a server requests, in seconds: ``retry-after-ms``, or ``retry-after`` as
     a number or a date; None if there is none."""
-    milliseconds = _parse_number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _parse_number(value)
-    if seconds is not None or value is None:
-        return seconds
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(KeyError, ValueError):
+            seconds = float(headers[name]) * unit
+            if 0 <= seconds < math.inf:
+                return seconds
     try:
-        parsed = email.utils.parsedate_tz(value)
-        moment = None if parsed is None else email.utils.mktime_tz(parsed)
-    except (ValueError, OverflowError):  # for example the year 99999
+        moment = parsedate_to_datetime(headers["retry-after"]).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError):  # for example the year 99999
         return None
-    return None if moment is None else max(0.0, moment - (time.time() if now is None else now))
-
-
-def _parse_number(text: str | None) -> float | None:
-    try:
-        value = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return value if value is None or 0 <= value < float("inf") else None
+    return max(0.0, moment - (time.time() if now is None else now))

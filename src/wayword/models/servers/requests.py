@@ -115,15 +115,6 @@ class Request:
         schema = self.body.get("response_format") or self.body.get("tools")
         return json.dumps(schema) if schema else ""
 
-    def with_samples(self, n: int, seed: int | None) -> Request:
-        """Return the same request for ``n`` samples."""
-        body = {key: value for key, value in self.body.items() if key not in ("n", "seed")}
-        if n > 1:
-            body["n"] = n
-        if seed is not None and "seed" in self.body:
-            body["seed"] = seed
-        return replace(self, body=body)
-
 
 _FORMS = ("json_schema", "grammar", "choices")
 

@@ -265,5 +265,5 @@ def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
 
 
 def test_forward_knows_no_other_worlds() -> None:
-    with pytest.raises(UsageError, match="knows no way ahead in this world"):
+    with pytest.raises(UsageError, match="acts in indoor and street worlds"):
         act(ForwardAgent(ForwardSettings(), Toolkit()), Observation(), ActionSpace(()))

@@ -189,6 +189,21 @@ def test_a_plan_of_what_was_not_seen_is_revised_before_a_step_is_taken() -> None
     assert "was not carried out. go_grab[cup_1]: you have not seen cup_1" in model.shown[1]
 
 
+def test_a_plan_may_name_what_its_earlier_steps_may_show() -> None:
+    taken, _ = in_the_flat(model := Said("1. go_explore[hall]\n2. go_check[box_1]\n3. stop"))
+    assert (taken, len(model.said)) == (["go_explore[hall]", "go_check[box_1]", "stop"], 1)
+
+
+def test_a_door_that_was_not_seen_is_looked_for_in_the_room() -> None:
+    """The flat with its door closed, seen from a start that faces away from it."""
+    taken, _ = in_the_flat(model := Said("1. go_explore[hall]\n2. stop"), dataset=ClosedFlat())
+    door = ["go_explore[kitchen]", "goto[door_1]", "open[door_1]", "go_explore[hall]"]
+    assert (taken, len(model.said)) == (
+        ["go_explore[hall]", *door[:1], "go_explore[hall]", *door[1:], "stop"],
+        1,
+    )
+
+
 def test_a_step_that_is_not_possible_leads_to_a_new_plan_without_being_taken() -> None:
     plans = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. stop", "1. stop"
     taken, _ = in_the_flat(model := Said(*plans))

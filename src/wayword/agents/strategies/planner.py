@@ -15,7 +15,7 @@ SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses, plans 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -38,12 +38,13 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message, system, user
 from wayword.core.world import SLIPPED, Feedback
 from wayword.verbalize import generic
-from wayword.verbalize.household import verbalizer
+from wayword.verbalize.household import spot_words, verbalizer
 from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.verbs import VERBS
 from wayword.worlds.household.world import HouseholdActions
 
 FIND = "find"
+SEEING = frozenset({FIND, "go_explore", "go_check", "open"})  # they show what was not seen
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
 NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
@@ -65,6 +66,11 @@ class SceneGraph:
         self._doors: dict[str, str] = {}
 
     @property
+    def here(self) -> str:
+        """The room seen last."""
+        return next(reversed(self._visited))
+
+    @property
     def closed(self) -> list[str]:
         """The containers that were closed when last seen."""
         return [name for name, states in self._states.items() if "closed" in states]
@@ -76,7 +82,8 @@ class SceneGraph:
             self._room.pop(held.name, None)
             self._holder.pop(held.name, None)
         for item in view.objects:
-            self._states[item.name] = item.attributes
+            spot = [spot_words(item.spot)] if item.spot else []
+            self._states[item.name] = (*item.attributes, *spot)
             self._room.setdefault(item.name, view.room)
             if item.container:
                 self._holder[item.name] = item.container
@@ -105,39 +112,34 @@ class SceneGraph:
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
         """A paragraph for each room, then the doors. ``full`` rooms are written in full."""
-        latest = [*self._visited][-full:] if full else []
-        lines = []
+        latest, lines = [*self._visited][-full:] if full else [], []
         for room in rooms:
-            inside = [name for name, where in self._room.items() if where == room]
+            inside = {name: name for name, where in self._room.items() if where == room}
+            for name in inside:
+                if states := self._states.get(name):
+                    inside[name] = f"{name} ({', '.join(states)})"
             state = "explored" if room in self.explored else "not explored"
             title = f"{room} ({state}{', you are here' if room == here else ''})"
-            if inside and room not in latest:
-                lines.append(f"{title}: {len(inside)} objects")
+            if room not in latest:
+                lines.append(f"{title}: {len(inside)} objects" if inside else title)
                 continue
             lines.append(f"{title}:" if inside else title)
-            lines += (f"  {line}" for line in self._lines(inside))
+            held: dict[str, list[str]] = {}
+            for name, words in inside.items():
+                held.setdefault(self._holder.get(name, ""), []).append(words)
+            alone = [inside[name] for name in inside if name not in {*held, *self._holder}]
+            lines += [f"  {', '.join(alone)}"] if alone else []
+            lines += [
+                f"  in or on {inside.get(holder, holder)}: {', '.join(names)}"
+                for holder, names in held.items()
+                if holder
+            ]
         doors = ", ".join(self._doors.values())
         return "\n".join([*lines, f"doors: {doors}"] if doors else lines)
 
     def _visit(self, room: str) -> None:
         self._visited.pop(room, None)
         self._visited[room] = None
-
-    def _lines(self, names: Collection[str]) -> Iterator[str]:
-        """Objects that hold nothing on one line, then a line for each that holds some."""
-        held_by: dict[str, list[str]] = {}
-        for name in names:
-            held_by.setdefault(self._holder.get(name, ""), []).append(self._described(name))
-        alone = [self._described(n) for n in names if n not in held_by and n not in self._holder]
-        if alone:
-            yield ", ".join(alone)
-        for holder, inside in held_by.items():
-            if holder:
-                yield f"in or on {self._described(holder)}: {', '.join(inside)}"
-
-    def _described(self, name: str) -> str:
-        states = self._states.get(name)
-        return f"{name} ({', '.join(states)})" if states else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +222,9 @@ class PlannerAgent(Agent):
         self._graph.learn(feedback)
         words = generic.feedback(feedback, verbalizer)
         done = decision.action if isinstance(decision, Decision) else "no action"
-        is_in_graph = (
-            feedback.ok and self._settings.graph and feedback.details.get("action") == "go_explore"
-        )
-        self._history.add(f"{self._steps.taken}. {done}: {'done' if is_in_graph else words}")
+        explored = feedback.ok and feedback.details.get("action") == "go_explore"
+        result = "done" if explored and self._settings.graph else words
+        self._history.add(f"{self._steps.taken}. {done}: {result}")
         if isinstance(decision, Rejection):
             return
         is_search = bool(self._plan) and self._plan[0].name == FIND
@@ -232,19 +233,26 @@ class PlannerAgent(Agent):
                 self._tried -= self._unreached
                 self._unreached.clear()
             return
-        doors = feedback.details.get("doors", ()) if self._settings.search else ()
-        door = next((d for d in doors if d in self._graph.names and d not in self._tried), "")
-        if feedback.status == SLIPPED:
-            self._plan.insert(0, decision.action)
-        elif door:
-            self._tried.add(door)
-            way = [Action("goto", (door,)), Action("open", (door,)), decision.action]
-            self._plan = way + self._plan
+        way = self._way_on(feedback.details.get("doors", ())) if self._settings.search else []
+        if feedback.status == SLIPPED or way:
+            self._plan = [*way, decision.action, *self._plan]
         elif is_search:
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
             self._reason = self._prompts.fill("plan_failed", reason=f"{done}: {words}")
             self._plan = []
+
+    def _way_on(self, doors: Sequence[str]) -> list[Action]:
+        """Steps that open the first closed door, or look for one not seen; empty if both failed."""
+        here = self._graph.here
+        for door in doors:
+            if door in self._graph.names and door not in self._tried:
+                self._tried.add(door)
+                return [Action("goto", (door,)), Action("open", (door,))]
+        if not doors or here in self._graph.explored | self._tried:
+            return []
+        self._tried.add(here)
+        return [Action("go_explore", (here,))]
 
     def _next(self, space: HouseholdActions) -> Action | str:
         """The next step of the plan, taken from it; else why there is none, empty where a search
@@ -300,7 +308,7 @@ class PlannerAgent(Agent):
             return unreadable
         answer = form.read(reply.text) or {"thought": "", "plan": []}
         thought, plan = str(answer["thought"]), list[Action]()
-        known = {*self._graph.names, *space.rooms}
+        known, may_be_seen = {*self._graph.names, *space.rooms}, False
 
         def accepts(action: Action) -> bool:
             return action in space or (can_search and action.name == FIND and any(action.arguments))
@@ -313,9 +321,8 @@ class PlannerAgent(Agent):
             if step.name not in space.open_verbs:
                 step = _spelled(step, known)
                 unseen = [word for word in _objects(step) if word not in known]
-                if step.name == FIND:
-                    known.update(step.arguments[:1])
-                elif unseen and self._settings.check:
+                may_be_seen |= step.name in SEEING
+                if unseen and self._settings.check and not may_be_seen:
                     reason = self._prompts.fill("plan_unseen", step=str(step), object=unseen[0])
                     return reply.reject("illegal", reason, thought)
             plan.append(step)

@@ -195,7 +195,7 @@ def render(where: Map) -> Html:
     goal = {name for name, _ in where.gold[-1:]}
     spots = points | {name: at(point) for name, point in where.gold} | stood
     letters = [
-        (name, *spots[name], 22.0 if name in goal else 17.0 if name in stood else 9.5)
+        (name, *spots[name], 28.0 if name in goal else 17.0 if name in stood else 9.5)
         for name in where.letters.by_place
         if name in spots and (where.lettered is None or name in where.lettered)
     ]

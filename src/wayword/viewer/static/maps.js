@@ -20,7 +20,7 @@ function placeLabels(map) {
   const taken = [...map.querySelectorAll(".stop:has(.number), .roomname")].map(boxOf);
   for (const star of map.querySelectorAll(".star")) {
     const { e, f } = star.transform.baseVal[0].matrix;
-    taken.push({ left: e - 15, top: f - 15, right: e + 15, bottom: f + 15 });
+    taken.push({ left: e - 20, top: f - 20, right: e + 20, bottom: f + 20 });
   }
   for (const [x, y] of marks.values()) taken.push({ left: x - 3, top: y - 3, right: x + 3, bottom: y + 3 });
   const wide = Number(map.dataset.wide);

@@ -7,6 +7,7 @@ opened, never a file that the folder names; and only when the data are the run's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from wayword.viewer.markup import Letters
 
 Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
+UNPLAYABLE = (ReplayDiffers, WaywordError, LookupError, TypeError, ValueError, AttributeError)
+"""Errors of a replay: the record may be damaged, or of other data."""
 Watcher = Callable[[Any, int, str], None]
 """Is shown a world before a step (from 1), and the actor whose turn it is; none after the last."""
 
@@ -90,27 +93,24 @@ class Sources:
         return self.dataset.world(episode) if self.dataset and episode else None
 
     def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
-        """The world at the end of an episode that is played again; None where the dataset has none
-        or it answers otherwise than it did. Raises what the dataset raises."""
-        world = self.world(trajectory.episode_id)
-        if world is None:
-            return None
+        """The world at the end of an episode that is played again; None if the dataset has none, or
+        if the replay differs or fails: a record may hold anything."""
         watchers = (*watchers, *self.watchers)
-        game = Game(
-            with_answerer(world, recorded_answers(trajectory)),
-            self.tasks[trajectory.episode_id].episode,
-        )
-        try:
+        with suppress(*UNPLAYABLE):
+            world = self.world(trajectory.episode_id)
+            if world is None:
+                return None
+            answering = with_answerer(world, recorded_answers(trajectory))
+            game = Game(answering, self.tasks[trajectory.episode_id].episode)
             for number, step in enumerate(game.replay(trajectory.steps), 1):
                 if step.actor not in world.actors:
                     return None
                 for watch in watchers:
                     watch(world, number, step.actor)
-        except ReplayDiffers:
-            return None
-        for watch in watchers:
-            watch(world, len(trajectory.steps) + 1, "")
-        return world
+            for watch in watchers:
+                watch(world, len(trajectory.steps) + 1, "")
+            return world
+        return None
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""

@@ -1,7 +1,7 @@
 """The map of a BabyAI episode: the grid with its walls, doors and objects at each step.
 
-The recorded actions are played again, which gives all positions; without the package, or
-where the replay goes otherwise than the recording, the grid is drawn as it was at the end.
+The recorded actions are played again, which gives all positions; without the package, or if the
+replay differs from the recording, the grid is drawn as it was at the end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import toward, walked
@@ -56,11 +55,7 @@ def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]
         )
         frames.append([*marks, *_objects(world.state())])
 
-    try:
-        played = sources.played(trajectory, take)
-    except (WaywordError, LookupError, TypeError, ValueError):
-        return None  # the page does without
-    return None if played is None else frames
+    return None if sources.played(trajectory, take) is None else frames
 
 
 def _objects(state: Mapping[str, Any]) -> list[GridObject]:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
-from wayword.viewer.data import Sources
+from wayword.viewer.data import UNPLAYABLE, Sources
 from wayword.viewer.maps import walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, room_label, spans
 from wayword.worlds.household.house import Actor
@@ -60,8 +59,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             views.clear()
             take(world, 1)
             frames *= len(trajectory.steps) + 1
-    except (WaywordError, LookupError, TypeError, ValueError):
-        return drawn  # the scene is not what the recording says; the page does without
+    except UNPLAYABLE:
+        return drawn  # the scene is not the recording's; the page has no house
     goals = _goals(sources.reference(name))
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
     kinds = {kind for shape in drawn.shapes for kind in (shape.kind, *shape.kind.split())}

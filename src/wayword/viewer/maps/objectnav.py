@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from wayword.agents.search.costmap import CELL, Costmap, frontiers
-from wayword.core.errors import WaywordError
 from wayword.core.trajectory import TURN, Step, Trajectory
-from wayword.viewer.data import Sources
+from wayword.viewer.data import UNPLAYABLE, Sources
 from wayword.viewer.figures import as_mapping, free_rays
 from wayword.viewer.maps import finite, toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, room_label
@@ -131,10 +130,9 @@ def _view(step: Step) -> View | None:
 
 
 def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
-    try:
+    world = None
+    with suppress(*UNPLAYABLE):
         world = sources.world(trajectory.episode_id)
-    except (WaywordError, LookupError, TypeError, ValueError):
-        return None
     scene = getattr(getattr(getattr(world, "base", None), "place", None), "scene", None)
     return scene if isinstance(scene, Scene) else None
 

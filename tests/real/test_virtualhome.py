@@ -52,7 +52,7 @@ def test_every_node_is_an_object_a_room_a_door_or_left_out_for_a_cause(
     assert len(homes) == 14
     for name, home in homes.items():
         objects = home.home.scene.objects
-        assert len(objects) + sum(home.left.values()) == len(home.graph.nodes), name
+        assert len(objects) + sum(home.omitted.values()) == len(home.graph.nodes), name
         assert {home.graph.nodes[int(o.id.split("|")[1])].name for o in objects} == {
             o.id for o in objects
         }

@@ -51,11 +51,11 @@ Question = tuple[str, str, Ids, int]
 
 
 def draw_question(
-    rng: Random, draft: Arrangement, kind: str, luck: float
+    rng: Random, draft: Arrangement, kind: str, chance: float
 ) -> tuple[str, Question] | None:
     """Draw a room and a question of that type; objects are added or removed to fit the answer.
 
-    ``luck`` in [0, 1) decides the answer. The caller draws it once, so retrying after an
+    ``chance`` in [0, 1) decides the answer. The caller draws it once, so retrying after an
     infeasible question does not bias the answers. None if the home offers no such question.
     """
     places = surfaces(draft.home.scene)
@@ -64,16 +64,21 @@ def draw_question(
     for room in rooms:
         room_places = [o for o in places if draft.room(o) == room]
         if kind == CONTAINS:
-            question = _draw_contains(rng, draft, room, room_places, luck)
+            question = _draw_contains(rng, draft, room, room_places, chance)
         else:
-            question = _draw_count(rng, draft, room, room_places, kind, luck)
+            question = _draw_count(rng, draft, room, room_places, kind, chance)
         if question is not None:
             return room, question
     return None
 
 
 def _draw_count(
-    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], kind: str, luck: float
+    rng: Random,
+    draft: Arrangement,
+    room: str,
+    places: list[HouseObject],
+    kind: str,
+    chance: float,
 ) -> Question | None:
     """Draw a question on existence or number, and make the room's objects fit the answer."""
     types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
@@ -82,10 +87,10 @@ def _draw_count(
     item = rng.choice(types)
     present = [o for o in draft.of(item) if draft.room(o) == room]
     if kind == EXISTS:
-        number = max(1, min(MOST_COUNTED, len(present))) if luck < 0.5 else 0
+        number = max(1, min(MOST_COUNTED, len(present))) if chance < 0.5 else 0
         answer = "yes" if number else "no"
     else:
-        number = int(luck * (MOST_COUNTED + 1))
+        number = int(chance * (MOST_COUNTED + 1))
         answer = str(number)
     for each in present[number:]:
         del draft.objects[each.id]
@@ -107,7 +112,7 @@ def _draw_count(
 
 
 def _draw_contains(
-    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], luck: float
+    rng: Random, draft: Arrangement, room: str, places: list[HouseObject], chance: float
 ) -> Question | None:
     """Draw a question on the contents of the only receptacle of its type in the room."""
     types = [o.type for o in places]
@@ -119,7 +124,7 @@ def _draw_contains(
     for old in draft.of(item):
         if old.parent == holder.id:
             del draft.objects[old.id]
-    seen_id, is_yes = holder.id, luck < 0.5
+    seen_id, is_yes = holder.id, chance < 0.5
     if is_yes:
         if draft.free_slots(holder) < 1:
             return None
@@ -297,7 +302,7 @@ class Questions:
             minimum = 1
         else:
             ids_to_see += tuple(o.id for o in room.places)
-        reference = AnswerReference(name, kind, answer=answer, look=ids_to_see, enough=minimum)
+        reference = AnswerReference(name, kind, answer=answer, to_see=ids_to_see, min_seen=minimum)
         return Task(Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
@@ -430,15 +435,15 @@ class InteractiveQuestions(homes.SourcedTasks):
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a question of the named type; the answer is fixed across retries."""
     kind, home = arrangement.partition("/")[0], draft.home
-    luck = Random(f"{home.name}/{arrangement}/answer").random()
-    drawn_question = draw_question(rng, draft, kind, luck)
+    chance = Random(f"{home.name}/{arrangement}/answer").random()
+    drawn_question = draw_question(rng, draft, kind, chance)
     if drawn_question is None:
         return None
-    room, (text, answer, look, enough) = drawn_question
+    room, (text, answer, to_see, min_seen) = drawn_question
     starts = [point for point in home.starts if home.layout.room_at(*point) == room]
     name = homes.episode_id(home.name, arrangement)
     start = homes.draw_start(rng, home, arrangement, starts)
-    reference = AnswerReference(name, kind, answer=answer, look=look, enough=enough)
+    reference = AnswerReference(name, kind, answer=answer, to_see=to_see, min_seen=min_seen)
     return Task(Episode(name, text, home.name, start), reference)
 
 

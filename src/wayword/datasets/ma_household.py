@@ -262,7 +262,9 @@ class FloorPairs(HouseholdPairs):
     @property
     def omissions(self) -> Mapping[str, int]:
         """Task definitions that no room of the split can host, by reason."""
-        return {f"{kind}: {why}": 1 for kind, (room, why) in self._room_of_kind.items() if not room}
+        return {
+            f"{kind}: {cause}": 1 for kind, (room, cause) in self._room_of_kind.items() if not room
+        }
 
     @cached_property
     def _room_of_kind(self) -> dict[str, tuple[str, str]]:
@@ -275,13 +277,13 @@ class FloorPairs(HouseholdPairs):
         return {kind: (room, cause) for kind, (room, cause) in rooms.items()}
 
     def _room_for(self, kind: str) -> tuple[str, tuple[str, str]]:
-        why = "no rooms"
+        cause = "no rooms"
         for room in self._shuffled_rooms(kind):
             pair = self._pair(room, kind, 0)
             if isinstance(pair, Pair):
-                return kind, (room, why)
-            why = pair
-        return kind, ("", why)
+                return kind, (room, cause)
+            cause = pair
+        return kind, ("", cause)
 
     @cached_property
     def _playable(self) -> tuple[str, ...]:
@@ -296,10 +298,10 @@ class FloorPairs(HouseholdPairs):
         return rng.sample(self.floors, len(self.floors))
 
     def _task(self, number: int) -> Task:
-        kind, lap = self._playable[number % len(self._playable)], number // len(self._playable)
+        kind, cycle = self._playable[number % len(self._playable)], number // len(self._playable)
         rooms = self._shuffled_rooms(kind)
         for offset in range(len(rooms)):
-            pair = self._pair(rooms[(lap + offset) % len(rooms)], kind, lap)
+            pair = self._pair(rooms[(cycle + offset) % len(rooms)], kind, cycle)
             if isinstance(pair, Pair):
                 return pair.task_for(self._settings)
         raise UsageError(f"no room of {self._split} fits more {kind!r}; lower dataset.episodes")

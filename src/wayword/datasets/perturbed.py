@@ -58,49 +58,51 @@ class Perturbations:
         return {name: rate for name, rate in asdict(self).items() if rate}
 
 
-def perturbed(base: Any, how: Perturbations) -> Any:
+def perturbed(base: Any, rates: Perturbations) -> Any:
     """Return the dataset's class with perturbed episodes, worlds and percepts."""
-    words = ", ".join(f"{name}={rate:g}" for name, rate in how.active().items())
+    words = ", ".join(f"{name}={rate:g}" for name, rate in rates.active().items())
 
     class Perturbed(base):  # type: ignore[misc]
         @cached_property
         def tasks(self) -> Sequence[Task]:
             tasks: Sequence[Task] = super().tasks
             if not isinstance(tasks, DrawnTasks):
-                return [_reworded(task, how) for task in tasks]
-            make = lambda number: _reworded(tasks[number], how)  # noqa: E731
+                return [_perturbed_task(task, rates) for task in tasks]
+            make = lambda number: _perturbed_task(tasks[number], rates)  # noqa: E731
             return DrawnTasks(len(tasks), make, tasks.ids, tasks.scenes)
 
         def perceiver(self) -> Any:
-            if not (how.captions_missing or how.captions_wrong or how.orders):
+            if not (rates.captions_missing or rates.captions_wrong or rates.orders):
                 return super().perceiver()
             other: Any = copy.copy(need(super().perceiver(), "perceive", f"--perturb {words}"))
-            other.__class__, other.name = _misled(type(other), how), f"{other.name}, {words}"
+            other.__class__ = _perturbed_perceiver(type(other), rates)
+            other.name = f"{other.name}, {words}"
             return other
 
         def world(self, episode: Episode) -> World:
             world: World = super().world(episode)
-            if how.doors:
+            if rates.doors:
                 (task,) = of_ids(self.tasks, {episode.id}).values()
-                vars(world)["graph"] = _shut(getattr(world, "graph", None), task, how)
-            world.__class__ = _failing(type(world), how) if how.failing else type(world)
+                vars(world)["graph"] = _close_passages(getattr(world, "graph", None), task, rates)
+            world.__class__ = _failing_world(type(world), rates) if rates.failing else type(world)
             return world
 
         def decided_by(self) -> str:
-            return f"{known} {how!r}" if (known := super().decided_by()) else ""
+            return f"{base_key} {rates!r}" if (base_key := super().decided_by()) else ""
 
     Perturbed.__name__, Perturbed.__qualname__ = base.__name__, base.__qualname__
     return Perturbed
 
 
-def _reworded(task: Task, how: Perturbations) -> Task:
+def _perturbed_task(task: Task, rates: Perturbations) -> Task:
     """Return the task with its instructions perturbed, including those of single actors."""
     episode, extra = task.episode, task.episode.extra.copy()
 
     def change(text: str) -> str:
         for kind in ("paraphrase", "landmarks"):
-            text = _renamed(text, kind, getattr(how, kind), how.rng(kind, episode.id, text))
-        return _mistyped(text, how.typos, how.rng("typos", episode.id, text))
+            rng = rates.rng(kind, episode.id, text)
+            text = _replace_phrases(text, kind, getattr(rates, kind), rng)
+        return _add_typos(text, rates.typos, rates.rng("typos", episode.id, text))
 
     if isinstance(texts := extra.get("instructions"), dict):
         extra["instructions"] = {actor: change(text) for actor, text in texts.items()}
@@ -108,7 +110,7 @@ def _reworded(task: Task, how: Perturbations) -> Task:
     return replace(task, episode=replace(episode, instruction=instruction, extra=extra))
 
 
-def _renamed(text: str, table: str, rate: float, rng: Random) -> str:
+def _replace_phrases(text: str, table: str, rate: float, rng: Random) -> str:
     """Replace the table's phrases at that rate, keeping a capital at the start."""
     choices = {key.lower(): value for key, value in _table(table).items()}
 
@@ -121,59 +123,60 @@ def _renamed(text: str, table: str, rate: float, rng: Random) -> str:
     return re.sub(rf"\b(?:{keys})\b", other, text, flags=re.IGNORECASE) if rate else text
 
 
-def _mistyped(text: str, rate: float, rng: Random) -> str:
+def _add_typos(text: str, rate: float, rng: Random) -> str:
     """Drop, double or swap a letter in that share of the words."""
 
     def typo(match: re.Match[str]) -> str:
         word, at = match[0], rng.randrange(1, len(match[0]) - 1)
-        before, here, after = word[:at], word[at], word[at + 1 :]
-        forms = (before + after, before + here + here + after, before + after[0] + here + after[1:])
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        swapped = before + after[0] + letter + after[1:]
+        forms = before + after, before + 2 * letter + after, swapped
         return rng.choice([form for form in forms if form != word]) if rng.random() < rate else word
 
     return re.sub(r"[^\W\d_]{4,}", typo, text)
 
 
-def _misled(base: Any, how: Perturbations) -> Any:
+def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
     """Return the perceiver's class with captions missing or wrong, and with orders in the scene."""
 
-    class Misled(base):  # type: ignore[misc]
+    class PerturbedPerceiver(base):  # type: ignore[misc]
         def perceive(self, scene: str, place: str) -> Percept:
             percept: Percept = super().perceive(scene, place)
             sectors = list(percept.sectors)
             for number, part in enumerate(percept.sectors):
-                rng = how.rng("captions", scene, place, number)
-                if rng.random() < how.captions_missing:
+                rng = rates.rng("captions", scene, place, number)
+                if rng.random() < rates.captions_missing:
                     sectors[number] = replace(part, caption="", sightings=())
-                elif rng.random() < how.captions_wrong:
+                elif rng.random() < rates.captions_wrong:
                     other = percept.sectors[(number + len(sectors) // 2) % len(sectors)]
                     sectors[number] = replace(part, caption=other.caption)
-            rng = how.rng("orders", scene, place)
-            if sectors and rng.random() < how.orders:
+            rng = rates.rng("orders", scene, place)
+            if sectors and rng.random() < rates.orders:
                 number, sign = rng.randrange(len(sectors)), rng.choice(_table("orders")["signs"])
                 text = f"{sectors[number].caption.rstrip('. ')}. {sign}".removeprefix(". ")
                 sectors[number] = replace(sectors[number], caption=text)
             return Percept(tuple(sectors), percept.summary if sectors == [*percept.sectors] else "")
 
-    return Misled
+    return PerturbedPerceiver
 
 
-def _shut(graph: Any, task: Task, how: Perturbations) -> ViewpointGraph:
+def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGraph:
     """Return the graph without randomly drawn passages that are off the reference path."""
     if not isinstance(graph, ViewpointGraph) or not isinstance(task.reference, PathReference):
         raise UsageError("--perturb doors needs a dataset of indoor routes; remove doors")
-    kept, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
+    path_edges, rows = {frozenset(pair) for pair in pairwise(task.reference.path)}, []
     for start, end in graph.edges.tolist():
         ends = frozenset((graph.ids[start], graph.ids[end]))
-        draw = how.rng("doors", task.episode.id, *sorted(ends)).random()
-        rows += [(start, end)] if ends in kept or draw >= how.doors else []
+        draw = rates.rng("doors", task.episode.id, *sorted(ends)).random()
+        rows += [(start, end)] if ends in path_edges or draw >= rates.doors else []
     edges = np.array(rows, dtype=np.int32).reshape(-1, 2)
     return build(graph.scan, graph.ids, graph.positions, edges)
 
 
-def _failing(base: Any, how: Perturbations) -> Any:
+def _failing_world(base: Any, rates: Perturbations) -> Any:
     """Return the world's class with actions that fail by chance."""
 
-    class Failing(base):  # type: ignore[misc]
+    class FailingWorld(base):  # type: ignore[misc]
         def reset(self, episode: Episode) -> None:
             super().reset(episode)
             self._tried, self._drawn_for = dict.fromkeys(self.actors, 0), episode.id
@@ -181,10 +184,10 @@ def _failing(base: Any, how: Perturbations) -> Any:
         def step(self, actor: str, action: Action) -> Feedback:
             self._tried[actor] += 1
             key = self._drawn_for, actor, self._tried[actor]
-            draw = how.rng("failing", *key).random()
-            slips = action.name != STOP.name and draw < how.failing
+            draw = rates.rng("failing", *key).random()
+            slips = action.name != STOP.name and draw < rates.failing
             return (
                 Feedback(SLIPPED, {"action": action.name}) if slips else super().step(actor, action)
             )
 
-    return Failing
+    return FailingWorld

@@ -84,7 +84,7 @@ class Procthor(SolvableSearches):
 
     def _task(self, number: int) -> Task:
         count = len(self._houses[1])
-        lap, house = divmod(number, min(count, self.settings.houses or count))
+        cycle, house = divmod(number, min(count, self.settings.houses or count))
         scene = f"{self.split}_{house}"
         place, camera = self.place(scene), Camera()
         ids_of: dict[str, list[str]] = {}
@@ -93,14 +93,14 @@ class Procthor(SolvableSearches):
                 ids_of.setdefault(item.type, []).append(item.id)
         cells = np.argwhere(place.ground.free)
         for attempt in range(DRAW_ATTEMPTS if ids_of and len(cells) else 0):
-            rng = Random(f"procthor/{self.settings.seed}/{scene}/{lap}/{attempt}")
+            rng = Random(f"procthor/{self.settings.seed}/{scene}/{cycle}/{attempt}")
             kind = rng.choice(sorted(ids_of))
             j, i = cells[rng.randrange(len(cells))].tolist()
             start = place.ground.point(j * place.ground.free.shape[1] + i)
             goals = places_to_see(place, camera, ids_of[kind], GOAL_RADIUS)
             route = place.ground.path(start, goals)
             if route is not None and path_length(route) >= SHORTEST_PATH:
-                name, words, heading = f"{scene}_{lap}", kind.replace("_", " "), rng.randrange(12)
+                name, words, heading = f"{scene}_{cycle}", kind.replace("_", " "), rng.randrange(12)
                 return search_task(place, name, words, ids_of[kind], 30.0 * heading, route, route)
         raise UsageError(f"procthor: house {house} of {self.split} has no object to search for")
 

@@ -384,8 +384,10 @@ class PublishedEpisodes:
 
         sources = (self._path, *ithor.files(folder, ()).values())
         pairs = list(zip(places, cached_json("rearrangement-1", sources, survey), strict=True))
-        self.omissions: Mapping[str, int] = dict(Counter(why for _, why in pairs if why))
-        self._places = {f"{scene}_{split}_{n}": (scene, n) for (scene, n), why in pairs if not why}
+        self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in pairs if cause))
+        self._places = {
+            f"{scene}_{split}_{n}": (scene, n) for (scene, n), cause in pairs if not cause
+        }
         self._ids = list(self._places)
         self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task, self._ids.__getitem__)
         self._load_scene = lru_cache(maxsize=CACHED_SCENES)(self._build)

@@ -36,7 +36,10 @@ TARGET_ROOMS: Mapping[str, str] = {
 }
 """Target -> the room it is in. Table II of the paper."""
 QUESTIONS = [
-    (target, room) for target, own in TARGET_ROOMS.items() for room in ROOM_OBJECTS if room != own
+    (target, room)
+    for target, target_room in TARGET_ROOMS.items()
+    for room in ROOM_OBJECTS
+    if room != target_room
 ]
 """Pairs of a target and a start room."""
 

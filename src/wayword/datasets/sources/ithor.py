@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from wayword.datasets.sources import thor
 from wayword.datasets.sources.thor import Records
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.layout import Layout
-from wayword.worlds.household.scene import HouseObject, Point, Scene
+from wayword.worlds.household.scene import Point, Scene
 
 # The standing cells of a scene, and cells inferred in narrow passages.
 #
@@ -196,12 +197,8 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
     )
 
 
-def _footprint(item: HouseObject) -> tuple[object, ...]:
-    """Return the properties of an object that a layout depends on."""
-    return (
-        *(item.id, item.x, item.y, item.width, item.depth, item.bottom, item.height),
-        *(item.solid, item.opaque),
-    )
+_footprint = attrgetter("id", "x", "y", "width", "depth", "bottom", "height", "solid", "opaque")
+"""The properties of an object that a layout depends on."""
 
 
 @lru_cache(maxsize=128)

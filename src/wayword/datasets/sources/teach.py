@@ -431,8 +431,8 @@ class Compiler:
         for name, given in each.conditions.items():
             value = fill_params(given, params) if isinstance(given, str) else given
             if name == "objectType":
-                kinds, cut = of_type(str(value))
-                traits += [SLICED] if cut else []
+                kinds, is_cut = of_type(str(value))
+                traits += [SLICED] if is_cut else []
             elif name == "simbotObjectClass":
                 kinds = of_class(str(value), self.classes)
             elif name == "receptacle":
@@ -442,10 +442,10 @@ class Compiler:
                 if not state or str(value) not in ("0", "1") or allowed not in (-1, int(value)):
                     raise UsageError(f"condition {name!r} = {value!r} is not supported")
                 traits.append((state, bool(int(value))))
-        able = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
+        needed = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
         objects = tuple(
             o.id
             for o in self.scene.objects
-            if o.type in kinds and (o.receptacle or not place) and able <= o.affordances
+            if o.type in kinds and (o.receptacle or not place) and needed <= o.affordances
         )
         return objects, tuple(traits), place

@@ -140,26 +140,26 @@ def lay_object(
     return lying_on(item, holder, x, y)
 
 
-def spoil_scene(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
+def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     """Undo the task's goal states in the scene: make objects dirty, turn them on or off."""
     traits = [(t, trait) for dish in compiled.dishes for t in dish.objects for trait in dish.traits]
     for goal in compiled.every:
         if isinstance(goal, Has):
             traits += [(goal.objects[0], trait) for trait in goal.traits]
-    undone = [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
+    opposites = [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
     objects = {o.id: o for o in scene.objects}
 
-    def spoil(item: str, name: str, value: bool) -> None:
+    def undo(item: str, name: str, value: bool) -> None:
         if name == "on":
             objects[item] = replace(objects[item], on=value)
         elif "dirtyable" in objects[item].affordances:
             objects[item] = replace(objects[item], dirty=value)
 
-    for each in sorted({each for each in undone if rng.random() < 0.7} or set(undone)):
-        spoil(*each)
+    for each in sorted({each for each in opposites if rng.random() < 0.7} or set(opposites)):
+        undo(*each)
     if count_met(compiled, objects) == sum(goal.parts for goal in compiled.goals):
-        for each in undone:
-            spoil(*each)
+        for each in opposites:
+            undo(*each)
     running_ids = {target for o in objects.values() if o.on for target in o.controls}
     return replace(
         scene,
@@ -326,8 +326,8 @@ class Planner:
 
     def _boil(self, item: str) -> None:
         def heats(hob: HouseObject, pot: HouseObject) -> bool:
-            odd = hob.type in ("microwave", "coffee_machine")
-            return "heater" in hob.affordances and not odd and self._accepts(hob.id, pot.id)
+            is_closed = hob.type in ("microwave", "coffee_machine")
+            return "heater" in hob.affordances and not is_closed and self._accepts(hob.id, pot.id)
 
         def boils(o: HouseObject) -> bool:
             fits = {"fillable", "pickupable"} <= o.affordances and self._accepts(o.id, item)
@@ -369,8 +369,8 @@ class Planner:
         self._order("bring", item, place)
         self._holder_of[item] = place
 
-    def _order(self, deed: OrderKind, item: str, other: str = "") -> None:
-        self.orders.append(Order(deed, item, other))
+    def _order(self, kind: OrderKind, item: str, other: str = "") -> None:
+        self.orders.append(Order(kind, item, other))
 
     def _tool(self, item: str, kind: str, without: str) -> str:
         """Return the appliance to use for an object: toasters first, then the nearest."""
@@ -411,11 +411,11 @@ class Planner:
             raise Unbuildable("no surface to place objects on")
         return min(options, key=lambda o: (surfaces.index(o.type), self._gap(o.id, item))).id
 
-    def _nearest(self, suits: Callable[[HouseObject], bool], what: str, near: str) -> str:
+    def _nearest(self, suits: Callable[[HouseObject], bool], description: str, near: str) -> str:
         """Return the nearest suitable object; objects in the open come first."""
         options = [o for o in self.scene.objects if suits(o) and o.id not in self._reserved]
         if not options:
-            raise Unbuildable(f"no {what}")
+            raise Unbuildable(f"no {description}")
         return min(options, key=lambda o: (not self._in_the_open(o.id), self._gap(o.id, near))).id
 
     def _gap(self, one: str, other: str) -> float:
@@ -524,7 +524,7 @@ def draw_task(
         try:
             params = draw_params(rng, definition.task_name, stock) if has_params else ()
             compiled = teach.compile_task(definition, params, tasks, classes, scene)
-            start = spoil_scene(rng, compiled, scene)
+            start = undo_goals(rng, compiled, scene)
             plan = plan_task(compiled, start)
         except Unbuildable as unfit:
             cause = unfit
@@ -539,9 +539,9 @@ def draw_task(
 def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
     """Draw parameters of a task that suit the scene. Raises ``Unbuildable``."""
 
-    def one(names: list[str], what: str) -> str:
+    def one(names: list[str], description: str) -> str:
         if not names:
-            raise Unbuildable(f"no {what}")
+            raise Unbuildable(f"no {description}")
         return rng.choice(names)
 
     carried, enable = stock.carried(), ("dirtyable", "pickupable")

@@ -430,12 +430,12 @@ def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class ImportedHome:
-    """An imported home. ``left`` counts omitted nodes by reason, ``inferred`` the repairs, such as
-    pieces made passable."""
+    """An imported home. ``omitted`` counts the nodes left out, by reason; ``inferred`` counts the
+    repairs, such as pieces made passable."""
 
     home: Home
     graph: Graph
-    left: Mapping[str, int]
+    omitted: Mapping[str, int]
     inferred: Mapping[str, int]
 
     def object_of(self, number: int) -> HouseObject | None:
@@ -460,10 +460,10 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
             builder.door(f"door|{gap.door}", gap.a, gap.b, closed="CLOSED" in node.states)
         else:
             builder.opening(gap.a, gap.b)
-    left: Counter[str] = Counter(filter(None, map(omission_cause, graph.nodes.values())))
+    omitted: Counter[str] = Counter(filter(None, map(omission_cause, graph.nodes.values())))
     nodes = sorted((n for n in graph.nodes.values() if not omission_cause(n)), key=portable)
-    loose: Counter[str] = Counter()
-    objects = [_object(graph, node, loose) for node in nodes]
+    repairs: Counter[str] = Counter()
+    objects = [_object(graph, node, repairs) for node in nodes]
     objects, passable_count = clear_doorways(objects, doorways)
     for item in objects:
         builder.add(item)
@@ -472,15 +472,15 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         "doorways out of the house left walled up": outer_count,
         "pieces before a doorway made passable": passable_count,
         "pieces made passable to reach a room": opened_count,
-        **loose,
+        **repairs,
     }
-    return ImportedHome(Home(name, scene, layout, places), graph, left, inferred)
+    return ImportedHome(Home(name, scene, layout, places), graph, omitted, inferred)
 
 
-def _object(graph: Graph, node: Node, loose: Counter[str]) -> HouseObject:
+def _object(graph: Graph, node: Node, repairs: Counter[str]) -> HouseObject:
     box, item = node.box, portable(node)
     assert box is not None, "nodes without a box are left out"
-    parent = _parent(graph, node, loose) if item else ""
+    parent = _parent(graph, node, repairs) if item else ""
     holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
     on_furniture = any(  # a microwave on a counter
         how == "ON" and preposition(other) == "on" and not portable(other) for how, other in holders
@@ -496,7 +496,7 @@ def _object(graph: Graph, node: Node, loose: Counter[str]) -> HouseObject:
     )
 
 
-def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
+def _parent(graph: Graph, node: Node, repairs: Counter[str]) -> str:
     """Return an object's holder: the first closable box around it, else a surface or dish.
 
     Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
@@ -509,7 +509,7 @@ def _parent(graph: Graph, node: Node, loose: Counter[str]) -> str:
             is_on_box = other.kind in CLASSES["boxes"] and relation == "ON"
             if fits and not is_on_box and not (portable(other) and _rests_on(graph, other, node)):
                 return other.name
-    loose["objects on top of something else, without a holder"] += bool(options)
+    repairs["objects on top of something else, without a holder"] += bool(options)
     return ""
 
 

@@ -175,7 +175,7 @@ class Lit:
         return f"{kinds(self.lamps)} switched on, in view"
 
     def met(self, state: State) -> int:
-        views = [who["sees"] for who in state["actors"].values()]
+        views = [actor["sees"] for actor in state["actors"].values()]
         limit = self.distance + 1e-3  # distances are reported in whole millimetres
         nearby = {i for view in views for i, metres in view.items() if metres <= limit}
         return int(any(state["objects"][i]["on"] for i in self.lamps if i in nearby))
@@ -194,7 +194,7 @@ class Near:
         return f"{kinds(self.objects)} in view, near by"
 
     def met(self, state: State) -> int:
-        views = [who["sees"] for who in state["actors"].values()]
+        views = [actor["sees"] for actor in state["actors"].values()]
         distances = [view[obj] for view in views for obj in self.objects if obj in view]
         return int(any(metres <= self.distance for metres in distances))
 
@@ -275,9 +275,9 @@ class RearrangementReference(HouseholdReference):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
-    """The correct answer. ``look`` lists the objects and receptacles that reveal it; seeing
-    ``enough`` of them suffices (0: all are needed)."""
+    """The correct answer. ``to_see`` lists the objects and receptacles that reveal it; seeing
+    ``min_seen`` of them suffices (0: all are needed)."""
 
     answer: str = ""
-    look: Ids = ()
-    enough: int = 0
+    to_see: Ids = ()
+    min_seen: int = 0

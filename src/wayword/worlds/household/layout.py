@@ -188,13 +188,6 @@ class Layout:
         return cached
 
 
-def is_indoors(nearby: NearbyObstacles, x: float, y: float) -> bool:
-    """True if a point is in a nearby room or in a doorway next to one."""
-    return any(geo.inside_polygon(x, y, room.polygon) for room in nearby.rooms) or any(
-        geo.polygon_distance(x, y, room.polygon) < DOORWAY_MARGIN for room in nearby.rooms
-    )
-
-
 def _bounding_box(polygon: tuple[tuple[float, float], ...]) -> Box:
     xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
     return min(xs), min(ys), max(xs), max(ys)
@@ -265,7 +258,10 @@ def first_obstacle(
     for number, (west, south, east, north) in nearby.boxes:
         if geo.enters(p, q, (west - radius, south - radius, east + radius, north + radius)):
             return "furniture", number
-    return None if is_indoors(nearby, *q) else ("edge", -1)
+    indoors = any(geo.inside_polygon(*q, room.polygon) for room in nearby.rooms) or any(
+        geo.polygon_distance(*q, room.polygon) < DOORWAY_MARGIN for room in nearby.rooms
+    )
+    return None if indoors else ("edge", -1)
 
 
 def can_stand(layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]) -> bool:

@@ -4,8 +4,11 @@
     >>> from wayword.core.episode import Reference, Episode
     >>> rooms = {"kitchen": ("sink", "fridge"), "office": ("desk", "computer")}
     >>> world = TwoPhaseWorld(rooms)
-    >>> start = {"room": "office", "objects": ["desk", "computer", "hallway"],
-    ...          "beyond": ["sink", "desk", "fridge", "computer"]}
+    >>> start = {
+    ...     "room": "office",
+    ...     "objects": ["desk", "computer", "hallway"],
+    ...     "beyond": ["sink", "desk", "fridge", "computer"],
+    ... }
     >>> world.reset(Episode("1", "Find the can.", "home", start, extra={"target": "can"}))
     >>> world.step("agent", Action("go", ("hallway",))).status
     'ok'

@@ -90,7 +90,7 @@ def application(
         Route("/play", site.begin, methods=["POST"]),
         Route("/play/{game}/", site.lobby),
         Route("/play/{game}/seat", site.seat),
-        Route("/play/{game}/watch", site.watch),
+        Route("/play/{game}/watch", site.seat),
         Route("/play/{game}/board", site.board),
         Route("/play/{game}/live", site.live_game),
         Route("/play/{game}/{verb}", site.post, methods=["POST"]),
@@ -221,22 +221,19 @@ class _Site:
             return RedirectResponse(f"seat?as={quote(table.humans[0], safe='')}")
         return _html(page("lobby_page.html", "play", served=True, game=table))
 
-    def watch(self, request: Request) -> Response:
-        return self._seat(self._table(request), "")
-
-    def seat(self, request: Request) -> Response:
-        table, actor = self._table(request), request.query_params.get("as", "")
-        if actor not in table.humans:
-            raise UsageError(f"no person plays {actor!r} in this game")
-        return self._seat(table, actor)
-
-    def _seat(self, table: PlayTable, actor: str) -> Response:
-        return _html(page("seat_page.html", "play", served=True, game=table, actor=actor))
-
-    def board(self, request: Request) -> Response:
+    def _seated(self, request: Request) -> tuple[PlayTable, str]:
+        """A game and the actor whose seat is requested, empty for an observer."""
         table, actor = self._table(request), request.query_params.get("as", "")
         if actor and actor not in table.humans:
             raise UsageError(f"no person plays {actor!r} in this game")
+        return table, actor
+
+    def seat(self, request: Request) -> Response:
+        table, actor = self._seated(request)
+        return _html(page("seat_page.html", "play", served=True, game=table, actor=actor))
+
+    def board(self, request: Request) -> Response:
+        table, actor = self._seated(request)
         ending = play.GameEnd()
         if table.result is not None and table.game is not None and table.game.episode:
             self._content.library.add(table.result.path)

@@ -57,14 +57,14 @@ def test_what_is_not_legal_is_a_rejection_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("answer", ["stop", None, STOP, Decision("stop")])
 def test_what_is_no_decision_about_an_action_says_so(answer: Any) -> None:
-    with pytest.raises(TypeError, match=r"act returns Decision\(Action\(…\)\) or a Rejection, not"):
+    with pytest.raises(TypeError, match=r"act must return Decision\(Action.* or a Rejection, got"):
         started().act("agent", answer)
 
 
 def test_a_world_without_feedback_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     game = started()
     monkeypatch.setattr(game.world, "step", lambda actor, action: None)
-    with pytest.raises(TypeError, match=r"a world's step returns Feedback\(…\), not None"):
+    with pytest.raises(TypeError, match=r"a world's step must return Feedback\(…\), got None"):
         game.act("agent", Decision(B))
 
 

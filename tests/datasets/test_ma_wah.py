@@ -156,7 +156,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         MaWah.Settings(kind="put_frige")
     with pytest.raises(UsageError, match="ma_wah has no split 'test'"):
         MaWah("test")
-    with pytest.raises(UsageError, match="give --data FOLDER"):
+    with pytest.raises(UsageError, match="set --data FOLDER"):
         MaWah("logs")
     with pytest.raises(UsageError, match="only a team can solve it"):
         jobs().demonstrations(1, 0)

@@ -105,7 +105,7 @@ def test_frontier_finds_every_type_that_is_looked_for(folder: Path) -> None:
 
 
 def test_a_missing_or_broken_file_ends_in_one_line(folder: Path) -> None:
-    with pytest.raises(UsageError, match="give --data"):
+    with pytest.raises(UsageError, match="set --data"):
         Procthor("val", None)
     with pytest.raises(DataError, match=r"train\.jsonl"):
         Procthor("train", folder).tasks[0]

@@ -71,7 +71,7 @@ def test_a_test_split_without_paths_and_objects_can_be_entered(folder: Path) -> 
 
 
 def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
-    with pytest.raises(UsageError, match="give --data"):
+    with pytest.raises(UsageError, match="set --data"):
         Robothor("train", None)
     with pytest.raises(UsageError, match="no split 'trian'; did you mean 'train'"):
         Robothor("trian", folder)

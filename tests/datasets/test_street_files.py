@@ -152,7 +152,7 @@ def test_bad_records_are_named(folder: Path, record: Any, told: str) -> None:
 def test_unknown_splits_and_no_folder_are_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="map2seq has no split 'unsen_dev'; did you mean"):
         open_(Map2seq, "unsen_dev", folder)
-    with pytest.raises(UsageError, match="touchdown needs its data: give --data FOLDER"):
+    with pytest.raises(UsageError, match="touchdown needs its data: set --data FOLDER"):
         open_(Touchdown, "unseen_dev", None)
 
 

@@ -130,7 +130,7 @@ def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Reje
     if isinstance(decision, Rejection):
         return decision
     if not isinstance(getattr(decision, "action", None), Action):
-        raise TypeError(f"act returns Decision(Action(…)) or a Rejection, not {decision!r}")
+        raise TypeError(f"act must return Decision(Action(…)) or a Rejection, got {decision!r}")
     if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"

@@ -111,7 +111,7 @@ class Toolkit:
             return model
         main = self.models.get("main")
         if main is None:
-            raise UsageError("this agent asks a language model; give one with --model")
+            raise UsageError("this agent needs a language model; choose one with --model")
         return main.as_role(role)
 
 

@@ -344,7 +344,7 @@ class SolvableWalks(Dataset):
             missing = "path to follow" if how == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         if not isinstance(world, Walkable):
-            raise UsageError(f"{type(world).__name__} has no route() and along() to walk paths by")
+            raise UsageError(f"{type(world).__name__} must define route() and along() to be solved")
         path, goal, walkable = reference.path, reference.goal, world
         if how == "gold":
             return listed(lambda: walkable.along(actor, path))

@@ -94,7 +94,7 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
 
     It remains an import error, for ``pytest.importorskip``.
     """
-    line = f"no module is called {error.name!r} here; pip install 'wayword[{extra}]'"
+    line = f"module {error.name!r} is not installed; pip install 'wayword[{extra}]'"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
 
 

@@ -171,7 +171,7 @@ SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows the 
 def require_data(folder: Path | None, name: str) -> Path:
     """Return the data folder. Raises ``UsageError`` if dataset ``name`` needs a missing one."""
     if folder is None:
-        raise UsageError(f"{name} needs its data: give --data FOLDER or set WAYWORD_DATA")
+        raise UsageError(f"{name} needs its data: set --data FOLDER or WAYWORD_DATA")
     return folder
 
 
@@ -217,7 +217,7 @@ def _unzip(path: Path) -> bytes:
         while piece := file.read(_CHUNK_BYTES):
             pieces += piece
             if len(pieces) > max_bytes:
-                problem = f"unzips to more than {max_bytes >> 20} MiB, which no published file does"
+                problem = f"unzips to more than {max_bytes >> 20} MiB, more than any published file"
                 raise DataError(path, "", problem, "fetch it again")
     return bytes(pieces)
 

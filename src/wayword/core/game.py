@@ -105,7 +105,7 @@ class Game:
         else:
             feedback = self.world.step(actor, decision.action)
             if not isinstance(feedback, Feedback):
-                raise TypeError(f"a world's step returns Feedback(…), not {feedback!r}")
+                raise TypeError(f"a world's step must return Feedback(…), got {feedback!r}")
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()

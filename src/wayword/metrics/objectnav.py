@@ -49,13 +49,13 @@ TYPES = (
 
 METRICS: tuple[Metric, ...] = (
     Metric("success_grounded", "SR grounded", "rate", "higher",
-           "a target is in view at a stop that is not giving up (LGX's text)"),
+           "a target is in view when the agent stops without giving up (LGX's text)"),
     Metric("success_visible", "SR visible", "rate", "higher",
-           "a target is in view at the stop, also when giving up"),
+           "a target is in view when the agent stops or gives up"),
     Metric("success_released", "SR released", "rate", "higher",
            "the episode ends within 2 m of a target, in view or not (LGX's released code)"),
     Metric("success_challenge", "SR challenge", "rate", "higher",
-           "a target is in view within 1 m at the stop (RoboTHOR)"),
+           "a target is in view within 1 m when the agent stops (RoboTHOR)"),
     Metric("chance", "Chance", "rate", None, "share of the episode's views with a target in view"),
     Metric("spl_visible", "SPL visible", "rate", "higher", "success_visible x l / max(p, l)"),
     Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),

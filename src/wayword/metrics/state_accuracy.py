@@ -33,7 +33,7 @@ PLACES = ("viewpoint", "room")
 METRICS: tuple[Metric, ...] = (
     Metric("state_heading", "Heading", "rate", "higher",
            "steps whose stated heading is at most 22.5° off"),
-    Metric("state_holding", "Holding", "rate", "higher", "steps that state the exact held objects"),
+    Metric("state_holding", "Holding", "rate", "higher", "steps that state exactly what is held"),
     Metric("state_place", "Place", "rate", "higher", "steps that state the true room or viewpoint"),
 )  # fmt: skip
 

@@ -68,7 +68,8 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     # exact names first, so that "mug" cannot take the place of "mug 1"
     names = sorted((_words(str(name)) for name in stated), key=lambda name: name not in unmatched)
     for name in names:
-        match = next((held for held in unmatched if name in (held, _type(held))), None)
+        # the number is optional: "mug" matches "mug 1"
+        match = next((h for h in unmatched if name in (h, re.sub(r" \d+$", "", h))), None)
         if match is None:
             return False
         unmatched.remove(match)
@@ -113,8 +114,3 @@ def _field(value: Any, name: str) -> Any:
 def _words(text: str) -> str:
     """Return lower-case words of letters and digits (any script), separated by one blank."""
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
-
-
-def _type(name: str) -> str:
-    """Return a name without its number: ``mug`` for ``mug 1``."""
-    return re.sub(r" \d+$", "", name)

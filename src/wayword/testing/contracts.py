@@ -191,25 +191,18 @@ def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             if first.done(actor):
                 continue
             observation, space = first.observe(actor), first.action_space(actor)
-            assert isinstance(observation, Observation), (
-                "an observation is a core.world.Observation"
-            )
+            assert isinstance(observation, Observation), "observe() returns an Observation"
             assert is_dataclass(observation), "an observation is a dataclass"
             assert observation == first.observe(actor), "observing changes nothing"
-            assert observation == second.observe(actor), (
-                "the same actions lead to the same observation"
-            )
+            assert observation == second.observe(actor), "same actions, same observation"
             choices = [action for action in space.listed if action != STOP]
-            assert list(space.listed) == list(second.action_space(actor).listed), (
-                "twin worlds list the same actions"
-            )
+            assert list(space.listed) == list(second.action_space(actor).listed), "same actions"
             if not choices:
                 continue
             action = choices[rng.randrange(len(choices))]
             assert action in space, f"{action} is listed, so it must be legal"
-            assert first.step(actor, action) == second.step(actor, action), (
-                f"{action}: same feedback"
-            )
+            feedback = first.step(actor, action), second.step(actor, action)
+            assert feedback[0] == feedback[1], f"{action}: twin worlds give the same feedback"
             _check_pose(first.pose(actor))
             assert first.pose(actor) == second.pose(actor), "the same actions lead to the same pose"
     json.dumps(dict(first.state()))

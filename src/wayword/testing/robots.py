@@ -77,7 +77,7 @@ def _check_moved(moved: MotionResult, what: str) -> None:
         f"{what}: unknown status {moved.status!r}; must be one of {STATUSES}"
     )
     assert moved.status == "ok", (
-        f"{what} was {moved.status} ({moved.reason}); test where the robot has more room"
+        f"{what} was {moved.status} ({moved.reason}); give the robot more room"
     )
 
 

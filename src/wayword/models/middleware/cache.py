@@ -127,7 +127,7 @@ class AnswerCache:
                 return True
             row = self._db.execute("SELECT owner, since FROM claims WHERE key = ?", (key,))
             owner, since = row.fetchone() or ("", 0.0)
-            if owner != self._owner and _may_be_running(owner) and abs(now - since) < CLAIM_SECONDS:
+            if owner != self._owner and _may_run(owner) and abs(now - since) < CLAIM_SECONDS:
                 return False
             self._db.execute(
                 "UPDATE claims SET owner = ?, since = ? WHERE key = ? AND owner = ?",
@@ -168,12 +168,11 @@ def _open_database(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _may_be_running(owner: str) -> bool:
+def _may_run(owner: str) -> bool:
     """True if a claim's process runs, or may run on another machine."""
     number, host, *_ = [*owner.split(), "", ""]
-    if host != socket.gethostname() or not number.isdecimal():
-        return bool(host)
-    return process_runs(int(number))
+    is_here = host == socket.gethostname() and number.isdecimal()
+    return process_runs(int(number)) if is_here else bool(host)
 
 
 class CachedModel(Wrapper):

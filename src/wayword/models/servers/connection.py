@@ -228,7 +228,7 @@ def model_error(error: Exception, address: str) -> ModelError:
     if isinstance(error, aiohttp.ClientConnectionError | OSError):
         closed = isinstance(error, aiohttp.ClientConnectorError)
         cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-        remedy = "; start the server, or set model.base_url to where it listens" if closed else ""
+        remedy = "; start the server, or set model.base_url to its address" if closed else ""
         problem = str(cause) or type(cause).__name__  # a reset connection has an empty message
         line = redacted(f"no connection to {address}: {problem}{remedy}")
         return ModelError(line, retryable=True, fatal=closed, away=True)

@@ -226,7 +226,7 @@ def test_what_cannot_be_walked_is_refused() -> None:
         walks.plan(unknown, here, "agent", "shortest")
     with pytest.raises(UsageError, match="no 'expert' solution, only gold and shortest"):
         walks.plan(task(), here, "agent", "expert")
-    with pytest.raises(UsageError, match=r"object has no route\(\) and along\(\)"):
+    with pytest.raises(UsageError, match=r"object must define route\(\) and along\(\)"):
         walks.plan(task(), cast("Any", object()), "agent", "gold")
 
 

@@ -82,7 +82,7 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_labels_are_what_the_instruction_names_of_the_next_view(tmp_path: Path, gold: Path) -> None:
     card = export([gold], tmp_path / "labels.jsonl", Export("navcot"))
-    assert (card.episodes, card.untold) == (3, [])
+    assert (card.episodes, card.missing_fields) == (3, [])
     chats = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
     for chat in chats:
         task = chat["messages"][1]["content"].partition("\n")[0].lower()

@@ -19,7 +19,7 @@ from wayword.core.model import Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.household import Household
-from wayword.metrics.household import judged
+from wayword.metrics.household import score_state
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
@@ -99,7 +99,7 @@ def test_what_a_careless_player_misses_is_found_by_trying() -> None:
         task, reference = dataset.tasks[number], cast("Any", dataset.tasks[number].reference)
         searched = play(dataset, Scripted(careless), number, width=2, depth=8, calls=12)
         plain = play(dataset, Scripted(careless), number, width=1, depth=1, calls=2)
-        worth = [judged(reference, played.state)["sr"] for played in (searched, plain)]
+        worth = [score_state(reference, played.state)["sr"] for played in (searched, plain)]
         assert worth == [1.0, 0.0], task.episode.instruction
 
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from wayword.agents.answers import AnswerForm, Field, Filled, Reply, pattern
+from wayword.agents.answers import AnswerForm, Field, Reply, pattern
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import (
     History,
@@ -37,7 +37,6 @@ from wayword.agents.strategies.strategy import instruction, system_text
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
-from wayword.core.errors import UsageError
 from wayword.core.game import Game
 from wayword.core.model import system, user
 from wayword.core.perceiver import Perceiver
@@ -113,8 +112,8 @@ class PlanSearch(Agent):
         self._verbalizer, self._history = generic.PLAIN, History()
         self._path: list[TreeNode] = []
         self._expected: Feedback | None = None
-        self._episode: Episode | None = None
-        self._world: World | None = None
+        self._episode: Episode
+        self._world: World
         self._fixed = self._actor = ""
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
@@ -129,8 +128,6 @@ class PlanSearch(Agent):
             node = self._path.pop(0)
             self._expected = node.feedback
             return Decision(node.action)
-        if self._episode is None or self._world is None:
-            raise UsageError("plan_search needs an episode, and its world to copy")
         if not self._fixed:
             self._verbalizer = generic.verbalizer(observation)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
@@ -191,12 +188,9 @@ class PlanSearch(Agent):
         space = ActionSpace(
             space.listed, tuple(v for v in space.open_verbs if v == STOP.name), space.accepts
         )
-        actions = Field(
-            "Actions", self._prompts["search_actions"], pattern=pattern(space), many=True, least=1
-        )
         request = self._prompts.fill("search_propose", width=str(width))
-        reply, answer = await self._ask(node, request, AnswerForm(actions))
-        read = [Legal(space).read(words) for words in answer.get("actions", [])]
+        reply, proposed = await self._ask(node, request, "search_actions", pattern(space))
+        read = [Legal(space).read(words) for words in proposed]
         legal = [action for action in dict.fromkeys(read) if isinstance(action, Action)][:width]
         if not legal:
             return reply.unreadable() or reply.reject("no_action", "no legal action was proposed")
@@ -206,15 +200,8 @@ class PlanSearch(Agent):
             node.children.append(TreeNode(copy, node, action, feedback))
         results = (f"{n}. {self._result(child)}" for n, child in enumerate(node.children, 1))
         request = self._prompts.fill("search_rate", results="\n".join(results))
-        ratings = Field(
-            "Ratings",
-            self._prompts["search_ratings"],
-            pattern="^(10|[0-9])$",
-            many=True,
-            least=len(legal),
-        )
-        _, answer = await self._ask(node, request, AnswerForm(ratings))
-        numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(answer.get("ratings", [])))
+        _, rated = await self._ask(node, request, "search_ratings", "^(10|[0-9])$", len(legal))
+        numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
         for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
         return None
@@ -230,11 +217,11 @@ class PlanSearch(Agent):
         return joined(voice.self_state(observation)[1], around, gap="\n")
 
     async def _ask(
-        self, node: TreeNode, request: str, form: AnswerForm
-    ) -> tuple[Reply, Mapping[str, Any]]:
-        """The reply to a question about a state, and its fields."""
-        if self._episode is None:
-            raise UsageError("an agent must begin an episode before it acts")
+        self, node: TreeNode, request: str, prompt: str, items: str, least: int = 1
+    ) -> tuple[Reply, Sequence[str]]:
+        """The reply to a question about a state, and its list of items of a pattern."""
+        about, label = self._prompts[prompt], prompt.removeprefix("search_").capitalize()
+        form = AnswerForm(Field(label, about, pattern=items, many=True, least=least))
         constrained, path = self._settings.decoding == "constrained", node.path()
         tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in path]
         task = self._prompts.fill("task", instruction=instruction(self._episode, self._actor))
@@ -252,8 +239,7 @@ class PlanSearch(Agent):
         )
         messages = [system(self._fixed), user(joined(task, steps, end))]
         (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
-        filled: Filled = form.read(reply.text) or {}
-        return reply, filled
+        return reply, [*(form.read(reply.text) or {}).get(label.lower(), [])]
 
 
 agent = PlanSearch

@@ -34,7 +34,6 @@ from wayword.agents.strategies.strategy import instruction, system_text
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import UsageError
 from wayword.core.model import Message, system, user
 from wayword.core.world import SLIPPED, Feedback
 from wayword.verbalize import generic
@@ -184,7 +183,7 @@ class PlannerAgent(Agent):
         self._tried: set[str] = set()  # places searched and doors opened for the current plan
         self._unreached: set[str] = set()  # those of them that a search could not get to
         self._has_planned = False
-        self._episode: Episode | None = None
+        self._episode: Episode
         self._thought = self._reason = ""
 
     async def begin(self, episode: Episode) -> None:
@@ -337,8 +336,6 @@ class PlannerAgent(Agent):
     def _messages(
         self, view: HouseholdObservation, space: HouseholdActions, form: str
     ) -> list[Message]:
-        if self._episode is None:
-            raise UsageError("an agent must begin an episode before it acts")
         fill, limit = self._prompts.fill, self._steps.limit_text("step_limit")
         about = self._prompts, verbalizer, form, self._episode, view.actor, space, limit
         fixed = system_text(*about, intro="planner")

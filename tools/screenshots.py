@@ -36,7 +36,7 @@ MAP, INSTRUCTION = "figure svg.map", ".instruction"
 RUNS = (
     ("navgpt", "houses", "scripted:first", 8),
     ("oracle", "houses", "", 20),
-    ("walker", "houses", "local:walker", 20),
+    ("walker", "houses", "regression:walker", 20),
     ("random", "houses", "", 8),
     ("expert", "grounding", "", 4),
 )

@@ -1,4 +1,4 @@
-"""The trained weights in the package: checks them against their list, or writes the list anew.
+"""Check the trained weights in the package against their list and cards, or write the list.
 
 python tools/weights.py            check; what `make weights` runs
 python tools/weights.py --write    after a file was replaced on purpose
@@ -12,8 +12,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "src" / "wayword" / "weights"
 LIST = "SHA256SUMS"
-MOST = 60_000_000
+MOST = 20_000_000
 """Bytes that all weights together may take."""
+CARD_LINES = ("- Against the rules: ", "- Against the simplest learner: ")
+"""What a card must say: what the weights add to the rules that they read, and to few weights."""
 
 
 def found(folder: Path) -> dict[str, str]:
@@ -33,9 +35,10 @@ def problems(folder: Path) -> list[str]:
         for name in now
         if listed.get(name, now[name]) != now[name]
     ]
-    networks = [name for name in now if not name.endswith(".json")]
-    cards = [Path(name).with_suffix(".md").name for name in networks]
-    said += [f"{card}: the card is missing" for card in cards if not (folder / card).is_file()]
+    for card in sorted({Path(name).with_suffix(".md").name for name in now}):
+        text = (folder / card).read_text(encoding="utf-8") if (folder / card).is_file() else ""
+        said += [] if text else [f"{card}: the card is missing"]
+        said += [f"{card}: no line {line!r}" for line in CARD_LINES if text and line not in text]
     size = sum((folder / name).stat().st_size for name in now)
     return said + ([f"{size} bytes of weights, more than {MOST}"] if size > MOST else [])
 

@@ -1,4 +1,4 @@
-"""The trained language models in the package: they find their way where they never were."""
+"""Agents take the settings that a model's weights were trained with."""
 
 from __future__ import annotations
 
@@ -10,45 +10,23 @@ import pytest
 import wayword
 from wayword.core.errors import UsageError
 from wayword.models.parts.weights import trained_settings
-from wayword.runs import RunFolder
-from wayword.viewer import write
-
-pytest.importorskip("xllamacpp")
-
-
-@pytest.mark.parametrize(
-    ("agent", "on", "metric", "episodes", "least"),
-    [
-        ("walker", "houses:test", "sr", 5, 4),
-        ("velma", "towns:test", "tc", 3, 2),
-    ],
-)
-def test_they_find_their_way_in_generated_places(
-    agent: str, on: str, metric: str, episodes: int, least: int, tmp_path: Path
-) -> None:
-    """All of these when the weights were made; a plain walker finds one or none."""
-    out = tmp_path / "run"
-    plan = wayword.Plan(agent, on, f"local:{agent}", limit=episodes, out=out)
-    result = wayword.run(plan)
-    records = list(RunFolder.read(result.path).records())
-    scores = [record.scores[metric] for record in records]
-    assert len(scores) == episodes
-    assert sum(scores) >= least
-    page = next((write(result.path).parent / "episodes").glob("*.html")).read_text("utf-8")
-    assert "?</p>" in page, "what was asked stands above the ranked answers"
-    for record in records:
-        usage = [call.answer.usage for call in record.trajectory.calls() if call.answer]
-        evaluated = sum(each.prompt - each.reused for each in usage)
-        assert evaluated < 1.2 * usage[-1].prompt, "the prompt is read once, but for cut tokens"
 
 
 def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> None:
-    plan = wayword.Plan("velma", "towns", "local:velma")
+    plan = wayword.Plan("velma", "towns", "regression:velma")
     assert plan.agent_settings() == {"shots": 0, "follow": True}
-    given = wayword.Plan("velma", "towns", "local:velma", {"follow": False})
+    given = wayword.Plan("velma", "towns", "regression:velma", {"follow": False})
     assert given.agent_settings() == {"shots": 0, "follow": False}
-    assert trained_settings("local:velma", "walker") == {}
-    for other in ("local:smollm2", "local:", "local:.", "", "openai:velma"):
+    assert trained_settings("regression:velma", "walker") == {}
+    for other in (
+        "local:smollm2",
+        "local:",
+        "local:.",
+        "",
+        "openai:velma",
+        "regression:",
+        "local:velma",
+    ):
         assert trained_settings(other, "velma") == {}
 
 

@@ -133,7 +133,7 @@ def test_tables_prompts_and_weights_go_into_the_wheel() -> None:
     data = [path for part in ("src", "bench") for path in (ROOT / part).rglob("*")]
     data = [path for path in data if path.is_file()]
     data = [path for path in data if path.suffix not in (".py", ".pyc")]
-    assert {".toml", ".yaml", ".txt", ".json", ".gguf", ".js"} <= {path.suffix for path in data}
+    assert {".toml", ".yaml", ".txt", ".json", ".onnx", ".js"} <= {path.suffix for path in data}
     asked = "\n".join(map(name, data))
     check = ["git", "-C", str(ROOT), "check-ignore", "--no-index", "--stdin"]
     ignored = subprocess.run(check, input=asked, capture_output=True, text=True, check=False)

@@ -276,20 +276,6 @@ def test_present_weights_are_right_and_not_fetched_again(weights: Path) -> None:
         fetch("smollm")
 
 
-def test_weights_in_the_package_are_found_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(known, "SHIPPED", tmp_path)
-    with pytest.raises(UsageError, match="neither a known model"):
-        known.located("stroller")
-    (tmp_path / "stroller.gguf").write_bytes(b"GGUF and more")
-    assert known.located("stroller") == tmp_path / "stroller.gguf"
-    assert known.shipped("../stroller") is None
-    first = LocalModel("stroller").identity
-    (tmp_path / "stroller.gguf").write_bytes(b"GGUF and less")
-    assert LocalModel("stroller").identity != first
-
-
 def test_without_a_context_the_window_is_the_one_that_the_file_says(tmp_path: Path) -> None:
     def written(key: bytes, value: int) -> bytes:
         return struct.pack("<Q", len(key)) + key + struct.pack("<II", 4, value)

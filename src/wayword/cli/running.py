@@ -282,10 +282,10 @@ def demo(
     episodes: Annotated[int, Option(help="Episodes per agent.")] = 10,
     out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """Watch small trained language models find their way in houses and towns.
+    """Watch small trained models find their way in houses and towns.
 
-    `local:walker` and `local:velma` were trained on other houses and towns; `imitation` is a small
-    policy without a language model, `oracle` an upper bound, and the others are baselines.
+    `regression:walker` and `regression:velma` were fitted on other houses and towns; `imitation` is
+    a small policy, `oracle` an upper bound, and the others are baselines.
     """
     from wayword import viewer
     from wayword.metrics.table import cell, label, metrics_of
@@ -298,7 +298,7 @@ def demo(
     for on, trained in ("houses", "walker"), ("towns", "velma"):
         plans = [Plan(name, on, limit=episodes) for name in ("oracle", "random", "forward")]
         plans += [Plan(name, on, limit=episodes) for name in policy if on == "houses"]
-        plans.append(Plan(trained, on, f"local:{trained}", limit=episodes))
+        plans.append(Plan(trained, on, f"regression:{trained}", limit=episodes))
         results = [carry_out(replace(plan, out=out / on / plan.agent)) for plan in plans]
         complete = complete and all(result.outcome.complete for result in results)
         pages.append(viewer.write(results[-1].path).resolve().as_uri())

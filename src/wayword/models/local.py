@@ -19,11 +19,10 @@ from typing import TypeVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import llamacpp_form, longest, split_thought
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
-from wayword.models.parts.weights import MODELS, faster, located, shipped, trained_window, verified
+from wayword.models.parts.weights import MODELS, faster, located, trained_window, verified
 from wayword.models.servers.answers import logprobs
 
 _Result = TypeVar("_Result")
@@ -81,8 +80,6 @@ class LocalModel(Model):
         """Name and a fingerprint of the file: everything that affects answers."""
         if self._weights is not None:
             return f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
-        if shipped(self.name.removeprefix("local:")) == self._path:
-            return f"{self.name} {sha256(self._path)}"  # a checkout changes the time stamp
         status = self._path.stat()
         return f"{self.name} {status.st_size} {status.st_mtime_ns}"
 

@@ -1,6 +1,6 @@
 """Walker: an indoor walk as one growing text of yes/no questions.
 
-    wayword run walker --on houses --model local:walker
+    wayword run walker --on houses --model regression:walker
 
 The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`), and the text states
 the current one. At every viewpoint the first question is if the clause is done here. If so, the

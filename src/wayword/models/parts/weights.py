@@ -101,7 +101,7 @@ MINILM = Weights(
 MODELS = {SMOLLM2.name: SMOLLM2, MINILM.name: MINILM}
 
 SHIPPED = Path(__file__).parents[2] / "weights"
-"""Folder of the trained weights in the package: NAME.gguf is ``local:NAME``."""
+"""Folder of the trained weights in the package: NAME.json is ``regression:NAME``."""
 SMALL = 1_000_000_000
 """Size in bytes below which a model counts as small."""
 
@@ -135,30 +135,24 @@ def verified(weights: Weights) -> Path:
 
 def local_names() -> list[str]:
     """Return every registered NAME of ``local:NAME``."""
-    language = [name for name, weights in MODELS.items() if weights.kind == "language"]
-    return [*language, *trained_names()]
+    return [name for name, weights in MODELS.items() if weights.kind == "language"]
 
 
-def trained_names() -> list[str]:
-    """Return NAME of every ``local:NAME`` whose trained weights are in the package."""
-    return sorted(path.stem for path in SHIPPED.glob("*.gguf"))
-
-
-def shipped(name: str) -> Path | None:
-    """Return the trained weights with that name in the package, else None."""
-    path = SHIPPED / f"{name}.gguf"
-    return path if name.replace("_", "").isalnum() and path.is_file() else None
+def regression_names() -> list[str]:
+    """Return every NAME of ``regression:NAME``: a JSON file that belongs to no network."""
+    networks = {path.stem for path in SHIPPED.glob("*.onnx")}
+    return sorted({path.stem for path in SHIPPED.glob("*.json")} - networks)
 
 
 def located(name: str) -> Path:
-    """Return the GGUF file of ``local:NAME``: published or shipped weights, or a path.
+    """Return the GGUF file of ``local:NAME``: published weights, or a path.
 
     Raises ``UsageError`` if the weights are missing, incomplete or not GGUF.
     """
     weights = MODELS.get(name)
     if weights is not None and weights.kind != "language":
         raise UsageError(f"local:{name}: {name} is an {weights.kind} model and cannot write text")
-    path = _custom_path(name) if weights is None else installed(weights)
+    path = Path(name).expanduser() if weights is None else installed(weights)
     if path is None:
         raise UsageError(
             f"local:{name}: the weights are not on this machine; run `wayword models fetch {name}`"
@@ -179,22 +173,27 @@ def located(name: str) -> Path:
     return path
 
 
-def _custom_path(name: str) -> Path:
-    return shipped(name) or Path(name).expanduser()
+def settings_file(model: str) -> Path | None:
+    """The file ``NAME.json`` of trained weights, ``local:NAME`` or ``regression:NAME``; else None.
+
+    A name may be a path. A regression consists of the file; ``local:`` weights stand next to it.
+    """
+    kind, _, name = model.partition(":")
+    if kind == "regression":
+        file = SHIPPED / f"{name}.json"
+        return file if name.isidentifier() and file.is_file() else Path(name).expanduser()
+    weights = Path(name).expanduser() if kind == "local" and name not in MODELS else Path()
+    return weights.with_suffix(".json") if weights.suffix == ".gguf" else None
 
 
 def trained_settings(model: str, agent: str) -> dict[str, Any]:
-    """Return the agent settings that the weights of ``local:NAME`` were trained with, else {}.
+    """Return the agent settings that a model's weights were trained with, else {}.
 
-    A file ``NAME.json`` next to the weights names the agent and its settings. They become the
-    agent's defaults, because trained weights answer poorly to other prompts.
+    The weights' JSON file names the agent and its settings. They become the agent's defaults,
+    because trained weights answer poorly to other prompts.
     """
-    backend, _, name = model.partition(":")
-    if backend != "local" or name in MODELS:
-        return {}
-    weights = _custom_path(name)
-    path = weights.with_suffix(".json")
-    if weights.suffix != ".gguf" or not path.is_file():
+    path = settings_file(model)
+    if path is None or not path.is_file():
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -212,7 +211,7 @@ def is_small(model: str) -> bool:
         return False
     if name in MODELS:
         return MODELS[name].size < SMALL
-    path = _custom_path(name)
+    path = Path(name).expanduser()
     return path.is_file() and path.stat().st_size < SMALL
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.records import records
-from wayword.cli import SELDOM, main
+from wayword.cli import GC_THRESHOLDS, main
 from wayword.runs.record import RunFolder
 
 
@@ -67,7 +67,7 @@ def test_garbage_is_looked_for_seldom() -> None:
     try:
         gc.set_threshold(700, 10, 10)
         assert wayword("--help").returncode == 0
-        assert gc.get_threshold() == SELDOM
+        assert gc.get_threshold() == GC_THRESHOLDS
     finally:
         gc.set_threshold(*before)
 
@@ -312,7 +312,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000)); "
         f"sys.argv = ['wayword', 'run', 'random', '--on', 'houses', '--out', {str(out)!r}]; "
-        "from wayword.cli import SELDOM, main; main()"
+        "from wayword.cli import GC_THRESHOLDS, main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wayword.cli import reporting
-from wayword.cli.show import progress, saying
+from wayword.cli.show import notice_later, progress
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
@@ -147,7 +147,7 @@ def test_a_comparison_can_be_read_on_a_narrow_screen(width: int) -> None:
 
 
 def test_a_wait_is_explained_unless_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
-    over, long = saying("never shown"), saying("reading")
+    over, long = notice_later("never shown"), notice_later("reading")
     over.cancel()
     long.function(*long.args)
     long.cancel()

@@ -170,4 +170,4 @@ def test_the_recipe_of_a_sweep_may_name_datasets() -> None:
 @pytest.mark.parametrize("given", [["--limit", "1", "--limit", "2"], ["--out", "a", "--out", "b"]])
 def test_an_option_given_twice_is_refused(given: list[str]) -> None:
     result = CliRunner().invoke(app, ["run", "random", *given])
-    assert str(result.exception) == f"{given[0]} is given 2 times; give one"
+    assert str(result.exception) == f"{given[0]} is given 2 times; give it once"

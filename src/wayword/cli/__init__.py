@@ -1,7 +1,6 @@
-"""The command line: parse, call, print. No logic lives here.
+"""The command line: parse, call, print. It contains no logic.
 
-Every import of the library happens inside the command that needs it, so that ``wayword --help``
-answers at once.
+The library is imported inside the commands that need it, so that ``wayword --help`` is fast.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from types import FrameType
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
-"""The exit code of a command that was stopped with Ctrl-C."""
-SELDOM = (50_000, 20, 20)
-"""Thresholds of Python's garbage collector: start-up creates hundreds of thousands of objects that
-stay alive, and scanning them repeatedly took a fifth of its time."""
+"""Exit code of a command stopped with Ctrl-C."""
+GC_THRESHOLDS = (50_000, 20, 20)
+"""Start-up creates hundreds of thousands of permanent objects; with Python's default thresholds,
+the garbage collector scans them repeatedly, which takes a fifth of the start-up time."""
 RESUMES = "finished episodes are kept; run the same command to resume"
 
 
 def main() -> None:
-    """The ``wayword`` command. Errors that a user can fix are one line on stderr, exit code 2."""
+    """Run the ``wayword`` command. Errors that a user can fix are a line on stderr, exit code 2."""
     stopped = _stop_as_ctrl_c()
     try:
         from wayword.core.errors import WaywordError
 
-        gc.set_threshold(*SELDOM)
+        gc.set_threshold(*GC_THRESHOLDS)
         _open_streams()
         from wayword.cli.app import app
 
@@ -40,7 +39,7 @@ def main() -> None:
         _say(str(error))
         sys.exit(2)
     except SystemExit as end:
-        if end.code == INTERRUPTED:  # typer turns Ctrl-C into this silently
+        if end.code == INTERRUPTED:  # typer's response to Ctrl-C
             _end(stopped)
         raise
     except BrokenPipeError:
@@ -50,10 +49,10 @@ def main() -> None:
         _say(f"{error.filename or 'system'}: {error.strerror or error}")
         sys.exit(2)
     except Exception as error:
-        kind = type(error).__name__  # typer's errors are in other modules in each of its versions
-        if kind == "NoArgsIsHelpError":
+        name = type(error).__name__  # the module of typer's errors depends on its version
+        if name == "NoArgsIsHelpError":
             sys.stderr.write(f"{error}\n")
-        elif kind == "Abort":  # the end of the input at a prompt
+        elif name == "Abort":  # end of input at a prompt
             _say("stopped")
         elif hasattr(error, "format_message"):
             _say(_usage(error))
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def _usage(error: Any) -> str:
-    """A usage error in one line: an unknown option, a missing argument, a value of another type."""
+    """A usage error (unknown option, missing argument, invalid value) in one line."""
     text = error.format_message().rstrip(".").replace("Value error, ", "")
     text = re.sub(r"Input should be a valid (\w+)(, .*)?", r"is not a valid \1", text)
     command = error.ctx.command_path if error.ctx else "wayword"
@@ -71,14 +70,14 @@ def _usage(error: Any) -> str:
 
 
 def _end(stopped: list[int]) -> NoReturn:
-    """Exit as a command stopped by the first of these signals, or by Ctrl-C."""
-    viewing = sys.argv[1:2] == ["view"]  # it plays no episodes
+    """Exit with the code of the signal in ``stopped``, or of Ctrl-C if it is empty."""
+    viewing = sys.argv[1:2] == ["view"]  # has nothing to resume
     _say("stopped" if viewing else f"stopped; {RESUMES}")
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
 
 
 def _open_streams() -> None:
-    """Replace closed streams (``>&-``), which Python sets to None, by the null device."""
+    """Replace closed streams (``>&-``), which are None in Python, by the null device."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
@@ -86,16 +85,16 @@ def _open_streams() -> None:
 
 
 def _stop_as_ctrl_c() -> list[int]:
-    """Let SIGTERM (from a cluster) and SIGHUP (lost terminal) end a command as Ctrl-C does.
+    """Handle SIGTERM (from a scheduler) and SIGHUP (lost terminal) like Ctrl-C.
 
-    Returns the list that will receive the signal's number. ``nohup`` still works.
+    Returns a list that will receive the signal's number. ``nohup`` still works.
     """
     stopped: list[int] = []
     interrupt = {signal.SIGINT}
-    mask = getattr(signal, "pthread_sigmask", None)  # POSIX alone has it, and SIGHUP
+    mask = getattr(signal, "pthread_sigmask", None)  # only on POSIX, like SIGHUP
     if mask and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A script's background job (`&`) ignores Ctrl-C. Blocking the signal instead of ignoring it
-        # keeps its handlers, asyncio's too, so that SIGTERM can still end the command in order.
+        # Background jobs of a script (`&`) ignore Ctrl-C. Blocking SIGINT instead keeps its
+        # handlers, including asyncio's, so that SIGTERM can still end the command normally.
         mask(signal.SIG_BLOCK, interrupt)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -16,11 +16,11 @@ from wayword.cli import looking, playing, reporting, running, viewing
 
 
 class Commands(TyperGroup):
-    """The commands below; those of other packages (entry points ``wayword.commands``) are imported
-    when commands are listed, or another name is given."""
+    """The commands below, and those of other packages (entry points ``wayword.commands``), which
+    are imported when commands are listed or an unknown name is given."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        # not by importlib.metadata, which takes a fifth of start-up
+        # importlib.metadata would take a fifth of the start-up time
         for file in (f for top in sys.path for f in Path(top).glob("*.dist-info/entry_points.txt")):
             section = file.read_text("utf-8").partition("[wayword.commands]")[2].partition("[")[0]
             for name, entry in re.findall(r"(\S+) *= *(\S+)", section):
@@ -36,7 +36,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="wayword",
     cls=Commands,
-    help="Language-model agents that find their way.\n\n"
+    help="Language-model agents that navigate.\n\n"
     "Start here:  wayword demo   (no key, no data, no GPU)\n\n"
     "Then:        wayword run navgpt --on houses --model local:smollm2 --limit 20",
     rich_markup_mode=None,
@@ -47,7 +47,7 @@ app = typer.Typer(
 
 
 class StrictCommand(TyperCommand):
-    """A command that refuses an option given twice where only the last one would count."""
+    """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises ``UsageError``."""
@@ -57,7 +57,8 @@ class StrictCommand(TyperCommand):
             if single and given.count(option) > 1:
                 from wayword.core.errors import UsageError
 
-                raise UsageError(f"{option.opts[0]} is given {given.count(option)} times; give one")
+                times = given.count(option)
+                raise UsageError(f"{option.opts[0]} is given {times} times; give it once")
         return super().parse_args(ctx, args)
 
 

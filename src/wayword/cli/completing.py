@@ -1,7 +1,8 @@
-"""Shell completion of names of parts, splits, models and settings.
+"""Shell completion of agents, datasets, splits, models and settings.
 
-``wayword --install-completion`` installs it for bash, zsh, fish or PowerShell. Bash breaks words at
-colons, so complete splits and models are offered as soon as one dataset or backend is named.
+``wayword --install-completion`` installs it for bash, zsh, fish or PowerShell. Because bash splits
+words at colons, full names of splits and models are offered as soon as the dataset or backend is
+complete.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ def agents(incomplete: str) -> list[str]:
 
 
 def datasets(incomplete: str) -> list[str]:
-    """Registered datasets, with the splits of the one named."""
+    """Registered datasets, and the splits of the one that is named."""
     from wayword.runs import catalogue
 
     return [each for each in catalogue.datasets_named(incomplete) if each.startswith(incomplete)]
 
 
 def models(incomplete: str) -> list[str]:
-    """Model backends, and the models on this machine."""
+    """Model backends and the models on this machine."""
     from wayword.runs import catalogue
 
     return [each for each in catalogue.models_named() if each.startswith(incomplete)]
 
 
 def settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """``KEY=`` for each setting of the agent and dataset on the command line so far, with its
-    values where there are few."""
+    """Settings of the agent and dataset that are on the command line so far, as ``KEY=`` or, if
+    their values are enumerable, ``KEY=VALUE``."""
     from wayword.core import registry
     from wayword.runs import catalogue
 
-    # The parser reads only the options of an unfinished line, not the agent before them.
+    # The parser reads the options of an incomplete line, but not the agent before them.
     words = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     agents = registry.names("agent")
     agent = next((word for word in words.split() if word in agents), "")

@@ -9,10 +9,10 @@ import typer
 from typer import Argument, Option
 
 from wayword.cli import show
+from wayword.cli.running import Data
 from wayword.settings import parse
 
 data = typer.Typer(help="Published datasets on this machine.", no_args_is_help=True)
-Folder = Annotated[Path | None, Option("--data", help="Data folder; default: $WAYWORD_DATA.")]
 
 
 def list_parts(
@@ -42,17 +42,17 @@ def doctor() -> None:
 
 
 @data.command("list")
-def data_list(folder: Folder = None) -> None:
+def data_list(data: Data = None) -> None:
     """List dataset splits with their number of episodes, or what is missing."""
     from wayword.runs import catalogue
 
-    typer.echo(catalogue.data_listing(folder))
+    typer.echo(catalogue.data_listing(data))
 
 
 @data.command("check")
 def data_check(
     on: Annotated[str, Argument(help="Dataset and split, such as r2r:val_seen.")],
-    folder: Folder = None,
+    data: Data = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
 ) -> None:
     """Check every record of a split and print the checksums of its files.
@@ -64,7 +64,7 @@ def data_check(
     """
     from wayword.runs import catalogue
 
-    typer.echo(catalogue.data_check(on, folder, parse(set_ or [])))
+    typer.echo(catalogue.data_check(on, data, parse(set_ or [])))
 
 
 # ``wayword models``: weights of local models, and a server for them.
@@ -75,7 +75,7 @@ Name = Annotated[str, Argument(help="A model's name, such as smollm2.")]
 
 @models.command("list")
 def models_list() -> None:
-    """List models that can be fetched by name, then models trained for an agent."""
+    """List models that can be fetched by name, and models trained for an agent."""
     from wayword.models.parts import weights
 
     for status in weights.statuses():
@@ -97,7 +97,7 @@ def models_fetch(name: Name = "smollm2") -> None:
 
 @models.command("check")
 def models_check(name: Name = "smollm2") -> None:
-    """Verify a model's weights and generate a few words with it."""
+    """Verify a model's weights and let it generate a few words."""
     import asyncio
 
     from wayword.core.model import Sampling, user
@@ -150,7 +150,7 @@ def prompts_import(
         Option(help="gpt4, gpt35 (navgpt); map2seq, touchdown (velma); alfred, iqa, rearrange."),
     ] = "",
 ) -> None:
-    """Read a release's prompts into a prompt folder. Nothing of the clone is run.
+    """Import the prompts of a release into a prompt folder. The clone's code is not run.
 
     \b
     Example:
@@ -215,7 +215,7 @@ def perceive(
         f"{survey.places} places, {survey.views} views, {survey.objects} objects; "
         f"{survey.computed} answers computed, the rest cached"
     )
-    typer.echo(f"{out / 'index.html'}")
+    typer.echo(out / "index.html")
 
 
 # ``wayword task``: custom tasks from a short YAML file.
@@ -233,8 +233,8 @@ def new(
 ) -> None:
     """Check tasks, solve them with the expert, and mark the file as accepted.
 
-    An accepted file is all that anyone needs to play its task. A file may hold several, separated
-    by lines of three dashes.
+    An accepted file contains everything needed to play its task. A file can contain several tasks,
+    separated by lines of three dashes.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``wayword play``, ``serve-env`` and ``mcp``: people and other programs as actors."""
+"""``wayword play``, ``serve-env`` and ``mcp``: people and external programs as actors."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def play(
     """Play an episode yourself, at this terminal or in the browser, alone or with agents.
 
     You see what an agent would see. Type a number, an action, or the start of one; `?` lists the
-    actions, `quit` leaves. The game is recorded like any run, and ends with your scores next to
-    those of an expert that uses the ground truth.
+    actions, `quit` leaves. The game is recorded like any run. At the end, your scores are shown
+    next to those of an expert that uses the ground truth.
 
     \b
     Examples:
@@ -180,9 +180,9 @@ def mcp(
     data: Data = None,
     out: Annotated[Path, Option(help="Run folder for the episodes.")] = Path("runs/mcp"),
 ) -> None:
-    """Run an MCP server on stdin and stdout, so that any assistant can play.
+    """Run an MCP server on stdin and stdout, so that an assistant can play.
 
-    Its tools are begin, look, act, actions and ask. Episodes are recorded as a run in the --out
+    The tools are begin, look, act, actions and ask. Episodes are recorded as a run in the --out
     folder.
 
     \b

@@ -109,8 +109,8 @@ def compare(
 ) -> None:
     """Compare the first run with the others by episode: differences with intervals, wins, p-values.
 
-    Runs that differ only in their seeds are pooled. With several comparisons, p-values have Holm's
-    correction.
+    Runs that differ only in their seeds are pooled. If there are several comparisons, p-values are
+    corrected by Holm's method.
 
     \b
     Examples:
@@ -223,10 +223,10 @@ def export(
 ) -> None:
     """Write finished episodes as training data in chat format.
 
-    Each line holds a strategy's prompts and the answers that lead to the recorded actions.
-    With --thoughts, it keeps the model's thoughts or the expert's reasons. `OUT.card.json`
-    describes the file. With --as calls, OUT is a folder of recorded prompts and answers for SFT,
-    DPO and KTO; with --as mcap, a folder of MCAP files.
+    Each line has a strategy's prompts and the answers that lead to the recorded actions, with
+    --thoughts also the model's thoughts or the expert's reasons. `OUT.card.json` describes the
+    file. With --as calls, OUT is a folder of recorded prompts and answers for SFT, DPO and KTO;
+    with --as mcap, a folder of MCAP files.
 
     \b
     Examples:
@@ -245,10 +245,9 @@ def export(
     from wayword.settings import parse
 
     if strategy in ("calls", "mcap") and (form != "chat" or parquet):
-        remedy = "leave --format and --parquet out"
-        raise UsageError(f"--as {strategy} writes a folder of its own; {remedy}")
+        raise UsageError(f"--as {strategy} has no other format; remove --format and --parquet")
     kind = "chat" if form == "hub" else form
-    what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
+    options = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
     with show.progress("export") as bar:
 
         def report(done: int, total: int) -> None:
@@ -258,14 +257,14 @@ def export(
             typer.echo(f"{out}: {export_mcap(runs, out, report)} episodes as MCAP")
             return
         if strategy == "calls":
-            given = {**what.settings, "actors": what.actors}
+            values = {**options.settings, "actors": options.actors}
             card = export_calls(
-                runs, out, given, everything=everything, thoughts=thoughts, on_episode=report
+                runs, out, values, everything=everything, thoughts=thoughts, on_episode=report
             )
         elif form == "hub":
-            card = publish(runs, out, what, parquet, report)
+            card = publish(runs, out, options, parquet, report)
         else:
-            card = write(runs, out, what, report)
+            card = write(runs, out, options, report)
     if not (card.lines or (strategy == "calls" and card.decisions)):  # failures serve KTO and DPO
         if out.is_file():
             out.unlink()

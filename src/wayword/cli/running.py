@@ -34,9 +34,9 @@ Set = Annotated[
     list[str] | None,
     Option(
         "--set",
-        help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
-        "(model.threads=2), the dataset's (dataset.seed=7), another model for a role "
-        "(models.summary=openai:NAME), or an actor's (actors.follower.decoding=free).",
+        help="A setting, KEY=VALUE, of the agent (decoding=free), the model (model.threads=2), the "
+        "dataset (dataset.seed=7) or an actor (actors.follower.decoding=free), or another model "
+        "for a role (models.summary=openai:NAME).",
         autocompletion=completing.settings,
     ),
 ]
@@ -46,13 +46,13 @@ Steps = Annotated[int | None, Option(help="Maximum number of steps per episode."
 Seed = Annotated[int, Option(help="Random seed of the run.")]
 Concurrency = Annotated[int, Option(help="Number of concurrent episodes.")]
 Data = Annotated[Path | None, Option(help="Data folder; default: $WAYWORD_DATA.")]
-Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run stops when spent.")]
-Cache = Annotated[Path | None, Option(help="File to cache answers in and reuse them from.")]
+Dollars = Annotated[float | None, Option(help="Budget in US dollars; the run stops at its end.")]
+Cache = Annotated[Path | None, Option(help="File that caches model answers, to reuse them.")]
 Rpm = Annotated[float | None, Option("--rpm", help="Maximum number of requests per minute.")]
 Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
 Perturb = Annotated[
     list[str] | None,
-    Option(help="Perturb episodes by seed, KIND=RATE: typos=0.1; may be repeated. See the docs."),
+    Option(help="Perturb episodes, KIND=RATE, such as typos=0.1; may be repeated. See the docs."),
 ]
 Continue = Annotated[
     str,
@@ -71,8 +71,8 @@ def run(
     agent: Annotated[
         str,
         Argument(
-            help="An agent's name, ./mine.py, or a complete run in recipe.yaml. "
-            "See: wayword list agents",
+            help="Name of an agent (see: wayword list agents), ./mine.py, or a recipe.yaml "
+            "that describes the whole run.",
             autocompletion=completing.agents,
         ),
     ],
@@ -80,8 +80,8 @@ def run(
         list[str] | None,
         Option(
             "--on",
-            help="Dataset and split: houses (the default), r2r:val_seen …, or ./mine.py; of "
-            "several (a,b or repeated) each is a run.",
+            help="Dataset and split: houses (the default), r2r:val_seen …, or ./mine.py. "
+            "Several (a,b, or repeat the option) make one run each.",
             autocompletion=completing.datasets,
         ),
     ] = None,
@@ -89,7 +89,7 @@ def run(
         list[str] | None,
         Option(
             "--model",
-            help="local:smollm2, openai:NAME, scripted:first …; of several each is a run.",
+            help="local:smollm2, openai:NAME, scripted:first …. Several make one run each.",
             autocompletion=completing.models,
         ),
     ] = None,
@@ -97,7 +97,7 @@ def run(
     config: Annotated[Path | None, Option(help="YAML file with settings, as for --set.")] = None,
     limit: Limit = None,
     shuffle: Shuffle = None,
-    shard: Annotated[str, Option(help="Play only part i of n, to use several machines: 1/4.")] = "",
+    shard: Annotated[str, Option(help="Play only part i/n, to use several machines: 1/4.")] = "",
     max_steps: Steps = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
@@ -106,7 +106,7 @@ def run(
         Path | None, Option(help="Run folder or s3:// URL; default: named after the run.")
     ] = None,
     max_tokens: Annotated[
-        int | None, Option(help="Token budget; the run stops cleanly when it is spent.")
+        int | None, Option(help="Token budget; the run stops at its end.")
     ] = None,
     max_dollars: Dollars = None,
     cache: Cache = None,
@@ -124,7 +124,7 @@ def run(
     ] = "",
     sweep: Annotated[
         list[str] | None,
-        Option(help="One run per value, KEY=V1,V2,…; KEY may be on, model or seed, too."),
+        Option(help="One run per value, KEY=V1,V2,…; KEY can also be on, model or seed."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -171,9 +171,9 @@ def run(
       wayword run navgpt --on houses --model local:smollm2 --perturb typos=0.1
       wayword run ./mine.py --on houses
     """
-    # before the imports, which take half of the time until a run begins
+    # before the imports, which take half of the start-up time
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
-    slow = show.saying(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
+    slow = show.notice_later(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
     context.call_on_close(slow.cancel)
     from wayword.runs.plan import RunRecipe, agents_of, is_recipe, read_config, read_recipe
     from wayword.runs.remote import url_of
@@ -224,7 +224,7 @@ _NO_OPTIONS = ("config", "perturb", "dry_run", "watch")
 
 @contextmanager
 def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
-    """Serve live pages during a run if requested; at a terminal also afterwards, until Ctrl-C.
+    """Serve live pages during a run if requested; in a terminal also afterwards, until Ctrl-C.
     Yields the person who answers in the browser, or None."""
     if not watch and plan.ask != "browser":
         yield None
@@ -252,8 +252,8 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
 
 
 def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
-    """Carry out a run per value, and print one table (a row per group of seeds) and one plot.
-    True if every run is complete."""
+    """Run all variants, and print a table (a row per group of seeds) and a plot. True if all runs
+    are complete."""
     from wayword.runs import sweep as sweeping
 
     sweeps = _sweeps(recipe)
@@ -265,7 +265,7 @@ def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
 
 
 def _sweeps(recipe: RunRecipe) -> list[str]:
-    """The values to sweep, seeds last."""
+    """The sweeps of a recipe, seeds last."""
     from wayword.runs.sweep import seeds
 
     return [*recipe.sweep, *([seeds(recipe.seeds)] if recipe.seeds != 1 else [])]
@@ -282,7 +282,7 @@ def demo(
     episodes: Annotated[int, Option(help="Episodes per agent.")] = 10,
     out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """Watch small trained models find their way in houses and towns.
+    """Watch small trained models navigate houses and towns.
 
     `regression:walker` and `regression:velma` were fitted on other houses and towns; `imitation` is
     a small policy, `oracle` an upper bound, and the others are baselines.
@@ -313,8 +313,8 @@ def demo(
     typer.echo("")
     for name, cells in shown.items():
         typer.echo(f"{name:16}{''.join(f'{cell:28}' for cell in cells)}".rstrip())
-    typer.echo(f"\nOpen {pages[0]} to see where walker went, and why,")
-    typer.echo(f"and {pages[1]} for velma in the streets.")
+    typer.echo(f"\nOpen {pages[0]} to see walker's routes and decisions,")
+    typer.echo(f"and {pages[1]} for those of velma.")
     typer.echo(f"All metrics: {out / 'tables.txt'}. Next: .venv/bin/wayword run --help")
     if not complete:
         raise typer.Exit(1)
@@ -323,13 +323,13 @@ def demo(
 def carry_out(
     plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
 ) -> RunResult:
-    """Run a plan under a progress bar and print its notices; ``slow`` as for ``show.progress``."""
+    """Run a plan with a progress bar and print its notices; ``slow`` as in ``show.progress``."""
     from wayword.runs.plan import takes_a_person
     from wayword.runs.running import counted
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
-    # a bar would write into what the person is typing
+    # a progress bar would interfere with the person's input
     hidden = takes_a_person(plan)
     with (
         show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden, slow) as bar,
@@ -347,7 +347,7 @@ def carry_out(
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; run the same command to resume")
     if result.outcome.unusable:
-        show.notice(f"stopped: {result.outcome.unusable}; then run the same command to resume")
+        show.notice(f"stopped: {result.outcome.unusable}; run the same command to resume")
     return result
 
 
@@ -362,17 +362,17 @@ def print_table(paths: list[Path], pool: bool = False) -> None:
 
 
 def reproduce(
-    name: Annotated[str, Argument(help="PAPER/TABLE; a PAPER, or nothing, lists its tables.")] = "",
+    name: Annotated[str, Argument(help="PAPER/TABLE; PAPER or no name lists tables.")] = "",
     model: Annotated[str, Option(help="The model; `published` for the paper's models.")] = "",
     limit: Limit = None,
     row: Annotated[
-        list[str] | None, Option(help="Only rows whose name contains this; may be repeated.")
+        list[str] | None, Option(help="Only rows whose name contains this text; may be repeated.")
     ] = None,
     set_: Set = None,
     max_steps: Steps = None,
     seeds: Annotated[int | None, Option(help="Number of seeds; default: the recipe's.")] = None,
     prompts: Annotated[
-        Path | None, Option(help="Folder of prompts, as `wayword prompts import` writes it.")
+        Path | None, Option(help="Folder of prompts, as written by `wayword prompts import`.")
     ] = None,
     concurrency: Concurrency = 8,
     data: Data = None,
@@ -381,7 +381,7 @@ def reproduce(
     cache: Cache = None,
     prices: Prices = None,
     stand_in: Annotated[
-        bool, Option("--stand-in", help="Allow stand-in data with a paid model.")
+        bool, Option("--stand-in", help="Allow generated stand-in data with a paid model.")
     ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Call no model: estimate tokens and dollars of each row.")
@@ -393,9 +393,9 @@ def reproduce(
 ) -> None:
     """Rerun a published table and print our results next to it.
 
-    Without a name, or with that of a paper, lists tables, figures and ablations. An interrupted
-    command resumes; rows shared by two tables are played once. Where the data of a row is missing,
-    generated data stands in for it and the row says so.
+    Without a name, or with the name of a paper, lists tables, figures and ablations. An interrupted
+    command can be repeated; rows shared by two tables are played once. If the data of a row is
+    missing, generated data is used instead, and the row says so.
 
     \b
     Examples:

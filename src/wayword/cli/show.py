@@ -1,4 +1,4 @@
-"""Progress bars and coloured notices, on stderr, so that stdout stays data."""
+"""Progress bars and colored notices on stderr; stdout is only for results."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from wayword.runs.active import OnProgress
     from wayword.viewer.app import Server
 
-_WIDE = 140  # columns of a terminal with room for a bar next to the numbers
+_WIDE = 140  # terminal columns from which there is room for a bar next to the numbers
 
 
 @contextmanager
 def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Iterator[OnProgress]:
-    """Progress bar over the episodes with running means of metrics; ``hidden`` shows none.
+    """Progress bar over episodes, with running means of metrics; not shown if ``hidden``.
 
-    ``slow`` is a timer of :func:`saying`, cancelled with the first episode.
+    ``slow`` is a timer from :func:`notice_later`, which the first report of progress cancels.
     """
     from rich import progress as columns
     from rich.console import Console
@@ -31,7 +31,7 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
 
     console = Console(stderr=True)
     means = RunningMeans()
-    bar = columns.Progress(  # a narrow terminal cuts the note, never the numbers
+    bar = columns.Progress(  # in a narrow terminal, the note is truncated, not the numbers
         columns.TextColumn("{task.description}"),
         *([columns.BarColumn()] if console.width >= _WIDE else []),
         columns.MofNCompleteColumn(table_column=Column(no_wrap=True)),
@@ -48,11 +48,11 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
         wait.cancel()
         if hidden:
             return
-        bar.start()  # not earlier: a mistyped name must not flash an empty bar
+        bar.start()  # not earlier, so that an error at the start shows no empty bar
         means.add(scores)
         bar.update(row, completed=done, total=total, note=means.text())
 
-    wait = slow or saying(f"{label}: reading the data …")
+    wait = slow or notice_later(f"{label}: reading the data …")
     try:
         yield update
     finally:
@@ -60,13 +60,12 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
         bar.stop()
 
 
-SILENCE = 0.3
-"""Seconds of waiting before a notice is printed."""
+DELAY = 0.3  # seconds before a notice about waiting is printed
 
 
-def saying(line: str) -> Timer:
-    """Print a notice on stderr after ``SILENCE``; cancel the returned timer to prevent it."""
-    timer = Timer(SILENCE, notice, [line])
+def notice_later(line: str) -> Timer:
+    """Print a notice on stderr after ``DELAY``, unless the returned timer is cancelled."""
+    timer = Timer(DELAY, notice, [line])
     timer.daemon = True
     timer.start()
     return timer
@@ -74,8 +73,8 @@ def saying(line: str) -> Timer:
 
 @contextmanager
 def waiting(line: str) -> Iterator[None]:
-    """Print a notice if the body of the ``with`` takes long."""
-    slow = saying(line)
+    """Print a notice if the body of the ``with`` statement takes long."""
+    slow = notice_later(line)
     try:
         yield
     finally:
@@ -83,7 +82,7 @@ def waiting(line: str) -> Iterator[None]:
 
 
 class RunningMeans:
-    """Running means of the few metrics that fit on a line."""
+    """Running means of the metrics shown in the progress bar."""
 
     SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))
 
@@ -114,7 +113,7 @@ class RunningMeans:
 
 
 def notice(line: str) -> None:
-    """Print a notice on stderr, apart from the data on stdout."""
+    """Print a notice on stderr."""
     import typer
 
     from wayword.core.secrets import redacted

@@ -18,17 +18,15 @@ def view(
         Argument(metavar="RUN|FOLDER", help="Run folders, or folders of them; default: ./runs."),
     ] = None,
     write: Annotated[
-        bool, Option("--write", help="Write the pages of one run as files instead of serving.")
+        bool, Option("--write", help="Write the pages of a run to files instead of serving them.")
     ] = False,
     port: Annotated[int, Option(help="Port; 0 picks a free one.")] = 8777,
     host: Annotated[
-        str, Option(help="Address to serve on; other than localhost needs a token.")
+        str, Option(help="Address to serve on; addresses other than localhost need a token.")
     ] = "127.0.0.1",
     token: Annotated[
         str,
-        Option(
-            envvar="WAYWORD_VIEW_TOKEN", help="Token for other machines; default: a random one."
-        ),
+        Option(envvar="WAYWORD_VIEW_TOKEN", help="Token for other machines; default: random."),
     ] = "",
     open_: Annotated[bool, Option("--open", help="Open the browser.")] = False,
     limit: Annotated[int, Option(help="With --write: pages for the first N episodes.")] = 200,
@@ -93,7 +91,7 @@ def view(
     pages = f"{written.pages:,} of {written.of:,} episodes have pages"
     typer.echo(f"{pages}, {written.new:,} new.")
     if written.pages < written.of:
-        typer.echo(f"For more: wayword view {run} --write --episode ID, or a higher --limit")
+        typer.echo(f"For more: wayword view {run} --write --episode ID, or increase --limit")
     if written.notice:
         show.notice(written.notice)
     typer.echo(written.index.resolve().as_uri())

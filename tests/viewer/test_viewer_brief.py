@@ -129,8 +129,8 @@ def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(scores: dict[st
     record = EpisodeRecord("one", scores, walk("left", "stop"))
     page = Page.parse(episode_page(record, (), Sources(), "run", Links()))
     (cause,) = [each.attributes["title"] for each in page.all("li") if "title" in each.attributes]
-    aim = "having reached the goal" if "osr" in scores else "the task was done"
-    assert cause in (f"stopped without {aim}", f"stopped before {aim}")
+    aim = "reaching the goal" if "osr" in scores else "the task was done"
+    assert cause == f"stopped before {aim}"
 
 
 def test_what_is_stated_of_oneself_stands_beside_the_truth() -> None:

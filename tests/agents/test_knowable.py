@@ -93,8 +93,8 @@ def test_every_answer_can_be_seen_with_the_actions_there_are(kind: str, how: str
         reference = task.reference
         assert isinstance(reference, AnswerReference)
         seen, unopened = _looked_at(dataset, task, how)
-        wanted = set(reference.to_see)
-        assert len(wanted & seen) >= (reference.min_seen or len(wanted)), task.episode.instruction
+        wanted = set(reference.look)
+        assert len(wanted & seen) >= (reference.enough or len(wanted)), task.episode.instruction
         if kind == "counts" or reference.answer == "no":
             assert not (unopened & wanted if kind == "contains" else unopened)
 
@@ -111,7 +111,7 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
     def room(i: int) -> str:
         return layout.room_at(float(things.x[i]), float(things.y[i]))
 
-    asked = room(layout.index[reference.to_see[0]])
+    asked = room(layout.index[reference.look[0]])
     shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
     for action in dataset.solve(task, how):
         step = game.act(world.actors[0], Decision(action))

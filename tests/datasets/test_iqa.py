@@ -67,11 +67,9 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
         assert me.answer == reference.answer
         assert me.low_level == len(actions) - 1, "no action failed"
         things = world.house.entities
-        seen = [
-            i for i in map(world.layout.index.__getitem__, reference.to_see) if me.discovered[i]
-        ]
+        seen = [i for i in map(world.layout.index.__getitem__, reference.look) if me.discovered[i]]
         opened = [i for i in seen if not things.encloses[i] or things.open[i]]
-        assert len(opened) >= (reference.min_seen or len(reference.to_see)), task.episode
+        assert len(opened) >= (reference.enough or len(reference.look)), task.episode
 
 
 def test_answers_are_even() -> None:

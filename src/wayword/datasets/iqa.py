@@ -302,7 +302,7 @@ class Questions:
             minimum = 1
         else:
             ids_to_see += tuple(o.id for o in room.places)
-        reference = AnswerReference(name, kind, answer=answer, to_see=ids_to_see, min_seen=minimum)
+        reference = AnswerReference(name, kind, answer=answer, look=ids_to_see, enough=minimum)
         return Task(Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
@@ -443,7 +443,7 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     starts = [point for point in home.starts if home.layout.room_at(*point) == room]
     name = homes.episode_id(home.name, arrangement)
     start = homes.draw_start(rng, home, arrangement, starts)
-    reference = AnswerReference(name, kind, answer=answer, to_see=to_see, min_seen=min_seen)
+    reference = AnswerReference(name, kind, answer=answer, look=to_see, enough=min_seen)
     return Task(Episode(name, text, home.name, start), reference)
 
 

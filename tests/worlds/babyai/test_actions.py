@@ -97,7 +97,7 @@ def test_a_thing_is_carried_and_put_beside_another() -> None:
     assert act(world, "go_grab[red_ball_1]")[1] == "You went up to red_ball_1 and picked it up."
     assert [held.name for held in world.observe("agent").holding] == ["red_ball_1"]
     assert act(world, "go_put[blue_ball_1]")[1] == "You put red_ball_1 beside blue_ball_1."
-    at = {thing["color"]: (thing["x"], thing["y"]) for thing in inside(world)}
+    at = {thing["colour"]: (thing["x"], thing["y"]) for thing in inside(world)}
     assert abs(at["red"][0] - at["blue"][0]) + abs(at["red"][1] - at["blue"][1]) == 1
 
 
@@ -136,7 +136,7 @@ def test_an_errand_walks_only_where_it_has_seen_a_way() -> None:
 
 
 def inside(world: BabyAIWorld) -> list[dict[str, int | str]]:
-    return [t for t in world.state()["objects"] if 8 <= t["x"] <= 13 and 8 <= t["y"] <= 13]
+    return [t for t in world.state()["things"] if 8 <= t["x"] <= 13 and 8 <= t["y"] <= 13]
 
 
 def test_exploring_ends_at_the_first_sight_of_something_new(

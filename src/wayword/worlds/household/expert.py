@@ -51,7 +51,7 @@ def solve(
 
 def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
     if isinstance(reference, g.AnswerReference):
-        yield from _look_at_all(skills, reference.to_see, reference.min_seen)
+        yield from _look_at_all(skills, reference.look, reference.enough)
         skills.reasons.append(ANSWER_THOUGHT)
         yield Action("stop", (reference.answer,))
         return

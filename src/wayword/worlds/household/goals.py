@@ -275,9 +275,10 @@ class RearrangementReference(HouseholdReference):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
-    """The correct answer. ``to_see`` lists the objects and receptacles that reveal it; seeing
-    ``min_seen`` of them suffices (0: all are needed)."""
+    """The correct answer. ``look`` lists the objects and receptacles that reveal it; seeing
+    ``enough`` of them suffices (0: all are needed). The names of these fields are part of the
+    bench's checksums."""
 
     answer: str = ""
-    to_see: Ids = ()
-    min_seen: int = 0
+    look: Ids = ()
+    enough: int = 0

@@ -1,10 +1,10 @@
 """The network of the agent ``imitation``: words in, one score for each option out.
 
-    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx 0.5
+    python -m recipes.imitation.network imitation.onnx FIRST.pt SECOND.pt THIRD.pt
 
-writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
-its vocabulary next to it as ``.json``; 0.5 is the penalty of moving to a visited viewpoint. Large
-weights are stored in half precision.
+writes checkpoints of :mod:`recipes.imitation.trainer` as one ONNX file that the agent plays, with
+their vocabulary next to it as ``.json``: the mean of their log-probabilities, moves to visited
+viewpoints excluded, and a bonus for stopping. Large weights are stored in half precision.
 
 Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,
 E the width of a word.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ class PolicyRecipe:
     asked; each epoch asks it anew for the share ``refresh`` of the episodes. ``walk``: decisions at
     most in a training walk. ``chunk``: how many episodes of one scene stand together in a batch,
     so that the texts of few scenes are embedded at a time. ``smooth`` is the mean's decay.
-    ``mirror``: swap left and right in half of the batches.
+    ``mirror``: swap left and right in half of the batches. ``near``: within so many metres of the
+    goal, stopping is as right as the expert's move.
     """
 
     epochs: int = 20
@@ -73,6 +75,7 @@ class PolicyRecipe:
     homes_share: float = 0.25
     seed: int = 0
     mirror: bool = True
+    near: float = 0.0
     everything: bool = False
     vectors: str = ""
 
@@ -291,15 +294,26 @@ SMALLEST = 1024
 """Tensors of fewer numbers stay in single precision: they are little, and scales matter most."""
 
 
-class PolicyStep(nn.Module):
-    """One decision of one walk: all of the agent's input in, scores and memories out.
+REVISIT_PENALTY = 99.0
+"""Subtracted from the score of a move to a visited viewpoint, so that no path has a loop."""
+STOP_BONUS = 1.0
+"""Added to the score of stopping; chosen on dev_unseen among -1, -0.5, 0, 0.5, 1 and 1.5."""
 
-    ``revisit`` is subtracted from the score of a move to a viewpoint that was visited.
+
+class PolicyStep(nn.Module):
+    """One decision of one walk by the mean of several policies: scores and memories out.
+
+    The memories of K policies of width D lie side by side: a history is (1, T, K * D).
     """
 
-    def __init__(self, policy: Policy, revisit: float = 0.0) -> None:
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        revisit: float = REVISIT_PENALTY,
+        stop: float = STOP_BONUS,
+    ) -> None:
         super().__init__()
-        self.policy, self.revisit = policy, revisit
+        self.policies, self.revisit, self.stop = nn.ModuleList(policies), revisit, stop
 
     def forward(
         self,
@@ -311,14 +325,19 @@ class PolicyStep(nn.Module):
         geometry: Tensor,
         history: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """(1, L), (1, V, C), (1, V, O), (1, S), (1, Q), (1, Q, 14), (1, T, D)."""
-        told = self.policy.read(words)
-        seen, beside = self.policy.look(captions, objects, summary)
-        wanted = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
-        encoded = self.policy.encode(seen.gather(1, wanted), beside.unsqueeze(1), geometry)
-        scores = one_step(self.policy, told, encoded, history)
-        again = geometry[..., 6] * (geometry[..., 5] > 0)  # visited, and not the option to stop
-        return scores - self.revisit * again, encoded
+        """(1, L), (1, V, C), (1, V, O), (1, S), (1, Q), (1, Q, 14), (1, T, K * D)."""
+        scores, memories = [], []
+        pasts = history.chunk(len(self.policies), -1)
+        for policy, past in zip(self.policies, pasts, strict=True):
+            instruction = policy.read(words)
+            seen, beside = policy.look(captions, objects, summary)
+            chosen = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
+            encoded = policy.encode(seen.gather(1, chosen), beside.unsqueeze(1), geometry)
+            scores.append(torch.log_softmax(one_step(policy, instruction, encoded, past), -1))
+            memories.append(encoded)
+        is_move = (geometry[..., 5] > 0).float()
+        adjusted = self.stop * (1 - is_move) - self.revisit * geometry[..., 6] * is_move
+        return torch.stack(scores).mean(0) + adjusted, torch.cat(memories, -1)
 
 
 LENGTHS = {
@@ -333,9 +352,9 @@ LENGTHS = {
 """The inputs, and which of their axes differ from step to step."""
 
 
-def export(policy: Policy, vocabulary: dict[str, int], path: Path, revisit: float = 0.0) -> None:
-    """Write the ONNX file and, next to it, the vocabulary; see :class:`PolicyStep`."""
-    width = policy.shape.width
+def export(step: PolicyStep, vocabulary: dict[str, int], path: Path) -> None:
+    """Write the ONNX file and, next to it, the vocabulary."""
+    width = sum(policy.shape.width for policy in step.policies)
     given = {
         "words": torch.tensor([[2, 3, 4]]),
         "captions": torch.randint(1, 9, (1, 8, 5)),
@@ -347,7 +366,7 @@ def export(policy: Policy, vocabulary: dict[str, int], path: Path, revisit: floa
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        PolicyStep(policy, revisit).eval(),
+        step.eval(),
         tuple(given.values()),
         str(path),
         input_names=list(given),
@@ -390,11 +409,13 @@ def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
     return policy.eval(), state["vocabulary"], state
 
 
-def main() -> None:
-    """Export the checkpoint named first to the file named second, with the penalty named third."""
-    policy, vocabulary, _ = load(Path(sys.argv[1]))
-    export(policy, vocabulary, Path(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else 0.0)
+def main(out: str, *checkpoints: str) -> None:
+    """Export checkpoints of one vocabulary together."""
+    policies, vocabularies, _ = zip(*(load(Path(path)) for path in checkpoints), strict=True)
+    if any(vocabulary != vocabularies[0] for vocabulary in vocabularies):
+        raise SystemExit("the checkpoints differ in vocabulary: train them on the same scenes")
+    export(PolicyStep(policies), vocabularies[0], Path(out))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -328,8 +328,8 @@ class Packed:
 
     ``geometry`` (B, P, 14); ``place`` and ``row`` (B, P) say whose texts; ``step`` (B, P), -1 for
     no option. ``taken`` and ``standing`` (B, T) are the positions of the option taken and of
-    stopping, ``answer`` (B, T) the expert's option, -1 where the walk is over; ``cell`` (B, P)
-    where each option's score stands in a (T, Q) table.
+    stopping, ``answer`` (B, T) the expert's option, -1 where the walk is over, ``left`` (B, T) the
+    metres to the goal; ``cell`` (B, P) where each option's score stands in a (T, Q) table.
     """
 
     geometry: Floats
@@ -339,6 +339,7 @@ class Packed:
     taken: Ints
     standing: Ints
     answer: Ints
+    left: Floats
     cell: Ints
     options: int
 
@@ -356,6 +357,7 @@ def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Gener
     places = np.zeros((count, most), dtype=np.int64)
     chosen = np.zeros((count, most), dtype=np.int64)
     answers = np.full((count, most), -1, dtype=np.int64)
+    left = np.zeros((count, most), dtype=np.float32)
     going, steps = np.ones(count, bool), 0
     for step in range(most):
         seen, answer = walks.observe(), walks.expert()
@@ -363,7 +365,7 @@ def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Gener
         legal[:, step, :slots] = seen["legal"] & going[:, None]
         rows[:, step, :slots], geometry[:, step, :slots] = seen["rows"], seen["geometry"]
         places[:, step] = walks.here
-        answers[going, step] = answer[going]
+        answers[going, step], left[:, step] = answer[going], walks.remaining()
         draw = rng.random((count, slots)) * seen["legal"]
         draw[:, 0] = 0
         led = np.where(rng.random(count) < noise, draw.argmax(1), answer)
@@ -375,7 +377,8 @@ def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Gener
         going = going & (options > 0)
         if not going.any():
             break
-    return _packed(legal[:, :steps], rows, geometry, places, chosen, answers[:, :steps])
+    labels = answers[:, :steps], left[:, :steps]
+    return _packed(legal[:, :steps], rows, geometry, places, chosen, *labels)
 
 
 def _packed(
@@ -385,6 +388,7 @@ def _packed(
     places: Ints,
     chosen: Ints,
     answers: Ints,
+    left: Floats,
 ) -> Packed:
     count, steps, width = legal.shape
     walk, step, option = np.nonzero(legal)
@@ -409,6 +413,7 @@ def _packed(
         np.take_along_axis(where, chosen[:, :steps, None], 2)[..., 0],
         where[..., 0],
         answers,
+        left,
         table(step * width + option, steps * width),
         width,
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +24,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Rows, Sizes, load, one_step
 from recipes.imitation.tables import (
@@ -48,6 +48,8 @@ from wayword.worlds.indoor import SUCCESS_METRES
 
 SAVE_EVERY = 300.0
 """Seconds between checkpoints inside an epoch."""
+BFLOAT16 = torch.cpu._is_avx512_bf16_supported()
+"""Emulated, bfloat16 is eight times as slow as single precision."""
 MOST_STEPS = 15
 """Decisions of an episode when scoring, as in ``r2r``'s own limit."""
 
@@ -162,6 +164,7 @@ class Trainer:
             self.curve.append(row)
             print(json.dumps({k: round(v, 4) for k, v in row.items()}), flush=True)
             self.save()
+            shutil.copyfile(self.out / "checkpoint.pt", self.out / f"epoch{self.epoch:02}.pt")
 
     def _batches(self) -> Iterator[NDArray[Any]]:
         """Episodes of an epoch, in batches of few scenes and of instructions of like length."""
@@ -195,7 +198,7 @@ class Trainer:
         saved = time.time()
         for batch in list(self._batches())[len(self.losses) :]:
             self._set_rate(self.steps / whole)
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=BFLOAT16):
                 loss = self._loss(batch)
             self.optimiser.zero_grad()
             loss.backward()
@@ -240,7 +243,7 @@ class Trainer:
         views = self._views(some)
         for first in range(0, len(some), 256):
             batch = some[first : first + 256]
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=BFLOAT16):
                 self.plans[batch] = self._play(batch, self.recipe.walk, views, draw=True)[1]
 
     def _loss(self, batch: NDArray[Any]) -> Tensor:
@@ -284,9 +287,13 @@ class Trainer:
         where = flat.walk * (steps * packed.options + 1) + torch.from_numpy(packed.cell[valid])
         table = table.scatter(0, where, scores.float()).view(len(batch), -1)
         flat_scores = table[:, :-1].reshape(-1, packed.options)
-        return functional.cross_entropy(
-            flat_scores, torch.from_numpy(packed.answer).reshape(-1), ignore_index=-1
-        )
+        logs = torch.log_softmax(flat_scores, 1)
+        answer = torch.from_numpy(packed.answer).reshape(-1)
+        right = logs.gather(1, answer.clamp(min=0).unsqueeze(1)).squeeze(1)
+        may_stop = torch.from_numpy(packed.left).reshape(-1) < recipe.near
+        either = torch.logaddexp(right, logs[:, 0])
+        right = torch.where(may_stop & (answer > 0), either, right)
+        return -right[answer >= 0].mean()
 
     def _words(self, batch: NDArray[Any]) -> Tensor:
         """(B, L) the instructions' word numbers, no longer than the longest."""
@@ -430,6 +437,7 @@ def main(arguments: list[str] | None = None) -> None:
         "vectors",
         "walk",
         "refresh",
+        "near",
     )
     for name in changeable:
         default = getattr(PolicyRecipe, name)

@@ -36,13 +36,13 @@ def walk(houses: Houses, number: int) -> Trajectory:
     return asyncio.run(rollout(houses.tasks[number], Setup(houses, make, max_steps=15)))
 
 
-def test_it_finds_four_goals_in_ten_in_houses_it_never_saw() -> None:
-    """34 of these 60 when the weights were made; the random walker finds few."""
+def test_it_finds_six_goals_in_ten_in_houses_it_never_saw() -> None:
+    """Three of four when the weights were made; the random walker finds few."""
     houses = Houses("test", None, Houses.Settings())
     pairs = [(houses.tasks[number], walk(houses, number)) for number in range(60)]
     assert not [played.error for _, played in pairs if played.error]
     scores = scorer("indoor").score(houses, pairs)
-    assert sum(score["sr"] for score in scores) >= 24
+    assert sum(score["sr"] for score in scores) >= 36
 
 
 def test_it_repeats_itself() -> None:

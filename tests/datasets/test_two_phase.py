@@ -127,7 +127,7 @@ def test_chance_is_a_third_and_then_a_quarter() -> None:
 def test_directions_are_refused_where_there_are_none() -> None:
     settings = LGXSettings(prompt="captions")
     setup = Setup(TEST, lambda toolkit, _: LGX(settings, toolkit), max_steps=3)
-    with pytest.raises(UsageError, match="there are none here"):
+    with pytest.raises(UsageError, match="needs views"):
         asyncio.run(rollout(TEST.tasks[0], setup))
 
 

@@ -123,7 +123,7 @@ def test_the_logged_episodes_are_as_published(data: Path) -> None:
         "cwah_log_agent_0_read_book": 4,
     }
     assert sum(dataset.omissions.values()) == 2, dataset.omissions
-    assert all("sitting is not modelled" in cause for cause in dataset.omissions)
+    assert all("requires sitting" in cause for cause in dataset.omissions)
     fridge = goals(dataset.tasks[0].reference)
     assert {g.receptacles for g in fridge.goals if isinstance(g, Inside)} == {("fridge|158",)}
     cupcakes = fridge.goals[0]

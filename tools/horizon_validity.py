@@ -90,7 +90,7 @@ def levels(track: Track) -> None:
             steps.append(len(actions))
         print(
             f"{track.name} {length}: {solved} of {len(steps)} solved, {min(steps)} to {max(steps)} "
-            f"actions, checksum {ladders.level_checksum(plan)}",
+            f"actions, checksums {ladders.level_checksums(plan)}",
             flush=True,
         )
 

@@ -33,7 +33,7 @@ def play(
     ] = "",
     tracks: Annotated[str, Option(help="Only these tracks: follow,find; default: all.")] = "",
     quick: Annotated[
-        bool, Option("--quick", help="Three levels a track, eight episodes each.")
+        bool, Option("--quick", help="The three shortest levels of a track, eight episodes each.")
     ] = False,
     robust: Annotated[
         bool, Option("--robust", help="Play the middle levels again under eight perturbations.")

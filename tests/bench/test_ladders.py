@@ -37,8 +37,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_the_expert_is_beyond_every_ladder_and_chance_below(played: dict[str, Path]) -> None:
     gold, chance = (bench.read_card(folder) for folder in played.values())
     assert gold["success"] == [1.0, 1.0, 1.0]
-    assert [row["h50"] for row in gold["tracks"].values()] == [["> 64"] * 3, ["> 32"] * 3]
-    assert [row["isotonic"] for row in gold["tracks"].values()] == ["> 64", "> 32"]
+    assert [row["h50"] for row in gold["tracks"].values()] == [["> 16"] * 3, ["> 32"] * 3]
+    assert [row["isotonic"] for row in gold["tracks"].values()] == ["> 16", "> 32"]
     assert {level["steps_over_length"] for level in gold["tracks"]["follow"]["levels"]} == {1.0}
     assert chance["success"][0] < 0.25
     assert chance["tracks"]["street"]["h80"][0] == "< 8"
@@ -50,7 +50,7 @@ def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) ->
     again = wayword("--agent", "gold", "--quick", "--tracks", "follow,street", "--out", str(folder))
     assert "gold on bench 2026, quick" in again
     assert json.loads(wayword("card", str(folder), "--format", "json")) == before
-    assert "| follow | > 64 |" in wayword("card", str(folder), "--format", "markdown")
+    assert "| follow | > 16 |" in wayword("card", str(folder), "--format", "markdown")
     assert "tabular" in wayword("card", str(folder), "--format", "latex")
     alone = folder.parent / "alone.json"
     alone.write_text(json.dumps(before))
@@ -59,7 +59,7 @@ def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) ->
 
 def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
     follow, street = bench.compare_cards(played["random"], played["gold"])
-    assert (follow.track, street.track, street.shared) == ("follow", "street", 16)
+    assert (follow.track, street.track, street.shared) == ("follow", "street", 24)
     assert street.difference.mean > 0.7
     assert street.p <= street.holm < 0.05
     assert "Holm" in wayword("compare", str(played["random"]), str(played["gold"]))
@@ -124,7 +124,8 @@ def test_a_checksum_is_of_what_makes_an_episode_and_of_no_prose() -> None:
     assert bench._content(open_dataset(plan), other) != whole
     goal = replace(task, reference=replace(task.reference, episode_id="another"))
     assert bench._content(open_dataset(plan), goal) != whole
-    assert bench.level_checksum(plan) == track.checksums[length]
+    assert bench.level_checksums(plan) == track.checksums[length]
+    assert bench.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
 
 
 def test_mistakes_are_named() -> None:
@@ -134,7 +135,7 @@ def test_mistakes_are_named() -> None:
         bench.Entry(VERSION, "gold", tracks=("folow",)).chosen()
     (length, plan), *_ = bench.Entry(VERSION, "gold").plans(FOLLOW)
     with pytest.raises(UsageError, match="draws other episodes"):
-        bench.check_level(replace(FOLLOW, checksums={length: "0" * 12}), length, plan)
+        bench.check_level(replace(FOLLOW, checksums={length: ["0" * 12]}), length, plan)
     with pytest.raises(UsageError, match="has no card"):
         bench.read_card(Path("nowhere"))
 
@@ -153,8 +154,8 @@ def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(tmp_path:
 
 
 def test_a_loss_is_paired_by_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    won = {"016": [True] * 6 + [False] * 2, "street": [True] * 2 + [False] * 6}
-    monkeypatch.setattr(bench, "is_run", lambda path: "typos" in path.parts or path.name == "016")
+    won = {"032": [True] * 6 + [False] * 2, "street": [True] * 2 + [False] * 6}
+    monkeypatch.setattr(bench, "is_run", lambda path: "typos" in path.parts or path.name == "032")
     monkeypatch.setattr(
         bench,
         "results",

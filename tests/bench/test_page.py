@@ -63,7 +63,7 @@ def test_a_curve_is_drawn_over_log_length(cards: Path) -> None:
     assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.11)
     assert {y for _, y, _ in drawn.dots} == {8.0}
     assert drawn.h50 is None  # beyond the ladder
-    assert page.curve({**track, "h50": [16.0, 8.0, 32.0]}).h50 == places[1]
+    assert page.curve({**track, "h50": [8.0, 4.0, 16.0]}).h50 == places[1]
 
 
 def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
@@ -93,12 +93,12 @@ def test_a_board_sorts_cards_and_shows_those_that_do_not_verify(
 def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None:
     shutil.copytree(cards / "gold", tmp_path / "gold")
     follow = tmp_path / "gold" / "follow"
-    shutil.rmtree(follow / "064")
-    shutil.copytree(follow / "004", follow / "064")
+    shutil.rmtree(follow / "016")
+    shutil.copytree(follow / "004", follow / "016")
     card = ladders.make_card(tmp_path / "gold", ladders.read_card(cards / "gold"))
     ladders.write_card(tmp_path / "gold", card)
     reason = page.unverified(tmp_path / "gold", card)
-    assert reason == "follow/064 is not a run of the version's level"
+    assert reason == "follow/016 is not a run of the version's level"
 
 
 def test_a_changed_recording_does_not_verify(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

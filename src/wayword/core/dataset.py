@@ -81,11 +81,11 @@ def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
     """
     by_id: dict[str, Task] = {}
     if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
-        for task in tasks:
-            if len(by_id) == len(ids):
-                break
+        for task in tasks if ids else ():
             if task.episode.id in ids:
                 by_id[task.episode.id] = task
+                if len(by_id) == len(ids):
+                    break
         return by_id
     numbers: dict[str, int] = {}
     for number in range(len(tasks)):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from random import Random
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from annotated_types import Ge, Le
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point, path_length
+from wayword.core.geometry import Point, bearing, path_length, relative
 from wayword.datasets.procedural.homes.episodes import cached_home
 from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -22,7 +23,7 @@ from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
-from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
+from wayword.worlds.objectnav.simulated import STEP, TURN, SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
     ObjectNavReference,
     ObjectNavWorld,
@@ -69,8 +70,8 @@ ARRANGEMENTS = 4
 class ApartmentsSettings(Checked):
     """``rooms`` includes the hallway (homes with five or more rooms have one). Episodes cycle
     through the homes. ``field_of_view`` (degrees) and ``depth`` (metres) describe the camera.
-    ``length``: shortest-path length in metres, met to within an eighth; 0: any length. Long paths
-    need large homes.
+    ``length``: motions of the shortest path (steps of 0.25 m, turns of 30 degrees, the stop), met
+    to within an eighth; 0: any number. Long paths need large homes.
     """
 
     homes: Count = 20
@@ -79,7 +80,7 @@ class ApartmentsSettings(Checked):
     rooms: Annotated[int, Ge(MIN_ROOMS), Le(MAX_ROOMS)] = 5
     field_of_view: FieldOfView = 80.0
     depth: Range = 5.0
-    length: Literal[0] | Annotated[int, Ge(2), Le(32)] = 0
+    length: Literal[0] | Annotated[int, Ge(4), Le(256)] = 0
 
     @property
     def camera(self) -> Camera:
@@ -106,12 +107,11 @@ class Apartments(SolvableSearches):
     family = objectnav.family
     splits = ("test", "train")
     max_steps = 500
-    slack = 10
     settings: ApartmentsSettings
 
     @property
     def tasks(self) -> Sequence[Task]:
-        return DrawnTasks(self.settings.episodes, self._task)
+        return DrawnTasks(self.settings.episodes, self._task, self._id)
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
@@ -120,11 +120,17 @@ class Apartments(SolvableSearches):
         """Return a home with its small objects; cached."""
         return _build_scene(scene)
 
-    def _task(self, number: int) -> Task:
-        settings = self.settings
+    def _scene(self, number: int) -> tuple[str, int]:
+        """The scene of an episode, and the episode's number within its home."""
+        settings, turn = self.settings, number // self.settings.homes
         home = home_name(self.split, settings.seed, settings.rooms, number % settings.homes)
-        turn = number // settings.homes
-        task = _task(f"{home}/{turn % ARRANGEMENTS}", turn, settings.camera, settings.length)
+        return f"{home}/{turn % ARRANGEMENTS}", turn
+
+    def _id(self, number: int) -> str:
+        return _episode_id(*self._scene(number), self.settings.length)
+
+    def _task(self, number: int) -> Task:
+        task = _task(*self._scene(number), self.settings.camera, self.settings.length)
         episode = replace(task.episode, extra={**task.episode.extra, **self.budget()})
         return Task(episode, task.reference)
 
@@ -140,32 +146,59 @@ def _build_scene(scene: str) -> SimulatedScene:
     return SimulatedScene(home_scene, describe_objects(rng, home_scene.objects))
 
 
+def _episode_id(scene: str, turn: int, length: int) -> str:
+    return (
+        f"{scene}/l{length}/{turn}".replace("/", "_")
+        if length
+        else f"{scene.replace('/', '_')}_{turn}"
+    )
+
+
 @lru_cache(maxsize=512)
 def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
-    """Draw episode ``turn`` of a home: retry until the shortest path is long enough, or matches
-    ``length``."""
+    """Draw episode ``turn`` of a home: retry until the shortest path is long enough, or takes
+    ``length`` motions."""
     place = _build_scene(scene)
     starts = cached_home(scene.rpartition("/")[0]).starts
     visible = {each.id for each in place.surfaces.objects}
     candidates = [one for one in place.words if one in visible]
-    low, high = (length * 7 / 8, length * 9 / 8) if length else (SHORTEST_PATH, math.inf)
     at = {each.id: (each.x, each.y) for each in place.surfaces.objects}
     suffix = f"/l{length}" if length else ""
-    for attempt in range(10 * DRAW_ATTEMPTS if length else DRAW_ATTEMPTS):
+    for attempt in range(20 * DRAW_ATTEMPTS if length else DRAW_ATTEMPTS):
         rng = Random(f"lost_things/{scene}/{turn}/{attempt}{suffix}")
         target, start = rng.choice(candidates), rng.choice(starts)
-        if not place.ground.at(*start) or math.dist(start, at[target]) > high + GOAL_RADIUS + 1.0:
-            continue  # the extra metre: distance may be measured to the object's edge
+        # A path is at least as long as the straight line, and rarely takes more than three times
+        # as many motions; the extra metres are those from which the target may be seen.
+        straight = math.dist(start, at[target]) / STEP
+        if length and not straight - 8 <= length <= 3 * straight + 8:
+            continue
+        if not place.ground.at(*start):
+            continue
         path = place.ground.path(start, places_to_see(place, camera, (target,), GOAL_RADIUS))
-        if path is not None and low <= path_length(path) <= high:
-            name = f"{scene.replace('/', '_')}{suffix.replace('/', '_')}_{turn}"
-            heading = 30.0 * rng.randrange(12)
+        if path is None:
+            continue
+        heading = 30.0 * rng.randrange(12)
+        if length:
+            fits = abs(count_motions([*path, at[target]], heading) - length) <= length / 8
+        else:
+            fits = path_length(path) >= SHORTEST_PATH
+        if fits:
             corners = [(round(x, 3), round(y, 3)) for x, y in path]
-            words = place.words[target]
+            name, words = _episode_id(scene, turn, length), place.words[target]
             return search_task(place, name, words, [target], heading, path, corners)
-    raise UsageError(
-        f"{scene} has no target at least {low:g} m away; change dataset.seed or raise dataset.rooms"
-    )
+    least = f" {length} motions away" if length else f" at least {SHORTEST_PATH:g} m away"
+    raise UsageError(f"{scene} has no target{least}; change dataset.seed or raise dataset.rooms")
+
+
+def count_motions(corners: Sequence[Point], heading: float) -> int:
+    """Count the motions along all corners but the last, which is faced at the end, and the stop."""
+    count = 1
+    for one, other in pairwise(corners):
+        ahead = bearing(one, other)
+        count += math.ceil(abs(relative(ahead, heading)) / TURN - 1e-9)
+        count += math.ceil(math.dist(one, other) / STEP - 1e-9) if other != corners[-1] else 0
+        heading = ahead
+    return count
 
 
 def search_task(

@@ -51,9 +51,10 @@ Question = tuple[str, str, Ids, int]
 
 
 def draw_question(
-    rng: Random, draft: Arrangement, kind: str, chance: float
+    rng: Random, draft: Arrangement, kind: str, chance: float, rooms_asked: int = 1
 ) -> tuple[str, Question] | None:
     """Draw a room and a question of that type; objects are added or removed to fit the answer.
+    A count may be of several rooms.
 
     ``chance`` in [0, 1) decides the answer. The caller draws it once, so retrying after an
     infeasible question does not bias the answers. None if the home offers no such question.
@@ -61,12 +62,14 @@ def draw_question(
     places = surfaces(draft.home.scene)
     rooms = sorted({draft.room(o) for o in places})
     rng.shuffle(rooms)
-    for room in rooms:
-        room_places = [o for o in places if draft.room(o) == room]
+    for number, room in enumerate(rooms):
         if kind == CONTAINS:
+            room_places = [o for o in places if draft.room(o) == room]
             question = _draw_contains(rng, draft, room, room_places, chance)
         else:
-            question = _draw_count(rng, draft, room, room_places, kind, chance)
+            asked = rooms[number : number + rooms_asked]
+            room_places = [o for o in places if draft.room(o) in asked]
+            question = _draw_count(rng, draft, asked, room_places, kind, chance)
         if question is not None:
             return room, question
     return None
@@ -75,17 +78,17 @@ def draw_question(
 def _draw_count(
     rng: Random,
     draft: Arrangement,
-    room: str,
+    rooms: Sequence[str],
     places: list[HouseObject],
     kind: str,
     chance: float,
 ) -> Question | None:
-    """Draw a question on existence or number, and make the room's objects fit the answer."""
+    """Draw a question on existence or number, and make the rooms' objects fit the answer."""
     types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in places) >= 2]
     if not types:
         return None
     item = rng.choice(types)
-    present = [o for o in draft.of(item) if draft.room(o) == room]
+    present = [o for o in draft.of(item) if draft.room(o) in rooms]
     if kind == EXISTS:
         number = max(1, min(MOST_COUNTED, len(present))) if chance < 0.5 else 0
         answer = "yes" if number else "no"
@@ -104,8 +107,8 @@ def _draw_count(
         if closed_places and rng.random() < HIDDEN:
             holder = rng.choice(closed_places)
         _add_new(rng, draft, item, holder)
-    matches = [o.id for o in draft.of(item) if draft.room(o) == room]
-    text = _word_question(rng, kind, item, room)
+    matches = [o.id for o in draft.of(item) if draft.room(o) in rooms]
+    text = _word_question(rng, kind, item, " and the ".join(rooms))
     if answer == "yes":
         return text, answer, tuple(matches), 1
     return text, answer, (*matches, *(o.id for o in places)), 0
@@ -432,11 +435,16 @@ class InteractiveQuestions(homes.SourcedTasks):
         return homes.Generated(split, self.settings, _draw, self.settings.kinds)
 
 
+ROOM_ACTIONS = 32
+"""Actions to see all of a room, at most as a rule; longer questions are of several rooms."""
+
+
 def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a question of the named type; the answer is fixed across retries."""
     kind, home = arrangement.partition("/")[0], draft.home
+    length = int(arrangement.partition("/l")[2] or 0)
     chance = Random(f"{home.name}/{arrangement}/answer").random()
-    drawn_question = draw_question(rng, draft, kind, chance)
+    drawn_question = draw_question(rng, draft, kind, chance, max(1, length // ROOM_ACTIONS))
     if drawn_question is None:
         return None
     room, (text, answer, to_see, min_seen) = drawn_question

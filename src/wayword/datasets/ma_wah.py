@@ -57,6 +57,7 @@ def draw_job(
     draft: Arrangement,
     kind: str,
     objects: tuple[int, int] = (FEWEST_OBJECTS, MOST_OBJECTS),
+    per_type: int = PER_TYPE,
 ) -> tuple[HouseObject, dict[str, int], tuple[str, ...]] | None:
     """Draw a job of a kind: a place, type -> number of objects to put there, and types to hold.
 
@@ -67,7 +68,7 @@ def draw_job(
         return None
     place = places[0] if rng.random() < 0.5 else rng.choice(places)
     free_types = [
-        t for t in JOBS[kind]["things"] for _ in range(min(PER_TYPE, _elsewhere(draft, t, place)))
+        t for t in JOBS[kind]["things"] for _ in range(min(per_type, _elsewhere(draft, t, place)))
     ]
     held_types = ("book",) if kind == BOOK else ()
     count = rng.randint(*objects) - len(held_types)
@@ -533,10 +534,11 @@ class MaWah(homes.SourcedTasks):
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         kind, scene = arrangement.partition("/")[0], draft.home.name
-        length, sizes = self.settings.length, (FEWEST_OBJECTS, MOST_OBJECTS)
+        length, sizes, per_type = self.settings.length, (FEWEST_OBJECTS, MOST_OBJECTS), PER_TYPE
         if length:  # handling one object takes two to five decisions
             sizes = max(1, length // 5), max(1, length // 2)
-        job = draw_job(rng, draft, kind, sizes)
+            per_type = max(PER_TYPE, length // 8)
+        job = draw_job(rng, draft, kind, sizes, per_type)
         if job is None:
             return None
         place, counts, held = job

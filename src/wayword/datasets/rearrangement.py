@@ -525,14 +525,17 @@ class Rearrangement(homes.SourcedTasks):
         if split in SPLITS:
             return PublishedEpisodes(split, self.folder, self.settings.make_body(), form)
         seed = "{scene}/rearrangement"  # requests for the full state name every object
-        return homes.Generated(split, self.settings, self._draw, seed=seed, named=form == "state")
+        draw, named = self._draw, form == "state"
+        return homes.Generated(
+            split, self.settings, draw, seed=seed, identify=_episode_id, named=named
+        )
 
     def _draw(self, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
         drawn_goals, scene = shuffle_objects(rng, draft), draft.home.name
         if drawn_goals is None:
             return None
         changed_goals, other_goals, words = drawn_goals
-        name = f"{scene}_rearrangement_{arrangement}"
+        name = _episode_id(scene, arrangement)
         start = homes.draw_start(rng, draft.home, arrangement)
         reference = RearrangementReference(
             name, "rearrangement", tuple(changed_goals), others=tuple(other_goals)
@@ -542,6 +545,10 @@ class Rearrangement(homes.SourcedTasks):
     def rules(self) -> str:
         """Return the task's rules as given to an agent."""
         return homes.read_rules(f"rearrangement_{self.settings.request}")
+
+
+def _episode_id(scene: str, arrangement: str) -> str:
+    return f"{scene}_rearrangement_{arrangement}"
 
 
 dataset = Rearrangement

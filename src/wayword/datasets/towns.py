@@ -158,7 +158,7 @@ class TownsSettings(Checked):
     seed: int = 0
     size: Annotated[int, Ge(SMALLEST), Le(LARGEST)] = 6
     transition: Literal["modified", "original", "paper"] = "modified"
-    length: Literal[0] | Annotated[int, Ge(4), Le(64)] = 0
+    length: Literal[0] | Annotated[int, Ge(4), Le(256)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -64,12 +64,20 @@ class SolvableLevels(Dataset):
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
-def expert_length(level: str, seed: int) -> int | None:
-    """Return the number of actions the expert needs for a level and seed; None if it fails."""
+def expert_length(level: str, seed: int, at_most: int | None = None) -> int | None:
+    """Return the number of actions the expert needs for a level and seed; None if it fails or needs
+    more than ``at_most``."""
     instance = Level(level)
     instance.start(seed)
+    if at_most is not None:  # it has to walk up to one of the objects, so most draws need no bot
+        x, y = instance.place
+        walks = [abs(x - at[0]) + abs(y - at[1]) - 1 for at in instance.target_squares()]
+        if walks and min(walks) > at_most:
+            return None
     try:
         for code in plan(instance):
+            if instance.steps == at_most:
+                return None
             instance.act(code)
     except PlanningFailed:
         return None

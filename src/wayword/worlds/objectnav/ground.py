@@ -177,17 +177,31 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     corners = [corner for room in scene.rooms for corner in room.polygon]
     west, east = min(x for x, _ in corners), max(x for x, _ in corners)
     south, north = min(y for _, y in corners), max(y for _, y in corners)
-    x, y = np.meshgrid(
-        np.arange(west, east + SPACING, SPACING), np.arange(south, north + SPACING, SPACING)
-    )
+    columns = np.arange(west, east + SPACING, SPACING)
+    rows = np.arange(south, north + SPACING, SPACING)
+    x, y = np.meshgrid(columns, rows)
     free: Bools = np.zeros(x.shape, dtype=np.bool_)
+
+    def distances(a: Point, b: Point, limit: float) -> tuple[tuple[slice, slice], Floats]:
+        """The cells that may be within ``limit`` of a segment, and their distances from it."""
+        spans = [
+            slice(
+                *np.searchsorted(axis, (min(p, q) - limit - SPACING, max(p, q) + limit + SPACING))
+            )
+            for axis, p, q in ((rows, a[1], b[1]), (columns, a[0], b[0]))
+        ]
+        cells = spans[0], spans[1]
+        return cells, segment_distances(x[cells], y[cells], *a, *b)
+
     for room in scene.rooms:  # inside a room, or in a doorway or gap next to one
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
-            free |= segment_distances(x, y, *a, *b) < DOORWAY_MARGIN
+            cells, apart = distances(a, b, DOORWAY_MARGIN)
+            free[cells] |= apart < DOORWAY_MARGIN
     lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
     for a, b in lines:  # minus the slack, so a body may touch a wall, as in the household world
-        free &= segment_distances(x, y, *a, *b) >= radius - SLACK
+        cells, apart = distances(a, b, radius)
+        free[cells] &= apart >= radius - SLACK
     for o in scene.objects:
         if o.solid:
             free &= (abs(x - o.x) >= o.width / 2 + radius) | (abs(y - o.y) >= o.depth / 2 + radius)

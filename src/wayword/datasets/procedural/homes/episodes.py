@@ -258,14 +258,22 @@ Draw = Callable[[random.Random, Arrangement, str], Task | None]
 this draw has no task."""
 TRIES = 50  # arrangements drawn before giving up on a kind of task in a home
 LENGTH_TRIES = 2_000
-"""Arrangements drawn to find a task of a given length."""
+"""Tasks drawn to find one of a given length."""
+TASKS_PER_ARRANGEMENT = 10
+"""Tasks drawn in one arrangement while searching: an arrangement costs more than a task."""
+
+
+def episode_id(scene: str, arrangement: str) -> str:
+    """The id of a generated episode."""
+    return f"{scene}_{arrangement.replace('/', '_')}"
 
 
 class Generated:
     """Episodes in generated homes, drawn by ``draw``; ``seed`` starts the random seed.
 
     An arrangement is named after its task's kind and a number, unique within the home; episodes
-    cycle through ``kinds``. ``naming`` sets how the worlds name objects.
+    cycle through ``kinds``. ``identify`` makes an episode's id from scene and arrangement, as
+    ``draw`` does. ``naming`` sets how the worlds name objects.
     """
 
     files: Mapping[str, Path] = {}
@@ -277,26 +285,33 @@ class Generated:
         draw: Draw,
         kinds: Sequence[str] = (),
         seed: str = "{scene}",
+        identify: Callable[[str, str], str] = episode_id,
         **naming: Any,
     ) -> None:
         self.settings, self._split, self._draw = settings, split, draw
         self._kinds, self._seed, self._naming = kinds, seed, naming
         self._case = lru_cache(maxsize=256)(self._make)
+        self._arrangement = lru_cache(maxsize=1)(self._arrange)
         if settings.length:  # the search takes seconds, so cache its results on disk
             text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
             self._found = Memo(f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
-        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
+        self.tasks: Sequence[Task] = DrawnTasks(
+            settings.episodes,
+            lambda number: self._case(*self._code(number)).task,
+            lambda number: identify(*self._code(number)),
+        )
 
     def world(self, episode: Episode) -> HouseholdWorld:
         case = self._case(episode.scene, episode.start["arrangement"])
         return case.world(self.settings.make_body(), **self._naming)
 
-    def _task(self, number: int) -> Task:
+    def _code(self, number: int) -> tuple[str, str]:
+        """The scene and the arrangement's name of an episode."""
         homes = self.settings.homes
         kind = f"{kind_in_turn(self._kinds, number, homes)}/" if self._kinds else ""
         scene, length = self.settings.home(self._split, number), self.settings.length
         suffix = f"/l{length}" if length else ""
-        return self._case(scene, f"{kind}{number // homes}{suffix}").task
+        return scene, f"{kind}{number // homes}{suffix}"
 
     def _make(self, scene: str, code: str) -> Case:
         length, attempts = self.settings.length, range(TRIES)
@@ -312,11 +327,18 @@ class Generated:
         raise UsageError(f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms")
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
-        home, seed = cached_home(scene), self._seed.format(scene=scene)
-        rng = random.Random(f"{seed}/{code}/{attempt}")
-        arrangement = arrange(rng, home, self.settings.clutter)
+        rng = random.Random(f"{self._seed.format(scene=scene)}/{code}/{attempt}")
+        if self.settings.length:
+            arrangement = self._arrangement(scene, code, attempt // TASKS_PER_ARRANGEMENT)
+            arrangement = replace(arrangement, objects=dict(arrangement.objects))
+        else:
+            arrangement = arrange(rng, cached_home(scene), self.settings.clutter)
         task = self._draw(rng, arrangement, code)
-        return None if task is None else Case(task, home, arrangement.scene())
+        return None if task is None else Case(task, arrangement.home, arrangement.scene())
+
+    def _arrange(self, scene: str, code: str, number: int) -> Arrangement:
+        rng = random.Random(f"{self._seed.format(scene=scene)}/{code}/arrangement {number}")
+        return arrange(rng, cached_home(scene), self.settings.clutter)
 
     def _find(self, scene: str, code: str) -> int | None:
         """Return the number of the first draw whose task has the required length."""
@@ -346,11 +368,6 @@ def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:
     ['fetch', 'wash', 'wash', 'fetch']
     """
     return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
-
-
-def episode_id(scene: str, arrangement: str) -> str:
-    """Return the id of a generated episode."""
-    return f"{scene}_{arrangement.replace('/', '_')}"
 
 
 def draw_start(

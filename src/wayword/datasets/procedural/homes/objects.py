@@ -6,6 +6,7 @@ Types and affordances follow AI2-THOR and ALFRED's tasks. Units are metres.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -128,6 +129,7 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
     """Place objects by the rules of ``OBJECTS``; ``clutter`` multiplies the number of each type."""
     arrangement = Arrangement(home, {o.id: o for o in home.scene.objects})
     furniture = surfaces(home.scene)
+    held = Counter(o.parent for o in arrangement.objects.values())
     for kind, spec in OBJECTS.items():
         supports = [o for o in furniture if o.type in spec.places]
         if not supports:
@@ -137,11 +139,12 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
             free = [
                 o
                 for o in supports
-                if arrangement.free_slots(o) > min(SPARE, max(0, o.capacity - 1))
+                if not o.capacity or o.capacity - held[o.id] > min(SPARE, o.capacity - 1)
             ]
             if not free:
                 break
             (under,) = rng.choices(free, weights=[spec.places[o.type] for o in free])
+            held[under.id] += 1
             dirty = "dirtyable" in spec.affordances and rng.random() < DIRTY_SHARE
             arrangement.place_on(
                 rng, replace(spec.make(f"{kind}|{number}", kind), dirty=dirty), under

@@ -103,6 +103,8 @@ SHORTEST, LONGEST = 14, 50
 """Range of actions per route, including turns and the stop."""
 
 ATTEMPTS = 500  # draws before a combination of turns and crossings counts as failed
+LEG_ATTEMPTS = 3
+"""Draws per leg of a route of a set length; a leg that crosses the route is drawn again."""
 DIRECTNESS = 0.75
 """Minimum ratio of shortest path to route: a route is at most a third longer."""
 
@@ -228,8 +230,16 @@ class _TownPlanner:
         """
         start = self._start()
         walk, legs = _Walk([start]), list[TownLeg]()
-        while len(legs) < turns and (leg := self._walk_leg(walk)):
-            legs.append(leg)
+        attempts = LEG_ATTEMPTS * turns if length else turns
+        while len(legs) < turns and attempts:
+            attempts, so_far = attempts - 1, _Walk([*walk.states], [*walk.turns])
+            leg = self._walk_leg(walk)
+            if leg and not (length and self._overshoots(walk, length)):
+                legs.append(leg)
+            elif length:  # long routes would rarely be drawn whole
+                walk = so_far
+            else:
+                break
         if len(legs) < turns:
             return None
         if crossings is None:
@@ -252,6 +262,11 @@ class _TownPlanner:
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
         return TownRoute(ids, heading, tuple(legs), ending, actions)
+
+    def _overshoots(self, walk: _Walk, length: int) -> bool:
+        """True if a walk is too long, or comes back to a place where it has been."""
+        places = [self._place(state) for state in walk.states]
+        return len(places) + len(walk.turns) >= length or len(set(places)) < len(places)
 
     def _start(self) -> State:
         """Return a state on a street, facing along it, at least three panoramas before its end."""

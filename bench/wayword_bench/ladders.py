@@ -207,9 +207,10 @@ def _content(dataset: Dataset, task: Task) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON that is the same on every machine: sets sorted, numbers rounded."""
+    """A value as JSON that is the same on every machine: sets sorted, numbers rounded. Mappings
+    count by their values, so that a renamed field changes nothing."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
+        return sorted(map(_plain, value.values()), key=str)
     if isinstance(value, set | frozenset):
         return sorted(map(_plain, value), key=str)
     if isinstance(value, np.ndarray):

@@ -41,10 +41,6 @@ def view(
         Path | None,
         Option("--with", exists=True, help="The runs' dataset file, if it is a custom one."),
     ] = None,
-    rerun: Annotated[
-        Path | None,
-        Option(help="Write the run's episodes as a Rerun recording (.rrd) instead of serving."),
-    ] = None,
 ) -> None:
     """View runs in the browser: every episode and step, live and side by side.
 
@@ -56,11 +52,10 @@ def view(
     Examples:
       wayword view
       wayword view runs/demo/navgpt --port 8000
-      wayword view runs/demo/navgpt --rerun navgpt.rrd --limit 3
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
     """
     given, episodes = runs or [Path("runs")], episode or []
-    if not (rerun or write):
+    if not write:
         from wayword.viewer.app import Server, token_for
         from wayword.viewer.content import Content
         from wayword.viewer.library import Library
@@ -72,15 +67,8 @@ def view(
     from wayword.core.errors import UsageError
 
     if len(given) != 1:
-        option = "--rerun" if rerun else "--write"
-        raise UsageError(f"{option} takes exactly one run folder, got {len(given)}")
+        raise UsageError(f"--write takes exactly one run folder, got {len(given)}")
     (run,) = given
-    if rerun:
-        from wayword.viewer.pages import write_rerun
-
-        count = write_rerun(run, rerun, episodes, limit, data, trusted)
-        typer.echo(f"{rerun}: {count:,} episodes; open it with: rerun {rerun}")
-        return
     from wayword.viewer.pages import write_pages
 
     with show.progress("pages") as bar:

@@ -8,7 +8,7 @@
     document                an episode as JSON, derived once: course, causes, conditions, map
     index episode compare   a page each, rendered from data; figures are parts of them
     content app             pages made on request, and the server (wayword view)
-    pages                   the same as files, in a notebook, as a Rerun recording
+    pages                   the same as files and in a notebook
     play                    a person who plays
 
 Every text from models, datasets and ids is shown as text, never taken for markup.

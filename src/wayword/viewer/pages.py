@@ -1,37 +1,31 @@
-"""A run as files that need no server: a folder of pages, frames in a notebook, a Rerun recording.
+"""A run as files that need no server: a folder of pages, and frames in a notebook.
 
 write(Path("runs/first"))                       # runs/first/pages/index.html
 result                                          # the last line of a cell: the run's page
-write_rerun(Path("runs/first"), Path("first.rrd"))
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from wayword.core.action import Rejection
-from wayword.core.errors import RecordingError, UsageError, WaywordError, needing, suggest
+from wayword.core.errors import RecordingError, UsageError, WaywordError, suggest
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Trajectory
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.results import RunResult
-from wayword.viewer import maps
 from wayword.viewer.content import causes_by_episode
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
-from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
@@ -214,106 +208,3 @@ def framed(shown: object) -> str:
 
 
 displays = {"notebook": framed}
-
-# Episodes as a Rerun recording: where everybody went over the map, with thoughts and answers.
-#
-# On the timeline ``step`` each actor has its place and heading; ``log`` has what was done, why, and
-# its outcome; beneath them lie rooms, edges and the gold path. Step 0 is the start. Rerun's
-# axes are x to the east and y to the north, in metres.
-#
-# Source: Rerun 0.24 and later, ``RecordingStream`` (rerun.io/docs).
-
-ARROW = 0.6
-"""Metres: how long a heading is drawn."""
-GREY, GREEN, BLUE = (130, 130, 130), (60, 160, 80), (50, 90, 200)
-
-
-def write_rerun(
-    run: Path,
-    out: Path,
-    episodes: Sequence[str] = (),
-    limit: int = 20,
-    data: Path | None = None,
-    trusted: Path | None = None,
-) -> int:
-    """Write a run's episodes, or the first ``limit``, into one ``.rrd`` file; returns how many.
-
-    Each is a recording of its own. Raises ``UsageError`` where Rerun is missing or an episode is.
-    """
-    with needing("recordings need Rerun", "rerun"):
-        import rerun
-    folder = RunFolder.read(run)
-    requested = (each for each in folder.records() if not episodes or each.episode_id in episodes)
-    records = list(islice(requested, len(episodes) or limit))
-    missing = sorted(set(episodes) - {each.episode_id for each in records})
-    if missing or not records:
-        raise UsageError(f"{run}: has no finished episode {', '.join(missing)}".rstrip())
-    sources = open_sources(folder.config, [each.episode_id for each in records], data, trusted)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    stream = rerun.RecordingStream(f"wayword-{run.name}")
-    stream.save(str(out))
-    for each in records:
-        _record(rerun, stream, each, sources, f"{each.episode_id}/" if len(records) > 1 else "")
-    stream.flush()
-    stream.disconnect()
-    return len(records)
-
-
-def _record(rerun: Any, stream: Any, record: EpisodeRecord, sources: Sources, path: str) -> None:
-    """Record an episode, below the entity ``path`` where several share a file."""
-    trajectory = record.trajectory
-    lines = [f"# {record.episode_id}", sources.instruction(record.episode_id)]
-    lines += [f"- {key}: {value:g}" for key, value in sorted(record.scores.items())]
-    document = rerun.TextDocument("\n".join(lines), media_type=rerun.MediaType.MARKDOWN)
-    stream.log(f"{path}episode", document, static=True)
-    if isinstance(drawn := maps.map_of(trajectory, sources), Map):
-        _record_map(rerun, stream, drawn, path)
-    for number, step in enumerate(trajectory.steps, 1):
-        stream.set_time("step", sequence=number)
-        decision, level = step.decision, rerun.TextLogLevel.INFO
-        if isinstance(decision, Rejection):
-            what, level = f"rejected: {decision.reason}", rerun.TextLogLevel.WARN
-        else:
-            what = str(decision.action)
-        parts = (f"{step.actor}: {what}", decision.thought, step.feedback.status)
-        text = "\n".join(line for line in parts if line)
-        stream.log(f"{path}log/{step.actor}", rerun.TextLog(text, level=level))
-
-
-def _record_map(rerun: Any, stream: Any, drawn: Map, path: str) -> None:
-    """The ground, and each actor's walk over it."""
-    if rooms := [shape for shape in drawn.shapes if shape.kind in ("room", "floor")]:
-        names = {tuple(s.points[0]): s.label for s in drawn.shapes if s.kind == "roomname"}
-        corners = [
-            [(min(axis), max(axis)) for axis in zip(*room.points, strict=True)] for room in rooms
-        ]
-        boxes = rerun.Boxes2D(
-            centers=[((w + e) / 2, (s + n) / 2) for (w, e), (s, n) in corners],
-            half_sizes=[((e - w) / 2, (n - s) / 2) for (w, e), (s, n) in corners],
-            labels=[names.get((w, s), "") for (w, _), (s, _) in corners],
-            colors=GREY,
-        )
-        stream.log(f"{path}map/rooms", boxes, static=True)
-    gold = [[point for _, point in drawn.gold]] if drawn.gold else []
-    edges = [[drawn.places[a], drawn.places[b]] for a, b in drawn.edges]
-    doors = [list(shape.points) for shape in drawn.shapes if shape.kind == "door"]
-    for name, lines, colors in (
-        ("edges", edges, GREY),
-        ("doors", doors, GREY),
-        ("gold", gold, GREEN),
-    ):
-        if lines:
-            strips = rerun.LineStrips2D(lines, colors=colors)
-            stream.log(f"{path}map/{name}", strips, static=True)
-    for actor, walk in drawn.walks.items():
-        for number, stop in enumerate(walk):
-            stream.set_time("step", sequence=stop.step)
-            at, trail = [stop.point], [each.point for each in walk[: number + 1]]
-            stream.log(f"{path}map/{actor}/at", rerun.Points2D(at, radii=0.15, colors=BLUE))
-            if len(trail) > 1:
-                stream.log(f"{path}map/{actor}/way", rerun.LineStrips2D([trail], colors=BLUE))
-            if stop.heading is not None:
-                angle = math.radians(stop.heading)
-                arrow = [(ARROW * math.sin(angle), ARROW * math.cos(angle))]
-                heading = rerun.Arrows2D(vectors=arrow, origins=at, colors=BLUE)
-                stream.log(f"{path}map/{actor}/heading", heading)

@@ -32,10 +32,10 @@ from wayword.agents.discussnav.directions import (
     OnBase,
     OnViewpoints,
     SceneMemory,
-    SceneNotes,
     Surroundings,
     describe_scene,
     direction_number,
+    scene_text,
 )
 from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
 from wayword.agents.prompting import (
@@ -127,8 +127,8 @@ class DiscussNav(Agent):
         constrained = settings.decoding == "constrained"
         self._meeting = Meeting(toolkit, self._prompts, constrained, settings.patience, answer)
         self._history, self._analysis = History(), Analysis("")
-        self._last_step: experts.StepTaken | None = None
-        self._scene, self._memory = SceneNotes((), {}), SceneMemory()
+        self._last_step: dict[str, str] = {}
+        self._directions, self._memory = tuple[Direction, ...](), SceneMemory()
         self._event, self._steps, self._has_looked = "", 0, False
 
     async def begin(self, episode: Episode) -> None:
@@ -143,14 +143,14 @@ class DiscussNav(Agent):
             return Decision(look_action)
         directions = self._surroundings.directions()
         if directions is not None:
-            self._scene, _ = await ask_both(self._look(directions), self._summarise())
+            self._directions, _ = await ask_both(self._look(directions), self._summarise())
         estimate = ""
         if self._settings.completion and not self._steps:
             estimate = experts.opening_estimate(self._meeting, self._analysis)
         elif self._settings.completion:
             trail = experts.trail_text(self._history)
             estimate = await experts.estimate(self._meeting, self._analysis, trail)
-        exits = {str(d.id): d for d in self._scene.directions if d.action}
+        exits = {str(d.id): d for d in self._directions if d.action}
         opinion = await self._decide(estimate, exits)
         if isinstance(opinion, Rejection):
             return opinion
@@ -169,14 +169,13 @@ class DiscussNav(Agent):
             return
         self._steps += 1
         direction = direction_number(step.heading, step.facing)
-        scene = self._scene.text([direction]) if self._settings.perception else ""
-        turn = indoor.walk_feedback(step.facing, step.heading)
-        self._last_step = experts.StepTaken(self._steps, scene, turn, decision.thought)
+        seen = scene_text(self._directions, [direction]) if self._settings.perception else ""
+        turn = f"[Step {self._steps}] {indoor.walk_feedback(step.facing, step.heading)}"
+        self._last_step = {"turn": turn, "observation": seen, "thought": decision.thought}
 
-    async def _look(self, directions: tuple[Direction, ...]) -> SceneNotes:
+    async def _look(self, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
         if not self._settings.perception:
-            undescribed = tuple(replace(d, captions=(), tags=()) for d in directions)
-            return SceneNotes(undescribed, {})
+            return tuple(replace(d, captions=(), tags=()) for d in directions)
         asks_expert, words = self._settings.scene == "asked", self._surroundings.source
         types = self._analysis.types
         if not self._has_looked:
@@ -191,14 +190,13 @@ class DiscussNav(Agent):
             return await describe_scene(self._meeting, *around, memory)
         question = " ".join(f"What {kind} can you see?" for kind in types)
         self._toolkit.note("expert_read", expert="scene", question=question, answer=words)
-        return SceneNotes(directions, {d.id: d.captions for d in directions})
+        return directions
 
     async def _summarise(self) -> None:
-        step, self._last_step = self._last_step, None
-        if step is not None:
-            text = f"[Step {step.number}] {step.turn}"
-            if self._settings.completion:
-                text = await experts.summarise(self._meeting, step)
+        step, self._last_step = self._last_step, {}
+        if step:
+            summarizes = self._settings.completion
+            text = await experts.summarise(self._meeting, **step) if summarizes else step["turn"]
             self._history.add(text)
 
     async def _decide(self, estimate: str, exits: Mapping[str, Direction]) -> Opinion | Rejection:
@@ -229,10 +227,10 @@ class DiscussNav(Agent):
             keys = ["stop" if each == experts.STOP else f"direction {each}" for each in choices]
             self._toolkit.note(VOTES, **dict(zip(keys, map(len, groups), strict=True)))
         if len(groups) == 1 or not settings.testing:
-            return Opinion(groups[0][0].choice, groups[0][0].thought, len(groups[0]))
+            return groups[0][0]
         fused = await experts.fuse(self._meeting, groups)
         disputed = [int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP]
-        instruction, scene = self._analysis.instruction, self._scene.text(disputed)
+        instruction, scene = self._analysis.instruction, scene_text(self._directions, disputed)
         length = self._thought_length
         return await experts.test_opinions(self._meeting, fused, instruction, scene, length)
 
@@ -261,7 +259,7 @@ class DiscussNav(Agent):
             "now",
             event=self._event,
             estimate=f"{fill('estimate', estimate=estimate)}\n\n" if estimate else "",
-            scene=self._scene.text(),
+            scene=scene_text(self._directions),
             directions=", ".join(exits) or "none",
         )
         if left_text := self._count.left_text("steps_left"):

@@ -7,7 +7,7 @@ Source: DiscussNav (Long et al. 2024), section III-C.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from wayword.agents.discussnav.experts import Meeting
@@ -253,34 +253,27 @@ def stride(free_metres: float) -> float:
 Surroundings = OnViewpoints | OnBase
 
 
-@dataclass(frozen=True, slots=True)
-class SceneNotes:
-    """The directions, and the sentences that describe each one, by its number."""
-
-    directions: tuple[Direction, ...]
-    sights: Mapping[int, tuple[str, ...]]
-
-    def text(self, subset: Collection[int] = ()) -> str:
-        """Return one paragraph per direction, of all or a ``subset``. A sentence that describes two
-        directions, as recorded ones may, is written once."""
-        first_direction: dict[str, int] = {}
-        lines = []
-        for direction in self.directions:
-            sights, tags = self.sights.get(direction.id, ()), " | ".join(direction.tags)
-            is_left_out = subset and direction.id not in subset
-            if is_left_out or not (sights or tags or direction.action):
-                continue
-            repeated = [number for sight in sights if (number := first_direction.get(sight))]
-            new_sights = [sight for sight in sights if sight not in first_direction]
-            first_direction.update(dict.fromkeys(new_sights, direction.id))
-            numbers = " and ".join(map(str, repeated))
-            prefix = "In part as" if new_sights or len(repeated) > 1 else "As"
-            parts = [*new_sights, f"{prefix} in direction {numbers}."] if numbers else new_sights
-            parts = [*parts, f"[{tags}]"] if tags else parts
-            marks = "; ".join((side_text(direction.id), *direction.marks))
-            no_exit = "" if direction.action else " (no path)"
-            lines.append(f"Direction {direction.id} ({marks}){no_exit}: {' '.join(parts)}")
-        return "\n".join(lines)
+def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) -> str:
+    """Return one paragraph per direction, of all or a ``subset``. A sentence that describes two
+    directions, as recorded ones may, is written once."""
+    first_direction: dict[str, int] = {}
+    lines = []
+    for direction in directions:
+        sights, tags = direction.captions, " | ".join(direction.tags)
+        is_left_out = subset and direction.id not in subset
+        if is_left_out or not (sights or tags or direction.action):
+            continue
+        repeated = [number for sight in sights if (number := first_direction.get(sight))]
+        new_sights = [sight for sight in sights if sight not in first_direction]
+        first_direction.update(dict.fromkeys(new_sights, direction.id))
+        numbers = " and ".join(map(str, repeated))
+        prefix = "In part as" if new_sights or len(repeated) > 1 else "As"
+        parts = [*new_sights, f"{prefix} in direction {numbers}."] if numbers else new_sights
+        parts = [*parts, f"[{tags}]"] if tags else parts
+        marks = "; ".join((side_text(direction.id), *direction.marks))
+        no_exit = "" if direction.action else " (no path)"
+        lines.append(f"Direction {direction.id} ({marks}){no_exit}: {' '.join(parts)}")
+    return "\n".join(lines)
 
 
 class SceneMemory:
@@ -311,8 +304,9 @@ async def describe_scene(
     directions: tuple[Direction, ...],
     types: Sequence[str],
     memory: SceneMemory | None,
-) -> SceneNotes:
-    """Ask the scene expert concurrently about all directions that are not in the memory.
+) -> tuple[Direction, ...]:
+    """Ask the scene expert concurrently about all directions that are not in the memory, and return
+    them with the answers as captions.
 
     Questions name types of landmarks (``What furniture can you see in direction 3?``), never the
     landmark itself, which would suggest that it is there. A text model reads the recorded
@@ -320,12 +314,12 @@ async def describe_scene(
     and III-C, "Vision Perception".
     """
 
-    async def ask_about(direction: Direction) -> tuple[str, ...]:
+    async def ask_about(direction: Direction) -> Direction:
         recorded, image = " ".join(direction.captions), surroundings.picture(direction)
         if image is None and not recorded:
-            return ()
+            return direction
         if memory and (remembered := memory.find(surroundings.viewpoint, direction)) is not None:
-            return (remembered,)
+            return replace(direction, captions=(remembered,))
         answer = await meeting.words(
             "scene",
             "the recorded sentence as it is" if recorded else "nothing is said of the direction",
@@ -339,7 +333,6 @@ async def describe_scene(
         if memory and answer is not None:
             memory.keep(surroundings.viewpoint, direction, answer)
         text = recorded if answer is None else answer
-        return (text,) if text else ()
+        return replace(direction, captions=(text,) if text else ())
 
-    answers = await ask_all([ask_about(direction) for direction in directions])
-    return SceneNotes(directions, {d.id: text for d, text in zip(directions, answers, strict=True)})
+    return tuple(await ask_all([ask_about(direction) for direction in directions]))

@@ -187,29 +187,20 @@ _SAME_ACTION = 0.4  # minimum word overlap (intersection over union) of two text
 RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 
-@dataclass(frozen=True, slots=True)
-class StepTaken:
-    """A step taken: the description of its direction, the turn, and its thought."""
-
-    number: int
-    observation: str
-    turn: str
-    thought: str
-
-
-async def summarise(meeting: Meeting, step: StepTaken) -> str:
-    """Summarize one step as ``[Step t] Observation: … Thought: …``."""
+async def summarise(meeting: Meeting, turn: str, observation: str, thought: str) -> str:
+    """Summarize one step as ``[Step t] … Observation: … Thought: …``; ``turn`` begins with its
+    number."""
     filled = await meeting.form(
         "summary",
         SUMMARY,
         "the step's own words, cut short",
-        observation=f"{step.turn} {step.observation}",
-        thought=step.thought or "(none)",
+        observation=f"{turn.partition('] ')[2]} {observation}",
+        thought=thought or "(none)",
     )
     parts = {name: str(value) for name, value in (filled or {}).items()}
-    observation = parts.get("observation") or step.observation[:RAW_LENGTH]
-    thought = parts.get("thought") or step.thought[:RAW_LENGTH]
-    return f"[Step {step.number}] {step.turn} Observation: {observation} Thought: {thought}"
+    observation = parts.get("observation") or observation[:RAW_LENGTH]
+    thought = parts.get("thought") or thought[:RAW_LENGTH]
+    return f"{turn} Observation: {observation} Thought: {thought}"
 
 
 async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
@@ -283,11 +274,10 @@ FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A proposed move (a direction's number, or ``Stop``), its thought, and its votes."""
+    """A proposed move (a direction's number, or ``Stop``), and its thought."""
 
     choice: str
     thought: str
-    votes: int = 1
 
     def __str__(self) -> str:
         return f"Thought: {self.thought} Prediction: {self.choice}"
@@ -319,7 +309,7 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
         thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
         filled = await meeting.form("fusion", FUSION, "the first thought alone", thoughts=thoughts)
         thought = str(filled["thought"]) if filled else group[0].thought
-        return Opinion(group[0].choice, thought, len(group))
+        return Opinion(group[0].choice, thought)
 
     return await ask_all([fuse_group(group) for group in groups])
 
@@ -327,7 +317,8 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
 async def test_opinions(
     meeting: Meeting, opinions: Sequence[Opinion], instruction: str, scene: str, thought_length: int
 ) -> Opinion:
-    """Return the decision tester's choice among opinions; if it fails, the one with most votes."""
+    """Return the decision tester's choice among opinions, those with most votes first; if it fails,
+    the first one."""
     choices = [opinion.choice for opinion in opinions]
     listed = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
     prompts = meeting.prompts
@@ -343,4 +334,4 @@ async def test_opinions(
     recovery = "the prediction with most votes"
     messages, schema = [fixed, user(question)], answer.schema(thought_length)
     chosen = await meeting.ask("testing", messages, schema, read_offered, recovery)
-    return chosen or max(opinions, key=lambda opinion: opinion.votes)
+    return chosen or opinions[0]

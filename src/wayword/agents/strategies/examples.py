@@ -258,15 +258,3 @@ def true_parts(observation: Observation) -> dict[str, str]:
     if state.holding is not None:
         parts[HOLDING] = ", ".join(state.holding) or "nothing"
     return parts
-
-
-def unknown_parts(recipe: StrategyRecipe) -> list[str]:
-    """Return the sections, and parts of sections, that no replay can fill: ``thought``, ``plan``,
-    ``state.seen``."""
-    checkable = (PLACE, FACING, HOLDING)
-    return [
-        f"{section.key}.{name}" if name else section.key
-        for section in recipe.sections
-        for name, _ in (section.parts or (("", ""),))
-        if name not in checkable
-    ]

@@ -25,20 +25,12 @@ from annotated_types import Ge
 
 from wayword.agents.answers import AnswerForm, Field, Reply, pattern
 from wayword.agents.legal import Legal
-from wayword.agents.prompting import (
-    History,
-    PromptBudget,
-    Prompts,
-    PromptSettings,
-    StepCount,
-    joined,
-)
-from wayword.agents.strategies.strategy import instruction, system_text
+from wayword.agents.prompting import PromptSettings, joined
+from wayword.agents.strategies.strategy import PromptAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, MakePlan, Toolkit
+from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import Game
-from wayword.core.model import system, user
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback, Observation, World
 from wayword.verbalize import generic
@@ -92,36 +84,32 @@ class PlanSearchSettings(PromptSettings):
     exploration: Annotated[float, Ge(0.0)] = 0.5
 
 
-class PlanSearch(Agent):
+class PlanSearch(PromptAgent):
     """Searches for actions in copies of the home before it acts (LATS, RAP). Uses the simulator."""
 
     Settings: ClassVar[type[PlanSearchSettings]] = PlanSearchSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
-    needs_model: ClassVar[bool] = True
     sees_answer: ClassVar[bool] = True
+    answer_tokens: ClassVar[int] = 400
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
         return ("uses the simulator: actions are tried in copies of the world",)
 
     def __init__(self, settings: PlanSearchSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
-        self._verbalizer, self._history = generic.PLAIN, History()
+        super().__init__(settings, toolkit)
         self._path: list[TreeNode] = []
         self._expected: Feedback | None = None
-        self._episode: Episode
         self._world: World
-        self._fixed = self._actor = ""
+        self._fixed = ""
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         """Keep the world, to copy it. The answer is not read."""
         self._world = world
 
     async def begin(self, episode: Episode) -> None:
-        self._episode, self._path, self._steps.taken = episode, [], 0
+        await super().begin(episode)
+        self._path = []
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._path:
@@ -131,9 +119,7 @@ class PlanSearch(Agent):
         if not self._fixed:
             self._verbalizer = generic.verbalizer(observation)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
-            limit = self._steps.limit_text("step_limit")
-            about = self._prompts, self._verbalizer, "", self._episode, self._actor, space, limit
-            self._fixed = system_text(*about, intro="plan_search")
+            self._fixed = self._system_text("", space, intro="plan_search")
         root = TreeNode(Game(self._world).clone())
         refused = await self._search(root)
         if not root.children:
@@ -178,8 +164,9 @@ class PlanSearch(Agent):
         """Upper confidence bound of a state; below all others where nothing is left to try."""
         if node.is_closed or node.parent is None:
             return -math.inf
-        bonus = math.sqrt(math.log(node.parent.visits) / node.visits)
-        return node.total / node.visits + self._settings.exploration * bonus
+        rarity = math.sqrt(math.log(node.parent.visits) / node.visits)
+        bonus: float = self._settings.exploration * rarity
+        return node.total / node.visits + bonus
 
     async def _expand(self, node: TreeNode) -> Rejection | None:
         """Try the proposed actions of a state, and rate their results."""
@@ -222,23 +209,12 @@ class PlanSearch(Agent):
         """The reply to a question about a state, and its list of items of a pattern."""
         about, label = self._prompts[prompt], prompt.removeprefix("search_").capitalize()
         form = AnswerForm(Field(label, about, pattern=items, many=True, least=least))
-        constrained, path = self._settings.decoding == "constrained", node.path()
-        tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in path]
+        steps = node.path()
+        tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in steps]
         task = self._prompts.fill("task", instruction=instruction(self._episode, self._actor))
         now = self._prompts.fill("now", view=self._view(node))
-        end = joined(now, self._steps.left_text("steps_left"), request, form.request(constrained))
-        lengths = len(self._fixed + task + end) + sum(map(len, tried))
-        self._budget.fit(self._history, lengths, self._budget.answer)
-        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
-        steps = joined(*past, gap="\n")
-        steps = self._prompts.fill("plan_steps_taken", steps=steps) if steps else ""
-        schema = (
-            form.schema(self._settings.thought_length or self._budget.answer)
-            if constrained
-            else None
-        )
-        messages = [system(self._fixed), user(joined(task, steps, end))]
-        (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
+        parts = now, self._steps.left_text("steps_left"), request, form.request(self._constrained)
+        reply = await self._fill_in(form, self._fixed, task, joined(*parts), tried)
         return reply, [*(form.read(reply.text) or {}).get(label.lower(), [])]
 
 

@@ -21,20 +21,11 @@ from typing import ClassVar, Literal, cast
 
 from wayword.agents.answers import AnswerForm, Field, pattern
 from wayword.agents.legal import Legal, Refusal
-from wayword.agents.prompting import (
-    History,
-    NotNegative,
-    PromptBudget,
-    Prompts,
-    PromptSettings,
-    StepCount,
-    joined,
-)
-from wayword.agents.strategies.strategy import instruction, system_text
+from wayword.agents.prompting import NotNegative, PromptSettings, joined
+from wayword.agents.strategies.strategy import PromptAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
-from wayword.core.episode import Episode, Json
-from wayword.core.model import Message, system, user
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Json
 from wayword.core.world import SLIPPED, Feedback
 from wayword.verbalize import generic
 from wayword.verbalize.household import spot_words, verbalizer
@@ -58,16 +49,12 @@ class SceneGraph:
     def __init__(self) -> None:
         self.explored: set[str] = set()
         self.names: set[str] = set()
+        self.here = ""  # the room seen last
         self._visited: dict[str, None] = {}  # rooms, the latest last
         self._room: dict[str, str] = {}
         self._holder: dict[str, str] = {}
         self._states: dict[str, tuple[str, ...]] = {}
         self._doors: dict[str, str] = {}
-
-    @property
-    def here(self) -> str:
-        """The room seen last."""
-        return next(reversed(self._visited))
 
     @property
     def closed(self) -> list[str]:
@@ -111,12 +98,11 @@ class SceneGraph:
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
         """A paragraph for each room, then the doors. ``full`` rooms are written in full."""
-        latest, lines = [*self._visited][-full:] if full else [], []
+        latest, lines = [*self._visited][-full:] if full else [], list[str]()
+        states = {name: ", ".join(self._states.get(name, ())) for name in self._room}
+        words = {name: f"{name} ({state})" if state else name for name, state in states.items()}
         for room in rooms:
-            inside = {name: name for name, where in self._room.items() if where == room}
-            for name in inside:
-                if states := self._states.get(name):
-                    inside[name] = f"{name} ({', '.join(states)})"
+            inside = [name for name, where in self._room.items() if where == room]
             state = "explored" if room in self.explored else "not explored"
             title = f"{room} ({state}{', you are here' if room == here else ''})"
             if room not in latest:
@@ -124,21 +110,20 @@ class SceneGraph:
                 continue
             lines.append(f"{title}:" if inside else title)
             held: dict[str, list[str]] = {}
-            for name, words in inside.items():
-                held.setdefault(self._holder.get(name, ""), []).append(words)
-            alone = [inside[name] for name in inside if name not in {*held, *self._holder}]
+            for name in inside:
+                held.setdefault(self._holder.get(name, ""), []).append(words[name])
+            alone = [words[name] for name in inside if name not in {*held, *self._holder}]
             lines += [f"  {', '.join(alone)}"] if alone else []
-            lines += [
-                f"  in or on {inside.get(holder, holder)}: {', '.join(names)}"
-                for holder, names in held.items()
-                if holder
-            ]
+            held.pop("", None)
+            for holder, names in held.items():
+                holder = words[holder] if holder in inside else holder
+                lines.append(f"  in or on {holder}: {', '.join(names)}")
         doors = ", ".join(self._doors.values())
         return "\n".join([*lines, f"doors: {doors}"] if doors else lines)
 
     def _visit(self, room: str) -> None:
         self._visited.pop(room, None)
-        self._visited[room] = None
+        self._visited[room], self.here = None, room
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,34 +150,27 @@ class PlannerSettings(PromptSettings):
     replan: bool = True
 
 
-class PlannerAgent(Agent):
+class PlannerAgent(PromptAgent):
     """Plans the whole task in one answer, and again where a step fails (LLM-Planner, SayPlan)."""
 
     Settings: ClassVar[type[PlannerSettings]] = PlannerSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
-    needs_model: ClassVar[bool] = True
+    answer_tokens: ClassVar[int] = 600
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "seen", "thought_length": 200}
 
     def __init__(self, settings: PlannerSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens, 600)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
-        self._graph, self._history = SceneGraph(), History()
+        super().__init__(settings, toolkit)
+        self._verbalizer, self._graph = verbalizer, SceneGraph()
         self._plan: list[Action] = []
         self._tried: set[str] = set()  # places searched and doors opened for the current plan
         self._unreached: set[str] = set()  # those of them that a search could not get to
         self._has_planned = False
-        self._episode: Episode
         self._thought = self._reason = ""
-
-    async def begin(self, episode: Episode) -> None:
-        self._episode = episode
 
     async def act(
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        actions = cast("HouseholdActions", space)
+        actions, self._actor = cast("HouseholdActions", space), observation.actor
         self._graph.see(observation)
         if observation.messages and self._settings.replan:
             self._plan, self._reason = [], ""
@@ -234,7 +212,7 @@ class PlannerAgent(Agent):
             return
         way = self._way_on(feedback.details.get("doors", ())) if self._settings.search else []
         if feedback.status == SLIPPED or way:
-            self._plan = [*way, decision.action, *self._plan]
+            self._plan[:0] = *way, decision.action
         elif is_search:
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
@@ -256,22 +234,18 @@ class PlannerAgent(Agent):
     def _next(self, space: HouseholdActions) -> Action | str:
         """The next step of the plan, taken from it; else why there is none, empty where a search
         has ended."""
-        step = self._plan[0]
+        step = self._plan.pop(0)
         if step.name != FIND:
-            self._plan.pop(0)
             return self._problem(step, space) or step
         name, *places = step.arguments
         if name in self._graph.names:
-            self._plan.pop(0)
             return ""
         for place in (*places, *space.rooms, *self._graph.closed):
             if place not in self._tried | self._graph.explored:
                 self._tried.add(place)
-                if place in space.rooms:
-                    return Action("go_explore", (place,))
-                if place in self._graph.names:
-                    return Action("go_check", (place,))
-        self._plan.pop(0)
+                if place in space.rooms or place in self._graph.names:
+                    self._plan.insert(0, step)
+                    return Action("go_explore" if place in space.rooms else "go_check", (place,))
         return f"{step}: it is in no room and no container that you can get to"
 
     def _problem(self, step: Action, space: HouseholdActions) -> str:
@@ -290,19 +264,22 @@ class PlannerAgent(Agent):
         self, view: HouseholdObservation, space: HouseholdActions
     ) -> Rejection | None:
         """Ask for a plan; the rejection of an answer that holds none that can be followed."""
-        constrained = self._settings.decoding == "constrained"
         can_search = self._settings.search and "go_explore" in space.body.actions
-        steps = self._prompts["plan_steps"], _pattern(space, can_search, self._settings.menu)
+        steps = _pattern(space, can_search, self._settings.menu)
         form = AnswerForm(
             Field("Thought", self._prompts["plan_thought"]),
-            Field("Plan", steps[0], pattern=steps[1], many=True, least=1),
+            Field("Plan", self._prompts["plan_steps"], pattern=steps, many=True, least=1),
         )
-        schema = None
-        if constrained:
-            schema = form.schema(self._settings.thought_length or self._budget.answer)
         find = self._prompts["plan_find"] if can_search else ""
-        messages = self._messages(view, space, joined(find, form.request(constrained)))
-        (reply,) = await self._budget.ask(messages, schema, self._settings.temperature)
+        request = joined(find, form.request(self._constrained))
+        fixed = self._system_text(request, space, intro="planner")
+        task = self._prompts.fill("task", instruction=instruction(self._episode, view.actor))
+        state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
+        now = self._prompts.fill("now", view=joined(state, around, gap="\n"))
+        now = joined(now, self._reason, self._steps.left_text("steps_left"))
+        now = joined(now, self._prompts["plan_request"])
+        graph = self._graph_text(view, space, len(fixed + task + now))
+        reply = await self._fill_in(form, fixed, joined(task, graph), now)
         if (unreadable := reply.unreadable()) is not None:
             return unreadable
         answer = form.read(reply.text) or {"thought": "", "plan": []}
@@ -333,29 +310,14 @@ class PlannerAgent(Agent):
         self._thought = joined(thought, f"Plan: {'; '.join(map(str, plan))}", gap=" ")
         return None
 
-    def _messages(
-        self, view: HouseholdObservation, space: HouseholdActions, form: str
-    ) -> list[Message]:
-        fill, limit = self._prompts.fill, self._steps.limit_text("step_limit")
-        about = self._prompts, verbalizer, form, self._episode, view.actor, space, limit
-        fixed = system_text(*about, intro="planner")
-        task = fill("task", instruction=instruction(self._episode, view.actor))
-        state, around = verbalizer.self_state(view)[1], verbalizer.around(view, None)
-        now = joined(fill("now", view=joined(state, around, gap="\n")), self._reason)
-        now = joined(now, self._steps.left_text("steps_left"), self._prompts["plan_request"])
-        budget = self._budget
-        room = (budget.context - budget.answer) * budget.characters_per_token
+    def _graph_text(self, view: HouseholdObservation, space: HouseholdActions, rest: int) -> str:
+        """The scene graph, with as many rooms in full as fit next to the ``rest`` of the prompt."""
+        room = (self._budget.context - self._budget.answer) * self._budget.characters_per_token
         graph, full = "", self._settings.rooms or len(space.rooms)
-        while self._settings.graph:
+        while self._settings.graph and full >= 0 and (not graph or len(graph) + rest >= room):
             seen = self._graph.text(space.rooms, view.room, full)
-            graph, full = fill("plan_graph", graph=seen), full - 1
-            if full < 0 or len(fixed + task + graph + now) < room:
-                break
-        budget.fit(self._history, len(fixed + task + graph + now), budget.answer)
-        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
-        steps = joined(*past, gap="\n")
-        steps = fill("plan_steps_taken", steps=steps) if steps else ""
-        return [system(fixed), user(joined(task, graph, steps, now))]
+            graph, full = self._prompts.fill("plan_graph", graph=seen), full - 1
+        return graph
 
 
 def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:

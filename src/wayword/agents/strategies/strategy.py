@@ -18,18 +18,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from wayword.agents.answers import MOST_LISTED, Reply, StrategyRecipe, one_line
+from wayword.agents.answers import MOST_LISTED, AnswerForm, Reply, StrategyRecipe, one_line
 from wayword.agents.legal import Legal, offered
 from wayword.agents.prompting import (
     Conversation,
+    History,
     NotNegative,
     PromptBudget,
     Prompts,
     PromptSettings,
     StepCount,
     Turn,
+    joined,
 )
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
@@ -37,6 +39,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
+from wayword.core.model import system, user
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
@@ -127,6 +130,48 @@ STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
 
 
+class PromptAgent(Agent):
+    """Base of agents that share the prompts of this folder."""
+
+    needs_model: ClassVar[bool] = True
+    answer_tokens: ClassVar[int] = 1000
+    """Maximum tokens of an answer if ``max_tokens`` is 0."""
+
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._budget = PromptBudget(
+            toolkit, settings.context, settings.max_tokens, self.answer_tokens
+        )
+        self._prompts = Prompts(__file__, settings.prompts)
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._constrained = settings.decoding == "constrained"
+        self._verbalizer, self._history = generic.PLAIN, History()
+        self._episode: Episode
+        self._actor = ""
+
+    async def begin(self, episode: Episode) -> None:
+        self._episode, self._steps.taken = episode, 0
+
+    def _system_text(self, form: str, space: ActionSpace, intro: str = "agent") -> str:
+        about = self._prompts, self._verbalizer, form, self._episode, self._actor, space
+        return system_text(*about, self._steps.limit_text("step_limit"), intro)
+
+    async def _fill_in(
+        self, form: AnswerForm, fixed: str, before: str, now: str, tried: Sequence[str] = ()
+    ) -> Reply:
+        """Ask for an answer of a form. The prompt holds the steps so far, and those ``tried`` in
+        thought, between two texts."""
+        length = len(fixed + before + now) + sum(map(len, tried))
+        self._budget.fit(self._history, length, self._budget.answer)
+        past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
+        if steps := joined(*past, gap="\n"):
+            steps = self._prompts.fill("plan_steps_taken", steps=steps)
+        length = self._settings.thought_length or self._budget.answer
+        schema = form.schema(length) if self._constrained else None
+        messages = [system(fixed), user(joined(before, steps, now))]
+        return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
+
+
 @dataclass(frozen=True, slots=True)
 class StrategySettings(PromptSettings):
     """Settings of a strategy, in addition to those of all prompts.
@@ -164,32 +209,26 @@ class StrategySettings(PromptSettings):
 _EXAMPLES = SharedKey[list[Turn]]("in-context examples")
 
 
-class Strategy(Agent):
+class Strategy(PromptAgent):
     """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one."""
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
-    needs_model: ClassVar[bool] = True
     small_model: ClassVar[Mapping[str, Json]] = {"menu": "all"}
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens, 1000)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
+        super().__init__(settings, toolkit)
         name, inline = type(self).__name__, ":" in self.recipe
         self._recipe = StrategyRecipe(self.recipe if inline else self._prompts[self.recipe], name)
-        self._constrained = settings.decoding == "constrained"
-        self._episode: Episode | None = None
         self._conversation: Conversation | None = None
-        self._verbalizer = generic.PLAIN
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
-        self._actor = self._message_text = self._answer = self._feedback = ""
+        self._message_text = self._answer = self._feedback = ""
 
     async def begin(self, episode: Episode) -> None:
         """Reset for the episode. Opening actions given by the dataset are taken first."""
-        self._episode, self._conversation, self._steps.taken = episode, None, 0
+        await super().begin(episode)
+        self._conversation = None
         self._earlier_actions.clear()
         self._message_text = self._answer = self._feedback = ""
         self._opening_moves = [str(word) for word in episode.extra.get("opening", ())]
@@ -265,15 +304,20 @@ class Strategy(Agent):
 
     @property
     def unknown(self) -> list[str]:
-        """The parts that :meth:`answer` omits because no replay knows them: thoughts, plans."""
-        return examples.unknown_parts(self._recipe)
+        """The parts that :meth:`answer` omits because no replay knows them: ``thought``, ``plan``,
+        ``state.seen``."""
+        checkable = (PLACE, FACING, HOLDING)
+        return [
+            f"{section.key}.{name}" if name else section.key
+            for section in self._recipe.sections
+            for name, _ in (section.parts or (("", ""),))
+            if name not in checkable
+        ]
 
     def _chat(self, observation: Observation, space: ActionSpace) -> Conversation:
         """Write the next message and return the chat. It is created at the first turn, when the
         actor and its space are known."""
         if self._conversation is None:
-            if self._episode is None:
-                raise UsageError("call begin() with an episode before act()")
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
             self._recipe = knowable_recipe(self._recipe, state, type(self))
@@ -289,10 +333,7 @@ class Strategy(Agent):
             )
             if self._constrained and space.open_verbs:
                 form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
-            fixed = system_text(
-                *(self._prompts, self._verbalizer, form, self._episode, self._actor, space),
-                limit_text=self._steps.limit_text("step_limit"),
-            )
+            fixed = self._system_text(form, space)
             if example_turns:
                 prompt_name = "examples_file" if self._settings.examples_file else "examples"
                 fixed += "\n\n" + self._prompts[prompt_name]
@@ -315,7 +356,7 @@ class Strategy(Agent):
         if not (settings.shots or file):
             return []
         seed = settings.examples
-        if settings.draw == "episode" and self._episode is not None:
+        if settings.draw == "episode":
             seed = zlib.crc32(f"{seed}/{self._episode.id}".encode())
 
         def turns_of(example: Demonstration) -> list[Turn]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, dataclass_transform, get_args
 
 from wayword.agents.legal import LONGEST_ACTION
 
@@ -89,19 +89,19 @@ class SentenceForm:
         return {name: words or "" for name, words in match.groupdict().items()} if match else None
 
 
+@dataclass_transform(frozen_default=True)
 class Sentence:
-    """Base of sentences. A subclass is a dataclass with the fields of its ``form``."""
+    """Base of sentences: a subclass becomes a dataclass with the fields of its ``form``."""
 
-    __slots__ = ()
     form: ClassVar[SentenceForm]
-    end: ClassVar[str] = "."
+    end: ClassVar[str]
 
-    def __init_subclass__(cls, form: str = "", end: str = ".") -> None:
-        if form:  # dataclasses make a class with slots a second time, without arguments
-            cls.form, cls.end = SentenceForm(form), end
+    def __init_subclass__(cls, form: str, end: str = ".") -> None:
+        cls.form, cls.end = SentenceForm(form), end
+        dataclass(frozen=True)(cls)
 
     def __str__(self) -> str:
-        return self.form.render({name: getattr(self, name) for name in self.form.fields}) + self.end
+        return self.form.render(vars(self)) + self.end
 
 
 # A commander and a follower, one sentence per message.
@@ -109,7 +109,6 @@ class Sentence:
 Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "close"]
 
 
-@dataclass(frozen=True, slots=True)
 class Command(
     Sentence,
     form=f"Please {{verb:{'|'.join(get_args(Verb))}}} {{object}}[ from {{place}}]"
@@ -126,14 +125,12 @@ class Command(
     to_room: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class WhereQuestion(Sentence, form="Where is {object}", end="?"):
     """A question where an object is."""
 
     object: str
 
 
-@dataclass(frozen=True, slots=True)
 class WhereAnswer(Sentence, form="{object} is[ at {place}][ in the {room:[^.]+?}]"):
     """The answer to a :class:`WhereQuestion`."""
 
@@ -142,19 +139,16 @@ class WhereAnswer(Sentence, form="{object} is[ at {place}][ in the {room:[^.]+?}
     room: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Trouble(Sentence, form="I cannot: {reason:.+}"):
     """Report that a command failed, with the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class Done(Sentence, form="Done"):
     """Report that a command succeeded."""
 
 
-@dataclass(frozen=True, slots=True)
 class AllDone(Sentence, form="That was all, thank you. You may stop"):
     """The commander's last message."""
 
@@ -182,7 +176,6 @@ def message_to(name: str, text: str) -> str | None:
 # Partners, several sentences per message.
 
 
-@dataclass(frozen=True, slots=True)
 class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"):
     """The place of an object. ``preposition`` and ``place`` are empty for furniture and for objects
     on the floor; ``room`` is the room it was seen from."""
@@ -193,7 +186,6 @@ class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in 
     room: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class FetchClaim(Sentence, form="I take {object}[ to {place}]"):
     """A claim: the sender fetches an object, to put it in ``place`` or to hold it."""
 
@@ -201,7 +193,6 @@ class FetchClaim(Sentence, form="I take {object}[ to {place}]"):
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Placed(Sentence, form="I have put {object} {preposition:on|in} {place}"):
     """Report that an object is in its goal place."""
 
@@ -210,21 +201,18 @@ class Placed(Sentence, form="I have put {object} {preposition:on|in} {place}"):
     place: str
 
 
-@dataclass(frozen=True, slots=True)
 class GivingUp(Sentence, form="I cannot get {object}"):
     """Report that the sender cannot get an object that it claimed."""
 
     object: str
 
 
-@dataclass(frozen=True, slots=True)
 class Searched(Sentence, form="I have looked through the {room:.+}"):
     """Report that a room has been searched, including all its containers."""
 
     room: str
 
 
-@dataclass(frozen=True, slots=True)
 class MoveAside(Sentence, form="Please make way"):
     """A request to move aside: another actor may block the sender."""
 

@@ -26,10 +26,6 @@ IN_THE_WAY = 1.4  # metres from a goal within which a body blocks the others
 MOST_SILENT_TURNS = 20  # turns without a message after which it stops waiting
 
 
-FindObject = Callable[[str], str | None]
-"""Name of an object -> its id in the goals, None if unknown."""
-
-
 @dataclass(frozen=True, slots=True)
 class Want:
     """``count`` of ``objects`` (ids) in or on one of ``places`` (ids); without places, in hands."""
@@ -40,12 +36,15 @@ class Want:
 
 
 class Wants:
-    """The objects required by the goals, looked up by object names.
+    """The objects required by the goals, looked up by object names: ``find_object`` returns an
+    object's id in the goals.
 
     ``unread_goals`` lists unsupported kinds of goals: all but objects in places or hands.
     """
 
-    def __init__(self, goals: tuple[GoalCondition, ...], find_object: FindObject) -> None:
+    def __init__(
+        self, goals: tuple[GoalCondition, ...], find_object: Callable[[str], str | None]
+    ) -> None:
         self._find_object = find_object
         self.wants: list[Want] = []
         self.unread_goals: list[str] = []
@@ -147,26 +146,24 @@ class Knowledge:
 
     def hear(self, sender: str, sayings: Iterable[messages.PartnerSentence]) -> None:
         for saying in sayings:
-            if isinstance(saying, messages.Location):
-                entry = self.objects.get(saying.object)
-                if entry is None or not entry.firsthand:
-                    location = Whereabouts(saying.preposition, saying.place, saying.room)
-                    self.objects[saying.object] = location
-            elif isinstance(saying, messages.FetchClaim):
-                if self.claims.setdefault(saying.object, sender) == sender and saying.place:
-                    self.destinations[saying.object] = saying.place
-            elif isinstance(saying, messages.GivingUp):
-                if self.claims.get(saying.object) == sender:
-                    del self.claims[saying.object]
-            elif isinstance(saying, messages.Placed):
-                self.placed[saying.object] = saying.place
-                self.claims.pop(saying.object, None)
-                self.holders.pop(saying.object, None)
-                entry = self.objects.setdefault(saying.object, Whereabouts())
-                entry.preposition, entry.place = saying.preposition, saying.place
-                entry.firsthand = entry.firsthand and sender == self.actor
-            elif isinstance(saying, messages.Searched):
-                self.searched_rooms.add(saying.room)
+            match saying:
+                case messages.Location(name, preposition, place, room):
+                    if not self.is_firsthand(name):
+                        self.objects[name] = Whereabouts(preposition, place, room)
+                case messages.FetchClaim(name, place):
+                    if self.claims.setdefault(name, sender) == sender and place:
+                        self.destinations[name] = place
+                case messages.GivingUp(name) if self.claims.get(name) == sender:
+                    del self.claims[name]
+                case messages.Placed(name, preposition, place):
+                    self.placed[name] = place
+                    self.claims.pop(name, None)
+                    self.holders.pop(name, None)
+                    entry = self.objects.setdefault(name, Whereabouts())
+                    entry.preposition, entry.place = preposition, place
+                    entry.firsthand = entry.firsthand and sender == self.actor
+                case messages.Searched(room):
+                    self.searched_rooms.add(room)
 
     def forget(self, name: str) -> None:
         self.objects.pop(name, None)

@@ -238,9 +238,8 @@ class Follower:
             heard = self._messages.pop(0) if self._messages else None
             if isinstance(heard, messages.Command):
                 trouble = yield from self._obey(heard)
-                yield Action(
-                    "chat", (str(messages.Trouble(trouble) if trouble else messages.Done()),)
-                )
+                report = messages.Trouble(trouble) if trouble else messages.Done()
+                yield Action("chat", (str(report),))
             elif isinstance(heard, messages.AllDone):
                 break
             else:
@@ -260,11 +259,8 @@ class Follower:
                 return trouble
         if command.verb == "take":
             return ""
-        return (
-            yield from self._find_and_do(
-                messages.Command("open", command.to, room=command.to_room), "go_put"
-            )
-        )
+        target = messages.Command("open", command.to, room=command.to_room)
+        return (yield from self._find_and_do(target, "go_put"))
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
         """Find an object and act on it; search again if it is not there."""

@@ -109,7 +109,7 @@ def test_a_replay_yields_each_step_before_it_is_carried_out() -> None:
     assert before == ["s", "b", "b"]
     assert game.world.pose("agent")["viewpoint"] == "c"
     assert game.trajectory.steps == []
-    with pytest.raises(ReplayDiffers, match="step 1 cannot be replayed: the world now answers ok"):
+    with pytest.raises(ReplayDiffers, match="step 1 cannot be replayed: the world now returns ok"):
         list(started().replay([Step("agent", {}, Decision(B), acted(C)[0].feedback, {})]))
 
 

@@ -139,5 +139,5 @@ def test_an_oracle_on_a_dataset_without_plans_ends_the_run_with_the_reason() -> 
         Unsolved(),
         lambda tools, actor: GoldOracle(NoSettings(), tools),
     )
-    with pytest.raises(UsageError, match="Unsolved solves no tasks"):
+    with pytest.raises(UsageError, match="Unsolved has no solutions to its tasks"):
         asyncio.run(rollout(SmallHouse().tasks[0], setup))

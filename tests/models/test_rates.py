@@ -196,7 +196,7 @@ def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(cl
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(0), patience=30.0)
     long = ModelError("busy", retryable=True, retry_after=30.5)
     assert str(asked(RetryingModel(Failing(long), policy))) == (
-        "busy; it asks for a wait of 30 s, above 30 s"
+        "busy; it requests a wait of 30 s, above 30 s"
     )
     short = ModelError("busy", retryable=True, retry_after=30.0)
     assert isinstance(asked(RetryingModel(Failing(short, None), policy)), Completion)

@@ -34,9 +34,9 @@ def test_a_way_that_grows_is_worse_and_rounding_is_not() -> None:
 def test_conditions_that_are_undone_are_worse() -> None:
     course = GoalProgress((0.0, 2.0, 1.0), conditions=3)
     assert (course.best_step, course.first_loss) == (1, 2)
-    assert course.describe(1) == "2 of 3 goal conditions hold, 2 more"
-    assert course.describe(2) == "1 of 3 goal conditions hold, 1 fewer"
-    assert course.summary() == "1 of 3 goal conditions hold at the end, 2 at best, after step 1"
+    assert course.describe(1) == "2 of 3 goal conditions met, 2 more"
+    assert course.describe(2) == "1 of 3 goal conditions met, 1 fewer"
+    assert course.summary() == "1 of 3 goal conditions met at the end, 2 at best, after step 1"
     assert GoalProgress((1.0, 0.0, 1.0, 2.0), conditions=3).first_loss == 0, (
         "a mug was moved, and stands again"
     )
@@ -103,7 +103,7 @@ def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(tmp_path: Pa
         assert len(page.all("polyline", class_="curve")) == 1
         better = [each.text for each in page.all("span", class_="better")]
         assert (
-            better[-1] == f"{course.conditions} of {course.conditions} goal conditions hold, 1 more"
+            better[-1] == f"{course.conditions} of {course.conditions} goal conditions met, 1 more"
         )
         assert page.all("rect", class_="meant"), "what the instruction means is marked"
 

@@ -235,7 +235,7 @@ def test_a_map_of_two_floors_marks_stairs_and_each_place_has_its_floor_and_room(
     assert sorted(e.attributes["data-floor"] or "" for e in stops) == ["0", "0", "1"]
     assert len([e for e in page.all("line") if "stairs" in str(e.attributes["class"])]) == 1
     titles = [each.text for each in page.all("title")]
-    assert "v2, attic; stopping here counts" in titles
+    assert "v2, attic; stops here count as success" in titles
     assert "between floors" in page.all("ul")[0].text
 
 
@@ -269,7 +269,7 @@ def test_a_doctored_episode_is_answered_in_one_line(world: str, tmp_path: Path) 
         text = answer.read().decode()
         connection.close()
     assert answer.status == 422
-    assert text.startswith("the record cannot be replayed, so there is no advice of an expert: ")
+    assert text.startswith("no expert advice, because the record cannot be replayed: ")
     assert "\n" not in text
 
 

@@ -154,7 +154,7 @@ def test_pages_go_only_where_pages_may(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "index.html").write_text("mine")
-    with pytest.raises(UsageError, match="holds other files"):
+    with pytest.raises(UsageError, match="has other files"):
         viewer.write(one, home)
     assert (home / "index.html").read_text() == "mine"
     with pytest.raises(RecordingError, match="no such folder"):

@@ -199,7 +199,7 @@ def test_a_question_reaches_who_watches(
     watched = board(server, "1", "")
     assert "ann asks: Where is the <b>box</b>?" in watched.text
     wrong = json.loads(ask(server, "/play/1/answer", {"number": 7, "words": "no"})[1])
-    assert wrong == {"problem": "that question is answered"}
+    assert wrong == {"problem": "this question is already answered"}
     ask(server, "/play/1/answer", {"number": 1, "words": "in the hall"})
     turn_of(table, "ann")
     assert "in the hall" in board(server, "1", "ann").text

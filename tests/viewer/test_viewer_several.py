@@ -24,4 +24,4 @@ def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path
         assert "Done." in page.text
         assert len(page.all("polyline", class_="curve")) == 1
         better = [each.text for each in page.all("span", class_="better")]
-        assert re.match(r"(\d+) of \1 goal conditions hold", better[-1])
+        assert re.match(r"(\d+) of \1 goal conditions met", better[-1])

@@ -81,7 +81,7 @@ def models_list() -> None:
     for status in weights.statuses():
         where = status.path or f"not fetched; run `wayword models fetch {status.name}`"
         typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
-    for name in weights.regression_names():
+    for name in weights.regression_model_names():
         path = weights.SHIPPED / f"{name}.json"
         size = f"{path.stat().st_size / 1e3:.0f} kB"
         typer.echo(f"regression:{name}  {size}  for agent {name}  {path}")

@@ -185,7 +185,7 @@ class Dataset(ABC):
         self.settings = self.Settings() if settings is None else settings
         if isinstance(settings, Mapping):
             form = f"{self.Settings.__name__}({', '.join(settings)}=…)"
-            raise UsageError(f"settings must be an instance, as {form}, got {settings!r}")
+            raise UsageError(f"settings must be an instance such as {form}, got {settings!r}")
         if self.split not in self.splits:
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
             raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(self.splits))}")
@@ -232,7 +232,7 @@ class Dataset(ABC):
         the plan raises ``PlanningFailed`` if it cannot continue.
         """
         if not self.solutions:
-            raise UsageError(f"{type(self).__name__} solves no tasks: it has no solutions")
+            raise UsageError(f"{type(self).__name__} has no solutions to its tasks")
         if how not in self.solutions:
             registered = " and ".join(self.solutions)
             raise UsageError(

@@ -167,7 +167,7 @@ def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
     """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
     recorded_status, status = recorded.feedback.status, feedback.status
     if recorded_status != status:
-        change = f"the world now answers {status}, and answered {recorded_status}"
+        change = f"the world now returns {status}, recorded {recorded_status}"
         raise ReplayDiffers(f"step {number} cannot be replayed: {change}")
 
 

@@ -58,7 +58,7 @@ class Household(homes.SourcedTasks):
     published_train = "train"
     redrawn = (
         "rooms are inferred from ALFRED's trajectories and a later iTHOR's metadata: in "
-        f"{len(alfred.MOVED_ROOMS)} of 120 a piece of furniture stands 1 to 4.4 m from ALFRED's own"
+        f"{len(alfred.MOVED_ROOMS)} of 120 furniture is 1 to 4.4 m from its place in ALFRED"
     )
     max_steps = 500
 

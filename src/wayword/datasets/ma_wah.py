@@ -202,7 +202,7 @@ class PublishedHomes(ABC):
 
     def _build(self, number: int) -> homes.Case:
         case = self.case(number, Counter())
-        assert case is not None, "its number is known to be playable"
+        assert case is not None, "only playable numbers are listed"
         return case
 
     @abstractmethod
@@ -347,8 +347,8 @@ class DrawnGoals(PublishedHomes):
         predicates: list[virtualhome.Predicate],
         causes: Counter[str],
     ) -> homes.Case | None:
-        example = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
-        places = {p: example.get(p.place) for p in predicates}
+        object_of = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
+        places = {p: object_of.get(p.place) for p in predicates}
         draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
         rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
         sizes = self._files.json("wah_dataset/class_name_size.json")
@@ -522,7 +522,7 @@ class MaWah(homes.SourcedTasks):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        drawn = "objects lie where Watch-And-Help's rules allow, by seed: its episodes are not read"
+        drawn = "Watch-And-Help's episodes are not read: its rules and the seed place the objects"
         return (drawn,) * (self.split == "homes")
 
     def source(self, split: str) -> homes.EpisodeSource:

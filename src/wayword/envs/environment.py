@@ -163,7 +163,7 @@ class Environment:
         if episode is None and (settings or self.options.new_scenes):
             return self._generate(settings)
         if settings:
-            raise UsageError(f"options: {[*settings]} need a new scene; leave the episode out")
+            raise UsageError(f"options: {[*settings]} need a new scene; remove the episode")
         return self.dataset, self._next_task(episode)
 
     def max_steps_of(self, dataset: Dataset) -> int:
@@ -275,7 +275,7 @@ class Environment:
         if not hasattr(base, "seed") or not isinstance(self.dataset.tasks, DrawnTasks):
             raise UsageError(f"{name} generates no scenes; reset() takes options={{'episode': ID}}")
         if own := {"seed", "episodes"} & {*settings}:
-            raise UsageError(f"options: {min(own)!r} is drawn for each new scene; leave it out")
+            raise UsageError(f"options: {min(own)!r} is drawn for each new scene; remove it")
         rng = self._rng = self._rng or random.Random()
         settings = {**self.options.settings, **settings, "seed": rng.randrange(2**31)}
         dataset = open_dataset(replace(self.options, settings=settings).plan)

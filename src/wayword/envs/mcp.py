@@ -83,7 +83,7 @@ class AssistantSession:
         ids = [task.episode.id for task in self._env.tasks]
         name = episode or next((each for each in ids if each not in self._folder), None)
         if name is None:
-            raise UsageError("every episode was played; the run folder is complete")
+            raise UsageError("all episodes have been played; the run folder is complete")
         if name in self._folder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
         observation, _ = self._env.reset(episode=name)
@@ -156,7 +156,7 @@ def server(
     """The server and its session, which must be closed. ``server.run()`` talks on standard input
     and output."""
     if env.options.view != "text":
-        raise UsageError("assistants get the text view only; leave view out")
+        raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out, player)
     app = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (session.begin, session.look, session.act, session.actions, session.ask):

@@ -205,7 +205,7 @@ def serve(
 
     if not is_loopback(host) and not token:
         raise UsageError(
-            f"--host {host}: others can reach it; set a token in $WAYWORD_ENV_TOKEN first"
+            f"--host {host} is reachable by other machines; set a token in $WAYWORD_ENV_TOKEN"
         )
     app = OpenEnvServer(name, token, max_sessions, **options).app()
     config = uvicorn.Config(

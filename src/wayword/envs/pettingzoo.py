@@ -68,7 +68,7 @@ class _MultiActorEnv:
     def game(self) -> TaskGame:
         """The current episode. Raises ``UsageError`` before the first reset."""
         if self._game is None:
-            raise UsageError("call reset() before anything else")
+            raise UsageError("call reset() first")
         return self._game
 
     def observation_space(self, agent: str) -> Dict:

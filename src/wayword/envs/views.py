@@ -279,7 +279,7 @@ class AgentPrompts(ActorView):
     ) -> None:
         self._cls: Any = registry.load("agent", agent)
         if not self._cls.needs_model:
-            raise UsageError(f"view={agent}: this agent asks no model, so it has no prompts")
+            raise UsageError(f"view={agent}: this agent calls no model, so it has no prompts")
         self._actor, self._seed, self._loop = actor, seed, loop
         self._settings = make(self._cls.Settings, settings, agent)
         self._name = agent

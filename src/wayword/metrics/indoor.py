@@ -47,7 +47,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("spl_gold", "SPL gold", "rate", "higher",
            "success x G / max(TL, G), with the length G of the reference path"),
     Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the target"),
-    Metric("rgspl", "RGSPL", "rate", "higher", "RGS with the path weight of SPL gold"),
+    Metric("rgspl", "RGSPL", "rate", "higher", "RGS, weighted by path length as in SPL gold"),
 )  # fmt: skip
 
 

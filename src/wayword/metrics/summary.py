@@ -171,7 +171,7 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
             lines.append(
-                f"in {cut} of {len(table)} episodes, prompts lack {lack} to fit the context"
+                f"in {cut} of {len(table)} episodes, prompts omit {lack} to fit the context"
             )
     lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:

@@ -133,7 +133,7 @@ class HfModel(Model):
         """Generate ``sampling.n`` continuations, batched with other waiting requests. Raises
         ``ModelError``."""
         if sampling.grammar is not None:
-            line = f"{self.name}: hf: models support no grammars; use a local: model"
+            line = f"{self.name}: hf: models do not support grammars; use a local: model"
             raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
             *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt

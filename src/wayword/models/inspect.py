@@ -97,7 +97,7 @@ class InspectModel(Model):
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         if sampling.grammar is not None:
-            line = f"{self.name}: Inspect supports no grammars; use a local: model"
+            line = f"{self.name}: Inspect does not support grammars; use a local: model"
             raise ModelError(line, fatal=True)
         began = time.perf_counter()
         samples: list[tuple[str, str, str]] = []

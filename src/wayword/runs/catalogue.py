@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.files import SOURCES, cache_folder
-from wayword.models.parts.weights import local_names, regression_names
+from wayword.models.parts.weights import local_model_names, regression_model_names
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
@@ -63,8 +63,8 @@ def datasets_named(text: str) -> list[str]:
 
 def models_named() -> list[str]:
     """Names of local and scripted models, and prefixes of the model backends."""
-    local = [f"local:{name}" for name in local_names()]
-    local += [f"regression:{name}" for name in regression_names()]
+    local = [f"local:{name}" for name in local_model_names()]
+    local += [f"regression:{name}" for name in regression_model_names()]
     return [*local, *SCRIPTS, *(f"{name}:" for name in registry.names("model"))]
 
 

@@ -475,7 +475,7 @@ class SharedAccount(Account):
     def release(self, call: str) -> None:
         self._bank.release.remote(call)
 
-    async def written(self) -> None:
+    async def payments_written(self) -> None:
         # all are the caller's, as no other coroutine has run since it paid
         payments, self._payments = self._payments, []
         for payment in payments:

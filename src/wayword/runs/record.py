@@ -298,7 +298,7 @@ class RunFolder(RecordedRun):
             self._failed.append(line.member)
             return
         if line.ended == "failed":
-            raise RecordingError(f"episode {name!r} ended as failed; record it with fail()")
+            raise RecordingError(f"episode {name!r} failed; record it with fail()")
         at, size, number = self._lines.length, len(line.member), len(self._listed) + 1
         self._lines.append(line.member)
         entry = Entry(name, dict(line.scores), line.ended, at, size, number)

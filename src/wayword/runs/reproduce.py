@@ -45,7 +45,7 @@ AS_PUBLISHED = "published"
 """Value of ``--model`` for the models named in the paper, with the backend ``openai:``."""
 STAND_IN = "played"
 """First word of the difference about stand-in data."""
-OUR_WORDS = "prompts in this project's words"
+OUR_WORDS = "this project's own prompts"
 """Difference that is dropped if the user gives a folder of prompts."""
 
 

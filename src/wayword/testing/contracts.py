@@ -80,7 +80,7 @@ def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None
         decided = [step.decision for step in first.steps]
         assert decided == [step.decision for step in again.steps], "same seed, same decisions"
     noisy = _play(agent, settings, dataset, Noise(), trials=3)
-    assert noisy.ended != "failed", f"noise from a model ended the episode: {noisy.error}"
+    assert noisy.ended != "failed", f"an unreadable model answer ended the episode: {noisy.error}"
     for step in (step for trial in noisy.trials() for step in trial.steps):
         kind = type(step.decision).__name__
         assert isinstance(step.decision, Decision | Rejection), (

@@ -273,7 +273,7 @@ class _Chooser(Model):
         return Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        raise UsageError("only agents that ask `choose` alone can be trained (set decoding=choose)")
+        raise UsageError("only agents that call just `choose` can be trained: set decoding=choose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ class _LabeledAgent(Agent):
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._world is None or self._guide is None:
-            raise UsageError("nothing was revealed to the oracle of this walk")
+            raise UsageError("the oracle has no world: call reveal() first")
         place = _place(self._world)
         self._best = self._guide.best(place)
         before = len(self.questions)

@@ -1,17 +1,17 @@
-"""Runs in the browser: what was run, how it went, every step of an episode; live, and compared.
+"""Viewer: runs in the browser, with every step of an episode, live or compared.
 
     from wayword import viewer
 
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
-    library data            run folders and how each stands; the dataset behind one
-    document                an episode as JSON, derived once: course, causes, conditions, map
-    index episode compare   a page each, rendered from data; figures are parts of them
+    library data            run folders with their status; the dataset of a run
+    document                an episode as JSON, derived once: progress, causes, conditions, map
+    index episode compare   one page each, rendered from data with figures
     content app             pages made on request, and the server (wayword view)
-    pages                   the same as files and in a notebook
-    play                    a person who plays
+    pages                   the same pages as files or in a notebook
+    play                    games played by a person
 
-Every text from models, datasets and ids is shown as text, never taken for markup.
+All text from models, datasets and ids is escaped, so none of it is interpreted as markup.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@
 Plain pages over HTTP, with server-sent events for live changes. Addresses:
 
     /                            every run
-    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, search, live
+    /run/SLUG/                   a run; below it: metrics, causes, texts, rows, search, live
     /run/SLUG/episode?id=ID      an episode; document?id=ID is its data as JSON
-    /compare?run=A&run=B         two runs or more
-    /play                        games of a person: see wayword.viewer.play
+    /compare?run=A&run=B         two or more runs
+    /play                        games played by a person: see wayword.viewer.play
     /live-run                    redirects to the run in progress, once there is one
 """
 
@@ -64,7 +64,7 @@ Endpoint = Callable[[Request], Response]
 def application(
     content: Content, host: str = HOST, token: str = "", games: Games | None = None
 ) -> Guard:
-    """The ASGI application, behind its guard."""
+    """Return the ASGI application, wrapped in its guard."""
     site = _Site(content, games or Games(content.library.add))
     routes = [
         Route("/", site.home),
@@ -102,8 +102,8 @@ def application(
 
 
 class _Site:
-    """Handlers of all addresses. Starlette runs what is not async on threads, so that no page
-    waits for another."""
+    """Handlers of all addresses. Starlette runs synchronous ones on threads, so pages never wait
+    for others."""
 
     def __init__(self, content: Content, games: Games) -> None:
         self._content, self._games = content, games
@@ -115,7 +115,7 @@ class _Site:
         return _html(self._content.home())
 
     def live_run(self, request: Request) -> Response:
-        """Redirect to the run in progress; until there is one, a page that reloads itself."""
+        """Redirect to the run in progress; before it starts, return a page that reloads itself."""
         if run := self._content.live_run():
             return RedirectResponse(f"run/{run}/")
         answer = _notice("Starting", "The run opens here once its first episode has started.", 200)
@@ -123,7 +123,7 @@ class _Site:
         return answer
 
     def part(self, name: str, *keys: str, kind: type[Response] | None = None) -> Endpoint:
-        """A page of a run, or a part of one; ``keys`` are read from the query."""
+        """Return a page of a run or a part of it; ``keys`` are read from the query."""
         make = getattr(self._content, name)
 
         def answer(request: Request) -> Response:
@@ -149,7 +149,7 @@ class _Site:
         return _html(self._content.compare(runs, episode))
 
     def compared(self, name: str) -> Endpoint:
-        """A part of the page of compared runs."""
+        """Return a part of the page of compared runs."""
         make = getattr(self._content, name)
         return lambda request: _html(make(request.query_params.getlist("run")))
 
@@ -174,7 +174,7 @@ class _Site:
         ))  # fmt: skip
 
     async def begin(self, request: Request) -> Response:
-        """Begin a game. Only parts that are installed can be named, never a file."""
+        """Start a game. Only installed parts can be named, never a file."""
         given = {name: str(value) for name, value in (await _body(request)).items()}
         try:
             table = await run_in_threadpool(self._begin, given)
@@ -209,7 +209,7 @@ class _Site:
         return PlainTextResponse("\n".join(f"{line} --continue {quoted(at)}" for line in lines))
 
     def _place(self, run: str, episode: str, step: str) -> str:
-        """``RUN:EPISODE:STEP``. Raises ``UsageError`` for what is not there."""
+        """Return ``RUN:EPISODE:STEP``. Raises ``UsageError`` if it does not exist."""
         rows = self._content.library.rows(run)
         if episode not in rows or not (step.isdecimal() and len(step) < 7):
             raise UsageError(f"no step {step!r} of episode {episode!r}")
@@ -222,7 +222,7 @@ class _Site:
         return _html(page("lobby_page.html", "play", served=True, game=table))
 
     def _seated(self, request: Request) -> tuple[PlayTable, str]:
-        """A game and the actor whose seat is requested, empty for an observer."""
+        """Return a game and the requested actor, empty for an observer."""
         table, actor = self._table(request), request.query_params.get("as", "")
         if actor and actor not in table.humans:
             raise UsageError(f"no person plays {actor!r} in this game")
@@ -250,7 +250,7 @@ class _Site:
         )
 
     async def post(self, request: Request) -> Response:
-        """Words of a person: an action, an answer, or that they leave."""
+        """Handle a person's input: an action, an answer, or leaving."""
         table, given = self._table(request), await _body(request)
         verb, words = request.path_params["verb"], str(given.get("words", ""))[:_MOST_WORDS]
         number, actor = given.get("number"), str(given.get("as", ""))
@@ -276,13 +276,13 @@ _MOST_WORDS = 2000  # characters of what a person says at once
 
 
 def _installed(kind: registry.Kind, name: str) -> None:
-    """Raise ``UsageError`` unless a part is installed: a page never names a file."""
+    """Raise ``UsageError`` unless a part is installed: a page must not name a file."""
     if name != "human" and name not in registry.names(kind):
         raise UsageError(f"no {kind} is called {name!r}; list them with: wayword list {kind}s")
 
 
 async def _body(request: Request) -> dict[str, str | int]:
-    """The body: an object of texts and numbers. Raises ``BadRequest``."""
+    """Return the body, an object of strings and numbers. Raises ``BadRequest``."""
     body = await read_object(request.stream(), _MOST)
     if not body or not all(isinstance(value, str | int) for value in body.values()):
         raise BadRequest("the request must be a JSON object of strings and integers")
@@ -290,8 +290,8 @@ async def _body(request: Request) -> dict[str, str | int]:
 
 
 def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
-    """Stream of what ``look`` returns, on each change. Each browser has its own stream: one that
-    reads slowly gets the latest state only, and one that has gone is forgotten."""
+    """Stream the result of ``look`` on each change. Each browser has its own stream: a slow one
+    gets only the latest state, a closed one is dropped."""
 
     async def events() -> AsyncIterator[str]:
         last = ""
@@ -307,7 +307,7 @@ def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) ->
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """Something that is not there, or that cannot be read."""
+    """Return the error page for a missing or unreadable item."""
     if isinstance(error, BadRequest):
         return PlainTextResponse(str(error), error.status)
     expected = isinstance(error, WaywordError)
@@ -330,7 +330,7 @@ _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def _html(text: str, code: int = 200) -> HTMLResponse:
-    """A page, or a part of one, with its own policy as a header, too."""
+    """Return a page or a part of one, with its content security policy also as a header."""
     policy = _POLICY.search(text[:2000])
     allowed = html.unescape(policy[1]) if policy else "default-src 'none'"
     headers = {"content-security-policy": f"{allowed}; frame-ancestors 'none'"}
@@ -338,13 +338,13 @@ def _html(text: str, code: int = 200) -> HTMLResponse:
 
 
 class Server:
-    """A server that binds its port at once, so that its address is known before it serves.
+    """A server that binds its port immediately, so that its address is known before it serves.
 
         with Server(Content(library), port=0) as server:
             print(server.address)
             server.serve()                  # until Ctrl-C, or stop() from another thread
 
-    Raises ``UsageError`` where the port is taken.
+    Raises ``UsageError`` if the port is in use.
     """
 
     def __init__(self, content: Content, port: int = 0, host: str = HOST, token: str = "") -> None:
@@ -359,7 +359,7 @@ class Server:
         self._server = uvicorn.Server(config)
 
     def serve(self) -> None:
-        """Answer until stopped."""
+        """Serve until stopped."""
         try:
             self._server.run([self._socket])
         finally:
@@ -367,7 +367,7 @@ class Server:
 
     @contextmanager
     def in_background(self) -> Iterator[Thread]:
-        """Serve on a thread of its own while this is open."""
+        """Serve on a background thread while the context is open."""
         thread = Thread(target=self.serve, daemon=True)
         thread.start()
         try:
@@ -422,13 +422,13 @@ _HARDENED = (
 
 
 def token_for(host: str, given: str) -> str:
-    """The token that a server on ``host`` asks for: none on loopback unless one is given."""
+    """Return the token that a server on ``host`` requires: none on loopback unless one is given."""
     alone = host in ("localhost", "::1") or host.startswith("127.")
     return given or ("" if alone else secrets.token_urlsafe(24))
 
 
 class Guard:
-    """ASGI middleware. ``token`` is empty on loopback, where the machine is the boundary."""
+    """ASGI middleware that checks requests. ``token`` is empty on loopback, a local address."""
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", token: str = "") -> None:
         self._app, self._token = app, token
@@ -452,7 +452,7 @@ class Guard:
         await self._app(scope, receive, hardened)
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        """A refusal of the request, or None. The address with the token leads to a cookie."""
+        """Return the refusal of a request, or None. A request with the token sets a cookie."""
         host, origin = headers.get("host", ""), headers.get("origin")
         name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
         if not self._accepts(name.strip("[]"), name):

@@ -1,4 +1,4 @@
-"""Two runs or more side by side: differences with intervals, and the episodes that differ."""
+"""Two or more runs side by side: differences with intervals, and the episodes that differ."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _MOST_LINES = 2_000  # of prompts that are compared
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs that are compared: their names and slugs, each shared episode's success, and each
-    run's scores by metric."""
+    """Two compared runs: their names and slugs, the success of each shared episode, and each run's
+    scores by metric."""
 
     names: tuple[str, str]
     slugs: tuple[str, str]
@@ -55,46 +55,46 @@ class RunPair:
 
     @property
     def gained(self) -> list[str]:
-        """The episodes that the second run alone solved."""
+        """Episodes that only the second run solved."""
         return [k for k, (a, b) in self.outcomes.items() if a <= 0.5 < b]
 
     @property
     def lost(self) -> list[str]:
-        """Those that the first run alone solved."""
+        """Episodes that only the first run solved."""
         return [k for k, (a, b) in self.outcomes.items() if b <= 0.5 < a]
 
     @property
     def same(self) -> list[str]:
-        """Those with the same outcome in both."""
+        """Episodes with the same outcome in both runs."""
         return [k for k, (a, b) in self.outcomes.items() if (a > 0.5) == (b > 0.5)]
 
     @property
     def heading(self) -> str:
-        """Number of paired episodes, and the settings in which the runs differ."""
+        """Number of paired episodes, and the settings that differ between the runs."""
         differ = f" The runs differ in: {', '.join(self.differ)}." if self.differ else ""
         return heading(self.comparison) + differ
 
     @property
     def differences(self) -> list[Difference]:
-        """The rows of the table of differences."""
+        """Rows of the table of differences."""
         lines = self.comparison.lines
         return [_difference(line, self.names, len(lines)) for line in lines]
 
     @property
     def spreads(self) -> list[tuple[Metric, Html]]:
-        """Both runs' distributions over each other, of measures that differ between episodes."""
+        """Overlaid distributions of both runs, for metrics that differ between episodes."""
         one, two = self.columns
         metrics = (line.metric for line in self.comparison.lines if line.metric.key in one)
         drawn = ((m, overlay(m, one[m.key], two.get(m.key, ()))) for m in metrics)
         return [(metric, svg) for metric, svg in drawn if svg is not None][:_SPREADS]
 
     def link(self, episode: str) -> str:
-        """The address of an episode's page in both runs."""
+        """Return the address of the page that compares an episode in both runs."""
         return _query(self.slugs) + "&id=" + quote(episode, safe="", errors="replace")
 
 
 def compare_page(pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]) -> str:
-    """The document: the first run against each of the others, and all of them in one table,
+    """Return the page: the first run compared with each other run, and one table of all runs,
     ``written`` in several formats."""
     return page(
         "compare_page.html", "compare", served=True, pairs=pairs, written=written,
@@ -104,8 +104,8 @@ def compare_page(pairs: Sequence[RunPair], sources: Sources, written: Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An episode that one of two runs solved: both walks as a small map, the step from 1 at which
-    they part (0 where they do not), and the causes of the other's failure."""
+    """An episode that only one of two runs solved: both walks as a small map, the step (from 1) at
+    which they diverge (0 if they do not), and the causes of the failure."""
 
     instruction: str
     sketch: maps.Sketch
@@ -118,13 +118,13 @@ Flips = Mapping[tuple[tuple[str, str], str], Flip]
 
 
 def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> list[Html]:
-    """For each pair the episodes gained and lost."""
+    """Return the episodes gained and lost, for each pair."""
     shared = {"sources": sources, "flips": flips, "most": LISTED}
     return [render("flips.html", pair=pair, number=n, **shared) for n, pair in enumerate(pairs)]
 
 
 def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
-    """What became of an episode in two runs. Raises ``WaywordError`` for a damaged record."""
+    """Compare an episode's outcome in two runs. Raises ``WaywordError`` for a damaged record."""
     walks = [rows.run.record(episode).trajectory for rows in runs]
     apart, instruction = find_divergence(*walks), sources.instruction(episode)
     causes: dict[str, int] = {}
@@ -145,8 +145,8 @@ class Difference:
 
 
 def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> Difference:
-    """A row; coloured where the interval excludes 0 after Bonferroni's correction for the number
-    of metrics compared."""
+    """Return a row; colored if the interval excludes 0 after Bonferroni's correction for the number
+    of metrics."""
     metric, gap = line.metric, line.difference
     few = math.isnan(gap.low)
     # The interval is 95% wide: widened to 1 - 0.05 / tests by the normal quantiles' ratio.
@@ -179,8 +179,8 @@ _LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the
 
 
 def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
-    """Success by length: for each run, named, its success measure and its rows by length; a line
-    with the 95% intervals as a band."""
+    """Plot success by length: one line per run, with its 95% intervals as a band. Each run has a
+    name, a success metric and rows by length."""
     present = {label for _, _, rows in runs for label in rows}
     labels = sorted(present, key=lambda label: int(label.split()[1]))
     wide = (_RIGHT - _LEFT) / max(1, len(labels))
@@ -204,7 +204,7 @@ def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
 
 
 def find_divergence(one: Trajectory, other: Trajectory) -> int:
-    """The first step, from 1, at which two walks of one episode differ; 0 where none does."""
+    """Return the first step (from 1) at which two walks of an episode differ; 0 if none does."""
 
     def done(decision: object) -> object:
         return decision.action if isinstance(decision, Decision) else "rejected"
@@ -219,8 +219,8 @@ def find_divergence(one: Trajectory, other: Trajectory) -> int:
 def walks_page(
     names: Sequence[str], slugs: Sequence[str], records: Sequence[EpisodeRecord], sources: Sources
 ) -> str:
-    """Page of an episode in two runs: walks on one map, steps, and where they diverge. Families
-    without places have two maps."""
+    """Return the page of an episode in two runs: both walks on one map, the steps, and where they
+    diverge. Families without places get two maps."""
     walks = [record.trajectory for record in records]
     letters = maps.letters_of(sources, *walks)
     sources = replace(sources, letters=letters)
@@ -241,8 +241,8 @@ def walks_page(
 
 
 def _prompt_changes(walks: Sequence[Trajectory], apart: int) -> list[tuple[str, str]]:
-    """The last prompts of both runs at the step where they diverge, line by line: lines of the
-    first run alone (``-``), of the second alone (``+``), and a little of what they share."""
+    """Return a line diff of both runs' last prompts at the step where they diverge: lines only in
+    the first run (``-``), only in the second (``+``), and some shared context."""
     texts = []
     for walk in walks:
         calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
@@ -267,8 +267,8 @@ Lookup = Callable[[Rows, Sequence[str]], Sources]
 
 
 class Pairs:
-    """Pages of a library's runs side by side. ``tasks`` looks up a run's tasks by their ids,
-    ``soon`` those that cost no time."""
+    """Comparison pages for a library's runs. ``tasks`` looks up a run's tasks by id; ``soon``
+    returns only those available without delay."""
 
     def __init__(self, library: Library, tasks: Lookup, soon: Lookup) -> None:
         self._library, self._tasks, self._soon = library, tasks, soon
@@ -278,7 +278,7 @@ class Pairs:
         self._charts: Cache[str] = Cache(12)
 
     def page(self, names: Sequence[str]) -> str:
-        """The first run against each of the others."""
+        """Return the page that compares the first run with each other run."""
         pairs, changed = self._run_pairs(names)
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
         key, paths = tuple((r.run.path, r.version) for r in rows), [r.run.path for r in rows]
@@ -289,7 +289,7 @@ class Pairs:
         return compare_page(pairs, self._soon(rows[0], changed), written)
 
     def flips(self, names: Sequence[str]) -> str:
-        """The parts of the page that list episodes gained and lost, with what takes time."""
+        """Return the parts of the page that list episodes gained and lost, with their walks."""
         if len(names) < 2:
             return ""
         pairs, changed = self._run_pairs(names)
@@ -305,7 +305,7 @@ class Pairs:
         return "".join(flips_parts(pairs, sources, flips))
 
     def lengths(self, names: Sequence[str]) -> str:
-        """The chart of success by length; empty where no run's episodes have a length."""
+        """Return the chart of success by length; empty if no run's episodes have a length."""
         runs = [self._library.rows(name) for name in names[: _MOST + 1]]
         key = tuple((rows.run.path, rows.version) for rows in runs)
         return self._charts.get(key, lambda: self._chart(runs, names))
@@ -325,7 +325,7 @@ class Pairs:
         return lengths_part(lines) if lines else ""
 
     def walks(self, names: Sequence[str], episode: str) -> str:
-        """The page of an episode in two runs."""
+        """Return the page of an episode in two runs."""
         runs = [self._library.rows(name) for name in names]
         records = [rows.run.record(episode) for rows in runs]
         called = [self._library.find(name).name for name in names]

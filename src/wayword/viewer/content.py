@@ -3,8 +3,8 @@
     content = Content(Library([Path("runs")]))
     content.home(); content.run("first"); content.episode("first", "5593_0")
 
-What takes long is cached while nothing changes: an opened dataset, the intervals of a table, the
-causes of failures. All caches are bounded, so that a server may run for weeks. Every method may be
+Slow results are cached until the data change: an opened dataset, the intervals of a table, the
+causes of failures. All caches are bounded, so that a server can run for weeks. Every method may be
 called from several threads.
 """
 
@@ -86,7 +86,7 @@ class Content:
     # The dataset of a run.
 
     def tasks(self, rows: Rows, ids: Sequence[str]) -> Sources:
-        """The run's dataset, opened the first time, with the tasks of these episodes."""
+        """Return the run's dataset, opened at the first call, with the tasks of these episodes."""
         config = rows.run.config
         sources = self._sources.get(
             _data_key(config), lambda: open_sources(config, (), self.data, self._trusted)
@@ -100,12 +100,12 @@ class Content:
         return replace(sources, success=rows.success)
 
     def _opened(self, rows: Rows) -> Sources:
-        """The dataset if it is open already, else empty sources."""
+        """Return the dataset if it is already open, else empty sources."""
         return self._sources.peek(_data_key(rows.run.config)) or Sources(success=rows.success)
 
     def _soon(self, rows: Rows, ids: Sequence[str]) -> Sources:
-        """As ``tasks``, as far as a moment allows: a task of a generated dataset may cost a whole
-        house, and one that is not open yet is not waited for."""
+        """Return the tasks that are available without delay. A task of a generated dataset may
+        require a whole house, so a dataset that is not open yet is not waited for."""
         sources, end = self._opened(rows), time.monotonic() + _MOMENT
         if sources.dataset is not None and not isinstance(sources.dataset.tasks, DrawnTasks):
             return self.tasks(rows, ids)
@@ -124,7 +124,7 @@ class Content:
         return redacted(home_page(", ".join(map(str, self.library.given)), cards))
 
     def card(self, each: NamedRun) -> RunCard:
-        """Name, figures and status of a run."""
+        """Return a run's name, key figures and status."""
         href = f"run/{each.slug}/"
         try:
             rows = self.library.rows(each.name)
@@ -142,7 +142,7 @@ class Content:
         )  # fmt: skip
 
     def live_run(self) -> str:
-        """The slug of the run that wrote its progress last; empty if none is running."""
+        """Return the slug of the run that wrote its progress last; empty if none is running."""
         live = [
             (progress.written, each.slug)
             for each in self.library.runs()
@@ -151,7 +151,7 @@ class Content:
         return max(live, default=(0.0, ""))[1]
 
     def live_home(self) -> Json:
-        """Status of every run, for the home page."""
+        """Return the status of every run, for the home page."""
         listed = self.library.runs()
         runs = {}
         for each in listed:
@@ -165,14 +165,14 @@ class Content:
     # The page of a run, and the parts of it that are requested later.
 
     def run(self, name: str) -> str:
-        """The page of a run. Raises ``UsageError`` where there is none of that name."""
+        """Return the page of a run. Raises ``UsageError`` if no run has that name."""
         rows = self.library.rows(name)
         progress = progress_of(rows.run.path)
         key = (name, rows.run.path, rows.version, bool(progress and progress.alive))
         return self._pages.get(key, lambda: redacted(index_page(self.overview(name, rows))))
 
     def overview(self, name: str, rows: Rows) -> Overview:
-        """A run's page in data, without what takes time."""
+        """Return the data of a run's page, without the slow parts."""
         progress, remote = progress_of(rows.run.path), len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
@@ -183,7 +183,7 @@ class Content:
         )  # fmt: skip
 
     def metrics(self, name: str) -> str:
-        """The part of a run's page with metrics and intervals."""
+        """Return the part of a run's page with metrics and intervals."""
         rows = self.library.rows(name)
         row = self._tables.get((rows.run.path, rows.version), rows.row)
         return redacted(
@@ -191,13 +191,13 @@ class Content:
         )
 
     def causes(self, name: str) -> str:
-        """The part of a run's page that counts why episodes failed."""
+        """Return the part of a run's page that counts the causes of failure."""
         rows = self.library.rows(name)
         self._causes_of(rows)
         return redacted(index.causes_part(replace(self.overview(name, rows), later=False)) or "")
 
     def _causes_of(self, rows: Rows) -> dict[str, tuple[str, ...]]:
-        """Causes by episode, of those without success; of a huge run, of as many as time allows."""
+        """Causes of episodes without success, by id; in a huge run, of as many as time allows."""
 
         def make() -> dict[str, tuple[str, ...]]:
             return causes_by_episode(rows, self.tasks(rows, rows.unsolved()[:REMOTE]), _PATIENCE)
@@ -214,7 +214,7 @@ class Content:
         return {"rows": few, "notice": sources.notice}
 
     def rows(self, name: str, wish: Wish) -> Json:
-        """Some rows of a run: filtered, sorted, from ``wish.start`` on."""
+        """Return a page of a run's rows: filtered, sorted, from ``wish.start`` on."""
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
         texts, ready = self._search(rows, " ".join(wish.words))
@@ -226,14 +226,14 @@ class Content:
         return {"total": len(chosen), "rows": lines, "ready": ready}
 
     def search(self, name: str, words: str) -> Json:
-        """The episodes in whose texts the words stand; ``ready`` is False while the run's texts are
-        read for the first time."""
+        """Return the episodes whose texts contain the words; ``ready`` is False while the run's
+        texts are read for the first time."""
         matches, ready = self._search(self.library.rows(name), words)
         return {"matches": [visible(each) for each in matches], "ready": ready}
 
     def _search(self, rows: Rows, words: str) -> tuple[list[str], bool]:
-        """Find words in instructions, thoughts, prompts and answers. The first search reads all of
-        them, beside the server's other work; it is asked again until they are read."""
+        """Find words in instructions, thoughts, prompts and answers. The first search starts to
+        read all texts in the background; the page repeats the request until they are read."""
         if not words.strip():
             return [], True
         ids, config = rows.ids, rows.run.config
@@ -267,7 +267,7 @@ class Content:
         return ([], False) if reader.is_alive() else (rows.index.search(words), True)
 
     def live_state(self, name: str) -> Json:
-        """Progress of a run: the running episodes, and the version of its rows."""
+        """Return a run's progress: the running episodes, and the version of its rows."""
         rows = self.library.rows(name)
         progress = progress_of(rows.run.path)
         alive = bool(progress and progress.alive)
@@ -292,7 +292,7 @@ class Content:
     # Episodes.
 
     def episode(self, name: str, episode: str) -> str:
-        """The page of an episode. Raises ``UsageError`` where there is none."""
+        """Return the page of an episode. Raises ``UsageError`` if it does not exist."""
         rows, run = self.library.rows(name), self.library.find(name).name
         if episode not in rows and (now := active_episode(rows, episode)):
             sources = self.tasks(rows, [episode])
@@ -309,11 +309,11 @@ class Content:
         return redacted(episode_page(document, rows.metrics, run, links, served=True))
 
     def document(self, name: str, episode: str) -> str:
-        """The document of an episode, as JSON."""
+        """Return the document of an episode, as JSON."""
         return redacted(json.dumps(self._document(self.library.rows(name), episode)))
 
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
-        """The document of an episode, derived the first time."""
+        """Return the document of an episode, derived at the first call."""
         sources = self.tasks(rows, [episode])
         key = rows.run.path, rows.version, episode, sources.dataset is None
         return self._documents.get(
@@ -321,8 +321,8 @@ class Content:
         )
 
     def ending(self, path: Path, episode: str, letters: Letters) -> GameEnd:
-        """The end of a game that was recorded at ``path``, places by their letters in the game;
-        others are the runs of the same data."""
+        """Return the end of a game recorded at ``path``, with places by their letters in the game.
+        The other rows are runs on the same data."""
         if not (name := self.library.name_of(path)):
             return GameEnd()
         rows = self.library.rows(name)
@@ -344,7 +344,7 @@ class Content:
         return GameEnd(link, document.map, others[:_OTHERS])
 
     def moves(self, name: str, episode: str) -> str:
-        """The moving part of a running episode's page. Raises ``UsageError``."""
+        """Return the live part of a running episode's page. Raises ``UsageError``."""
         rows = self.library.rows(name)
         now = active_episode(rows, episode)
         if now is None:
@@ -352,7 +352,7 @@ class Content:
         return redacted(_moves_part(now, self.tasks(rows, [episode])))
 
     def raw(self, name: str, episode: str, step: str) -> str:
-        """A step's record as JSON."""
+        """Return a step's record as JSON."""
         number = int(step) if step.isdecimal() and len(step) < 8 else 0
         trajectory = self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
         steps = trajectory.get("steps", [])
@@ -361,7 +361,7 @@ class Content:
         return redacted(json.dumps(steps[number - 1], indent=1, ensure_ascii=False))
 
     def experts(self, name: str, episode: str) -> str:
-        """The expert's action at each step, as JSON."""
+        """Return the expert's action at each step, as JSON."""
         rows = self.library.rows(name)
         trajectory, sources = rows.run.record(episode).trajectory, self.tasks(rows, [episode])
         try:
@@ -369,20 +369,20 @@ class Content:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             reason = " ".join(str(error).split())[:80]
             raise RecordingError(
-                f"the record cannot be replayed, so there is no advice of an expert: {reason}"
+                f"no expert advice, because the record cannot be replayed: {reason}"
             ) from error
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
-        """Runs side by side; with an episode, its two walks."""
+        """Return the page of runs side by side; with an episode, its two walks."""
         pairs = self._pairs
         return redacted(pairs.page(names) if episode is None else pairs.walks(names[:2], episode))
 
     def flips(self, names: Sequence[str]) -> str:
-        """The episodes that a page of compared runs lists as gained and lost, with their walks."""
+        """Return the episodes gained and lost, with their walks, for a page of compared runs."""
         return redacted(self._pairs.flips(names))
 
     def lengths(self, names: Sequence[str]) -> str:
-        """Success of the runs by the length of the reference, in one chart."""
+        """Return one chart of the runs' success by reference length."""
         return redacted(self._pairs.lengths(names))
 
 
@@ -397,7 +397,7 @@ def _moves(now: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
-    """The map with the moves so far, and the latest of them in words."""
+    """Return the map with the moves so far, and the latest moves as text."""
     moves, walk, step = _moves(now), _walk_of(now), now.get("step")
     first = step - len(moves) + 1 if isinstance(step, int) else 1
     latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
@@ -407,7 +407,7 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
 
 
 def _walk_of(now: Mapping[str, Any]) -> Trajectory:
-    """The trajectory so far of a running episode, from where each actor's first move led."""
+    """Return a running episode's trajectory so far, from where each actor's first move ended."""
     start: dict[str, Any] = {}
     steps = []
     for move in _moves(now):
@@ -427,7 +427,7 @@ def _data_key(config: Mapping[str, Any]) -> str:
 
 
 def _means(rows: Rows) -> Mapping[str, Any]:
-    """As much of the run's row as costs nothing: means. Empty before the first episode ends."""
+    """Return the fast part of the run's row: means. Empty before the first episode ends."""
     if not rows.done:
         return {}
     means = {}
@@ -443,7 +443,7 @@ def _means(rows: Rows) -> Mapping[str, Any]:
 def causes_by_episode(
     rows: Rows, sources: Sources, patience: float = float("inf")
 ) -> dict[str, tuple[str, ...]]:
-    """The causes of every episode without success, or of as many as ``patience`` seconds allow."""
+    """Causes of episodes without success, or of as many as ``patience`` (seconds) allows."""
     end = time.monotonic() + patience
     causes: dict[str, tuple[str, ...]] = {}
     for name in rows.unsolved():

@@ -1,7 +1,7 @@
-"""The dataset behind a run, where it can be opened: instructions, gold paths, worlds, maps.
+"""The dataset of a run, if it can be opened: instructions, gold paths, worlds, maps.
 
-A run folder may come from another person, so only datasets that are part of this installation are
-opened, never a file that the folder names; and only when the data are the run's own.
+A run folder may come from another person, so only installed datasets are opened, never a file that
+the folder names, and only if the data match the run's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Watcher = Callable[[Any, int, str], None]
 
 @dataclass(slots=True)
 class Sources:
-    """The data that a dataset adds to a run. Without one, ``notice`` says why."""
+    """Data that a dataset adds to a run. If it is missing, ``notice`` gives the reason."""
 
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Sources:
         return episode.instruction if episode else ""
 
     def private_instructions(self, episode_id: str) -> dict[str, str]:
-        """Instructions to single actors, by actor."""
+        """Return the instructions given to single actors, by actor."""
         episode = self.episode(episode_id)
         given = episode.extra.get("instructions", {}) if episode else {}
         return {str(actor): str(text) for actor, text in given.items()}
@@ -83,18 +83,18 @@ class Sources:
         return task.reference if task else None
 
     def gold(self, episode_id: str) -> tuple[str, ...]:
-        """The gold path's places, or none."""
+        """Return the places of the gold path; empty if there is none."""
         reference = self.reference(episode_id)
         return reference.path if isinstance(reference, PathReference) else ()
 
     def world(self, episode_id: str) -> Any:
-        """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
+        """Return a new world for an episode, or None. Raises the dataset's ``WaywordError``."""
         episode = self.episode(episode_id)
         return self.dataset.world(episode) if self.dataset and episode else None
 
     def played(self, trajectory: Trajectory, *watchers: Watcher) -> Any:
-        """The world at the end of an episode that is played again; None if the dataset has none, or
-        if the replay differs or fails: a record may hold anything."""
+        """Replay an episode and return its final world; None if the dataset has none, or if the
+        replay differs or fails: a record may contain anything."""
         watchers = (*watchers, *self.watchers)
         with suppress(*UNPLAYABLE):
             world = self.world(trajectory.episode_id)
@@ -128,13 +128,13 @@ class Sources:
             return None
 
     def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
-        """The scene's places on paper, computed the first time."""
+        """Return the scene's places laid out on paper, computed at the first call."""
         if scene not in self.layouts:
             self.layouts[scene] = compute()
         return self.layouts[scene]
 
     def percept(self, scene: str, place: str) -> Percept | None:
-        """Description of a place's surroundings by the run's perceiver."""
+        """Return the run's perceiver's description of a place."""
         perceiver = self.dataset.perceiver() if self.dataset and self.words else None
         try:
             return perceiver.perceive(scene, place) if perceiver and scene else None
@@ -145,7 +145,7 @@ class Sources:
 def open_sources(
     config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
 ) -> Sources:
-    """The dataset that the run's config names, with the tasks of ``ids``."""
+    """Open the dataset named in the run's config, with the tasks of ``ids``."""
     try:
         sources = _opened(config["identity"], ids, data, trusted)
     except WaywordError as error:
@@ -165,7 +165,7 @@ def _opened(
         if trusted is not None:
             raise UsageError(
                 f"{trusted} is not the file of the run's dataset {part!r}, or has changed since; "
-                "give the file as it was with --with FILE"
+                "give the original file with --with FILE"
             )
         if checksum:
             raise UsageError(
@@ -173,7 +173,7 @@ def _opened(
                 "you have not named; if it is yours and unchanged since the run, open the run "
                 "again with --with FILE"
             )
-        raise UsageError(f"no dataset called {part!r} is installed; install the package it is in")
+        raise UsageError(f"no dataset called {part!r} is installed; install its package")
     settings = {"dataset": identity.get("dataset_settings") or {}}
     settings["perturb"] = identity.get("perturb") or {}
     perceiver = identity.get("perceiver") or {}

@@ -1,4 +1,4 @@
-"""An episode as a JSON document: all that its page shows, derived once from its record.
+"""An episode as a JSON document: everything its page shows, derived once from the record.
 
     document = Document.of(record, sources)
     document.progress.best_step, document.causes    # (2, {"looped": 3, "ran_out": 5})
@@ -6,8 +6,8 @@
     document.json()                                 # for the page: served, in a file, in a notebook
 
 Rendering a page needs no dataset and no world. Deriving its document replays the recorded actions
-at most once: for the map, and for the progress, where the family's scorer judges the world after
-each action as if the episode ended there.
+at most once, for the map and for the progress, which the family's scorer measures after each action
+as if the episode ended there.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ Condition = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Document:
-    """What a page shows of an episode. ``letters`` are the short names of its places, ``drawn`` is
-    its map, ``condition_history`` the goal conditions at the steps where one changed, and
-    ``sought`` the object of each of them."""
+    """Content of an episode's page. ``letters`` are the short names of its places, ``drawn`` is its
+    map, ``condition_history`` the goal conditions at each step that changed one, and ``sought`` the
+    object of each condition."""
 
     record: EpisodeRecord
     sources: Sources
@@ -67,7 +67,7 @@ class Document:
 
     @staticmethod
     def of(record: EpisodeRecord, sources: Sources) -> Document:
-        """The document of a record; ``sources`` are the data of its dataset."""
+        """Derive the document of a record; ``sources`` are the data of its dataset."""
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
@@ -76,8 +76,7 @@ class Document:
         return Document(record, sources, letters, progress, drawn, clauses, history, sought)
 
     def json(self, patience: float = 0.0) -> dict[str, Json]:
-        """Everything the page shows, as JSON; the expert's advice too if there is ``patience`` for
-        it, seconds."""
+        """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
         progress, clauses, scores = self.progress, self.clauses, self.record.scores
         steps, family = self.trajectory.steps, self.sources.family()
         numbers, percepts = range(1, len(steps) + 1), {}
@@ -116,12 +115,12 @@ class Document:
 
     @cached_property
     def written(self) -> dict[str, Json]:
-        """The recorded steps as a run folder holds them."""
+        """The recorded steps in the format of a run folder."""
         return to_json(self.trajectory)
 
     @property
     def succeeded(self) -> bool | None:
-        """None where that was not measured, or the episode failed."""
+        """True if the episode succeeded; None if success was not measured or the episode failed."""
         score = self.record.scores.get(self.sources.success)
         return None if score is None or self.trajectory.ended == "failed" else score > 0.5
 
@@ -132,13 +131,13 @@ class Document:
 
     @property
     def scene(self) -> str:
-        """The scene, by the first observation where the dataset cannot say."""
+        """The scene; from the first observation if the dataset is not available."""
         first = as_mapping(self.trajectory.steps[0].observation) if self.trajectory.steps else {}
         return self.sources.scene(self.record.episode_id) or str(first.get("scene") or "")
 
     @cached_property
     def map(self) -> Html | None:
-        """The map, with the mistake and the end marked in an episode without success."""
+        """The map; in an episode without success, the mistake and the end are marked."""
         if isinstance(self.drawn, Map) and self.succeeded is False:
             step, text = self.mistake or (0, "")
             lettered = self.drawn.lettered  # also the places that the sentence names
@@ -164,19 +163,19 @@ class Document:
 
     @cached_property
     def causes(self) -> dict[str, int]:
-        """The causes of an episode without success, each with the first step that shows it."""
+        """Causes of an episode without success, each with the first step that shows it."""
         if self.succeeded is not False:
             return {}
         return find_causes(self.written, self.record.scores, self.instruction)
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
-        """The goal conditions, and how they stood at the end."""
+        """The goal conditions with their final states."""
         return conditions(self.sources.reference(self.record.episode_id), self.trajectory.state)
 
     @cached_property
     def mistake(self) -> Mistake | None:
-        """What went wrong, and where; None for an episode that did not fail."""
+        """The mistake and its step; None for an episode with success."""
         return find_mistake(self)
 
 
@@ -199,8 +198,8 @@ class GoalProgress:
         (2, 3, '4.0 m to go, 3.0 m further')
 
     ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
-    goal conditions that hold, of ``conditions``. ``off_path_step`` is the first step, from 1, that
-    led off the gold path; 0 if none did, or if there is no such path."""
+    goal conditions met, of ``conditions``. ``off_path_step`` is the first step (from 1) off the
+    gold path; 0 if there is none, or no gold path."""
 
     values: tuple[float, ...] = ()
     conditions: int = 0
@@ -209,20 +208,20 @@ class GoalProgress:
 
     @property
     def informative(self) -> bool:
-        """True if there is anything to draw: conditions that never change say nothing."""
+        """True if there is anything to draw, which conditions that never change do not provide."""
         varies = self.conditions > 1 or len(set(self.values)) > 1
         return bool(self.values) and (not self.conditions or varies)
 
     @property
     def best_step(self) -> int:
-        """The first step after which success was nearest; 0: the start."""
+        """First step after which success was nearest; 0 is the start."""
         best = max if self.conditions else min
         return self.values.index(best(self.values)) if self.values else 0
 
     @property
     def first_loss(self) -> int:
-        """The first step, from 1, after which success was farther than before; 0 where none was.
-        A condition that came to hold again, as when an object is moved, was not undone."""
+        """First step (from 1) after which success was farther away; 0 if there is none. A condition
+        that is met again later, for example after an object is moved, does not count."""
         for step in range(1, len(self.values)):
             undone = not self.conditions or max(self.values[step:]) < self.values[step - 1]
             if self.change(step) < 0 and undone:
@@ -231,13 +230,13 @@ class GoalProgress:
 
     @property
     def worst_step(self) -> int:
-        """The step, from 1, that led farthest away from success; 0 where none did."""
+        """Step (from 1) that led farthest away from success; 0 if none did."""
         losses = {step: self.change(step) for step in range(1, len(self.values))}
         worst = min(losses, key=lambda step: losses[step], default=0)
         return worst if worst and losses[worst] < 0 else 0
 
     def change(self, step: int) -> float:
-        """Progress of a step: metres or links, or conditions; negative: farther."""
+        """Return the progress of a step in metres, links or conditions; negative if farther."""
         if not 1 <= step < len(self.values):
             return 0.0
         before, after = self.values[step - 1], self.values[step]
@@ -247,7 +246,7 @@ class GoalProgress:
         return gained if abs(gained) > _ROUNDING else 0.0
 
     def describe(self, step: int) -> str:
-        """The change that a step made, in words; empty if it is unknown."""
+        """Describe the change made by a step; empty if it is unknown."""
         if not self.informative or not 0 <= step < len(self.values):
             return ""
         change, now = self.change(step), self.values[step]
@@ -255,27 +254,27 @@ class GoalProgress:
             further = f", {self.length(-change)} further" if change < 0 else ""
             return f"{self.length(now)} to go{further}"
         more = "more" if change > 0 else "fewer"
-        words = f"{now:.0f} of {self.conditions} goal conditions hold, {abs(change):.0f} {more}"
+        words = f"{now:.0f} of {self.conditions} goal conditions met, {abs(change):.0f} {more}"
         return words if change else ""
 
     def kind(self, step: int) -> str:
-        """Classes of the words that describe a step."""
+        """Return the CSS classes for the description of a step."""
         change = self.change(step)
         return "led worse" if change < 0 else "led better" if change and self.conditions else "led"
 
     def summary(self) -> str:
-        """The whole course in a line."""
+        """Summarize the progress in one line."""
         if not self.informative:
             return ""
         best, last = self.values[self.best_step], self.values[-1]
         when = f"after step {self.best_step}" if self.best_step else "at the start"
         if self.conditions:
             least = f"{best:.0f} at best, {when}" if best > last else "never more"
-            return f"{last:.0f} of {self.conditions} goal conditions hold at the end, {least}"
+            return f"{last:.0f} of {self.conditions} goal conditions met at the end, {least}"
         return f"{self.length(last)} to the goal at the end, {self.length(best)} at best, {when}"
 
     def length(self, length: float) -> str:
-        """A distance with its unit."""
+        """Format a distance with its unit."""
         if not math.isfinite(length):
             return "no path"
         return f"{length:.0f} {self.unit}" if self.unit != "m" else f"{length:.1f} m"
@@ -283,8 +282,8 @@ class GoalProgress:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What a goal condition is about, without where it belongs: the kind of object, the names that
-    actors have for such objects, and the room where they are, empty where there are several."""
+    """The object of a goal condition, without its destination: its kind, the actors' names for such
+    objects, and their room (empty if there are several)."""
 
     kind: str
     names: Set[str]
@@ -292,7 +291,7 @@ class Sought:
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
-        """As it is in the world at the end."""
+        """Return the object as it is in the final world."""
         ids: list[str] = []
         for part in getattr(goal, "dishes", (goal,)):
             ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
@@ -307,12 +306,12 @@ class Sought:
 def replay(
     trajectory: Trajectory, sources: Sources
 ) -> tuple[GoalProgress, Map | Html | None, dict[int, Sequence[Condition]], list[Sought]]:
-    """Play an episode again, once, for its progress, its map, the goal conditions at the steps
-    where one changed, and what each of them is about.
+    """Replay an episode once, for its progress, its map, the goal conditions at each step that
+    changed one, and the object of each condition.
 
-    Where the scorer knows the distance left, that is the progress; else the goal conditions that
-    hold are. Of an episode that cannot be played again it is the distance as the crow flies, where
-    the map has a gold path.
+    Progress is the remaining distance if the scorer knows it, else the number of goal conditions
+    met. If an episode cannot be replayed, it is the straight-line distance to the end of the gold
+    path.
     """
     standings: list[Standing] = []
     history: dict[int, Sequence[Condition]] = {}
@@ -356,8 +355,7 @@ _MOST_CONDITIONS = 12  # that are listed
 
 
 def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
-    """The goal conditions of an episode and how they stood at its end; none where it has none
-    that can be listed."""
+    """Return the goal conditions of an episode with their final states; empty if unknown."""
     if isinstance(reference, TwoPhaseReference):
         left = state.get("phase") == 2
         right = left and state.get("place") == reference.room
@@ -378,7 +376,7 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
 
 
 class Mistake(NamedTuple):
-    """``step`` is that of the mistake, from 1; 0 if it is no single one."""
+    """The mistake of an episode. ``step`` counts from 1; 0 if it is not a single step."""
 
     step: int
     text: str
@@ -388,9 +386,9 @@ _NAMED_CONDITIONS = 2  # unmet goal conditions that the sentence names
 
 
 def find_mistake(document: Document) -> Mistake | None:
-    """Find what went wrong in an episode without success: a step off the gold path, a target in
-    view and not taken, a goal condition undone or never met, a wrong choice or answer; else the
-    first cause, else the first step away from the goal."""
+    """Find the mistake of an episode without success: a step off the gold path, a target in view
+    but not taken, a goal condition undone or never met, a wrong choice or answer; else the first
+    cause, else the first step away from the goal."""
     trajectory, progress, causes = document.trajectory, document.progress, document.causes
     last = len(trajectory.steps)
     if trajectory.ended == "failed":
@@ -434,8 +432,7 @@ def find_mistake(document: Document) -> Mistake | None:
 
 
 def _off_path(document: Document, gold: Sequence[str]) -> Mistake | None:
-    """The step that left the goal again, the first step off the gold path, or the stop before its
-    end."""
+    """Find the step that left the goal, the first step off the gold path, or a stop before its"""
     steps, progress = document.trajectory.steps, document.progress
     start = next(iter(document.trajectory.start.values()), {})
     places = [place_of(pose) for pose in (start, *(step.pose for step in steps))]
@@ -462,7 +459,7 @@ _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
 
 def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | None:
-    """The step at which a target in view was nearest; 0 where none ever was in view."""
+    """Find the step at which a target in view was nearest; 0 if none was ever in view."""
     steps, progress = document.trajectory.steps, document.progress
     end = f"; ended {progress.length(progress.values[-1])} from it" if progress.values else ""
     views = [
@@ -481,7 +478,7 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
 
 
 def _unmet(document: Document) -> Mistake | None:
-    """The goal condition that was undone, else those that were never met."""
+    """Find the goal condition that was undone, else those that were never met."""
     number, last = document.progress.first_loss, len(document.trajectory.steps)
     if number and number in document.condition_history:
         before = document.condition_history[
@@ -502,8 +499,8 @@ def _unmet(document: Document) -> Mistake | None:
 
 
 def _objects_left(document: Document) -> Mistake | None:
-    """The step at which an object of an unmet condition came into view and was left alone, else
-    the last action about one, else that none was ever in view; None where they have no names."""
+    """Find the step at which the object of an unmet condition came into view but was not used, else
+    the last action on one, else that none was ever in view; None if they have no names."""
     pairs = zip(document.conditions, document.sought, strict=False)
     unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
     acted: dict[str, int] = {}
@@ -533,7 +530,7 @@ def _objects_left(document: Document) -> Mistake | None:
 
 
 def _short_of_target(document: Document) -> Mistake | None:
-    """The end of a walk on a grid, by its distance from the object that the instruction means."""
+    """Describe the end of a walk on a grid by its distance from the instruction's object."""
     if not isinstance(document.drawn, Map) or len(document.drawn.walks) != 1:
         return None
     ((*_, end),) = document.drawn.walks.values()
@@ -570,11 +567,11 @@ OVER = "nothing more"
 def expert_advice(
     trajectory: Trajectory, sources: Sources, patience: float = 5.0
 ) -> list[tuple[str, bool]]:
-    """The expert's next action at each step, and True if it is what was done.
+    """Return the expert's next action at each step, and True if the agent took it.
 
-    Empty words where no expert has a plan; an empty list if the dataset has no expert, or if the
-    replay differs from the record. The recorded actions are played again, and a plan is
-    made before each of them, ``patience`` seconds long at most.
+    The action is empty if the expert has no plan; the list is empty if the dataset has no expert or
+    the replay differs from the record. The recorded actions are replayed and a plan is made before
+    each of them, for at most ``patience`` seconds.
     """
     dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
     if task is None or dataset is None or not dataset.solutions:
@@ -620,7 +617,7 @@ _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 
 
 class Followed(NamedTuple):
-    """The clause that is followed at a step, from 1, and those done; 0 if not reported."""
+    """The clause followed at a step (from 1; 0 if not reported), and the clauses done."""
 
     number: int = 0
     done: tuple[int, ...] = ()
@@ -628,8 +625,8 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """Clauses of an instruction as a recipe noted them, where each begins in it (or nothing), and
-    the clause followed at each step.
+    """Clauses of an instruction from a recipe's notes, the position of each (or none), and the
+    clause followed at each step.
 
         >>> Clauses(("Go ahead", "stop at the lamp"), (0, 10)).cut("Go ahead. Stop at the lamp.")
         [('Go ahead. ', (1,)), ('Stop at the lamp.', (2,))]
@@ -641,7 +638,7 @@ class Clauses:
 
     @staticmethod
     def of(trajectory: Trajectory) -> Clauses:
-        """As an episode has noted them. A step without a note has what the last one had."""
+        """Read the clauses from an episode's notes. A step without a note repeats the last."""
         noted = _last(trajectory.opening_notes, CLAUSES)
         texts = noted.get("texts")
         if not isinstance(texts, list | tuple) or not texts:
@@ -662,16 +659,16 @@ class Clauses:
 
     @property
     def followed(self) -> bool:
-        """True if any step says which clause it follows."""
+        """True if any step reports the clause that it follows."""
         return any(step.number for step in self.steps)
 
     def at(self, step: int) -> Followed:
-        """The clause followed at a step, from 1."""
+        """Return the clause followed at a step, from 1."""
         return self.steps[step - 1] if 0 < step <= len(self.steps) else Followed()
 
     def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
-        """The instruction in pieces, each with the numbers of its clauses; in one where the clauses
-        are not words of it. Clauses that begin at one place share a piece."""
+        """Cut the instruction into pieces, each with the numbers of its clauses; one piece if the
+        clauses are not part of its text. Clauses that start at the same position share a piece."""
         places = [match.start() for match in _CHARACTER.finditer(instruction)]
         if not self.begins or self.begins[-1] >= len(places):
             return [(instruction, ())]
@@ -686,18 +683,18 @@ class Clauses:
         ]
 
     def starts(self, step: int) -> int:
-        """The clause that the agent starts to follow at a step; 0 for none."""
+        """Return the clause that the agent starts to follow at a step; 0 for none."""
         number = self.at(step).number
         return number if number != self.at(step - 1).number else 0
 
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
-    """The details of the last note of a kind."""
+    """Return the details of the last note of a kind."""
     details = next((note.details for note in reversed(notes) if note.kind == kind), {})
     return details if isinstance(details, Mapping) else {}  # a folder may hold anything
 
 
 def _integers(value: Any) -> list[int]:
-    """The whole numbers of a list; of anything else none."""
+    """Return the integers of a list; empty for anything else."""
     items = value if isinstance(value, list | tuple) else ()
     return [each for each in items if type(each) is int and each >= 0]

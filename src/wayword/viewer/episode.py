@@ -1,8 +1,8 @@
 """The page of one episode, rendered from its JSON document.
 
-A prompt repeats most of the one before. A page that held each of them in full would grow with the
-square of the steps; so a long passage that an earlier prompt has too is a reference to it, which
-the page's script fills in on demand.
+A prompt repeats most of the previous one, so a page with all of them in full would grow with the
+square of the steps. A long passage that repeats an earlier prompt is therefore a reference to it,
+which the page's script fills in on demand.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Written = Mapping[str, Any]
 
 
 class Links(NamedTuple):
-    """Addresses of the previous and next page, empty where there is none, and of the run's.
+    """Addresses of the previous and next page (empty if there is none) and of the run's page.
 
-    ``ask`` is the query that names the episode to the server.
+    ``ask`` is the query that identifies the episode to the server.
     """
 
     before: str = ""
@@ -46,7 +46,7 @@ def episode_page(
     links: Links,
     served: bool = False,
 ) -> str:
-    """The page of a document (``wayword.viewer.document``). ``run`` is the name of its run."""
+    """Render the page of a document (``wayword.viewer.document``). ``run`` is its run's name."""
     document = restore(document)
     trajectory, scores = document["trajectory"], document["scores"]
     steps, letters = trajectory["steps"], Letters(document["letters"])
@@ -75,8 +75,8 @@ _MOST_ACTIONS = 20
 
 
 def _actions(steps: Sequence[Written]) -> list[tuple[int, Written | None, int]]:
-    """Every action in a line: its first step, how often it was repeated; the middle of many is
-    left out, with their number in place of a step."""
+    """Return the actions for one line: first step and number of repetitions of each; in a long
+    list, the middle is replaced by its number of actions."""
     items: list[tuple[int, Written | None, int]] = []
     numbered = enumerate(steps, 1)
     for _, same in itertools.groupby(numbered, lambda item: (item[1]["actor"], label(item[1]))):
@@ -93,8 +93,8 @@ CURVE = 34
 
 
 def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
-    """The corners of a curve of the distance to success at each step, and what it shows; empty
-    if that is unknown."""
+    """Return the points of the curve of the distance to success, with its title; empty if the
+    distance is unknown."""
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
     course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
@@ -105,12 +105,12 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
             corner for (x, y), (_, after) in itertools.pairwise(points)
             for corner in ((x, y), (x + width, y), (x + width, after))
         ]  # fmt: skip
-    words = "goal conditions that hold" if conditions else "distance to go"
+    words = "goal conditions met" if conditions else "distance to go"
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:g}"
 
 
 def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
-    """Each step with calls: its tokens as the height of a bar; tokens, cost and time in words."""
+    """Return the steps with calls: tokens as the height of a bar; tokens, cost and time as text."""
     rows = []
     for number, step in enumerate(steps, 1):
         answers = [call["answer"] for call in step.get("calls", ()) if "answer" in call]
@@ -136,10 +136,10 @@ _MOST = 1500  # longer differences are taken as new all through, rather than com
 
 
 class Piece(NamedTuple):
-    """A passage: ``new``, or ``same`` as in an earlier prompt, or ``folded``.
+    """A passage of a prompt: ``new``, the ``same`` as in an earlier prompt, or ``folded``.
 
-    A folded one has no text; it is ``lines`` lines from line ``start`` (from 0) of the same block
-    of call ``call``.
+    A folded one has no text: it stands for ``lines`` lines of the same block of call ``call``, from
+    line ``start`` (from 0).
     """
 
     kind: str
@@ -158,15 +158,15 @@ class Block(NamedTuple):
 
 
 class PromptHistory:
-    """The prompts of one episode, in the order of its calls, each compared with the last one of the
-    same role and beginning."""
+    """Prompts of one episode in the order of its calls, each compared with the previous one of the
+    same role and opening."""
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], tuple[int, list[tuple[str, list[str]]]]] = {}
         self._count = 0
 
     def add(self, role: str, prompt: Json) -> tuple[Block, ...]:
-        """The blocks of a prompt as it was recorded; ``role`` is that of the model it went to."""
+        """Add a recorded prompt sent to the model of ``role``, and return its blocks."""
         whole = isinstance(prompt, str)
         messages: list[Any] = [{"role": "", "content": prompt}] if whole else list(prompt)
         key = (role, messages[0]["content"][:_HEAD] if messages else "")
@@ -190,7 +190,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piece]:
-    """The lines of a block, compared with the same block of an earlier call."""
+    """Compare the lines of a block with the same block of an earlier call."""
 
     def shared(one: Sequence[str], other: Sequence[str]) -> int:
         pairs = enumerate(zip(one, other, strict=False))
@@ -222,9 +222,8 @@ _VERDICTS = {True: "reported: success", False: "reported: failure", None: "not r
 
 
 class _Cards:
-    """The cards of one episode, in order. The page's keys and map go by the steps of the trial
-    that counts, the last one; ``trials`` are the earlier ones. ``when`` each call was made, in
-    words."""
+    """Cards of one episode, in order. The page's keys and map use the steps of the last trial,
+    which is scored; ``trials`` are the earlier ones. ``when`` is the time of each call, as text."""
 
     def __init__(self, document: Mapping[str, Json], trajectory: Written, letters: Letters) -> None:
         self._percepts, self._letters = document["percepts"], letters
@@ -238,7 +237,7 @@ class _Cards:
         self.cards = self._trial(trajectory, 0)
 
     def _trial(self, trial: Written, number: int) -> list[dict[str, Any]]:
-        """The calls before the first step, the steps, and the reflection after a trial."""
+        """Return the calls before the first step, the steps, and the reflection after a trial."""
         prefix = f"trial-{number}-" if number else ""
 
         def frame(kind: str, calls: str, notes: str, title: str, summary: str) -> dict[str, Any]:
@@ -275,7 +274,7 @@ class _Cards:
         return views
 
     def _step(self, step: Written, number: int, trial: int, before: Written) -> dict[str, Any]:
-        """Step ``number``, counted from 1 over all actors; ``before`` is the actor's pose then."""
+        """Return step ``number`` (from 1, over all actors); ``before`` is the pose before it."""
         when = f"step {number}" + (f" of trial {trial}" if trial else "")
         held = as_mapping(step["observation"])
         names = figures.objects_in(held)
@@ -306,7 +305,7 @@ class _Cards:
 
 
 def _questions(calls: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
-    """Many questions of yes or no with the probability of yes; none for other calls."""
+    """Return a batch of yes-or-no questions with the probability of yes; empty for other calls."""
     rows = []
     for view in calls:
         answer = view["answer"] or {}
@@ -321,7 +320,7 @@ def _questions(calls: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
 @template_function
 def outcome(step: Written) -> str:
     """``ok``, ``rejected``, ``fallback`` (the recipe's own action for a rejected answer), ``odd``
-    (carried out, but the world's answer was not ``ok``)."""
+    (carried out, but with a status other than ``ok``)."""
     if "rejected" in step["decision"]:
         return "rejected"
     if "fallback_for" in step["decision"]:
@@ -364,8 +363,8 @@ def messages(step: Written) -> list[tuple[str, str]]:
 
 @template_function
 def new_details(step: Written) -> dict[str, Any]:
-    """Details of the feedback that neither the card's head nor the pose shows; words that repeat
-    as ``move_ahead × 5, turn_left``."""
+    """Return details of the feedback that neither the card's head nor the pose shows; repeated
+    words become ``move_ahead × 5, turn_left``."""
     decision, shown = step["decision"], {}
     words = (decision.get("action"), *decision.get("arguments", ()))
     for key, value in step["feedback"].get("details", {}).items():
@@ -382,8 +381,8 @@ def new_details(step: Written) -> dict[str, Any]:
 
 @template_function
 def brief_pose(pose: Any) -> Any:
-    """A pose as ``d800c0, facing 36° north-east`` or ``kitchen (2.0, 1.5), facing …``, else as
-    it is."""
+    """A pose as ``d800c0, facing 36° north-east`` or ``kitchen (2.0, 1.5), facing …``, else
+    unchanged."""
     if not isinstance(pose, Mapping):
         return pose
     place, heading = place_of(pose), pose.get("heading")
@@ -422,8 +421,7 @@ def last_line(call: Written) -> str:
 
 @template_function
 def call_summary(call: Written) -> str:
-    """The call's small print: tokens, time, price, and how the answer was sampled, as far as it
-    was sent to the model's server."""
+    """Summarize a call: tokens, time, price, and the sampling settings sent to the server."""
     answer, sampling = call["answer"], call.get("sampling")
     usage, unsent = answer.get("usage", {}), answer.get("unsent", ())
     model = f" by the {answer['answered_by']} model" if answer.get("answered_by") else ""
@@ -432,7 +430,7 @@ def call_summary(call: Written) -> str:
     parts = [
         f"{count(_tokens(answer, 'completion'), 'token')} written{model}",
         f"{reasoning:,} of them for reasoning" if reasoning else "",
-        "tokens estimated: the server counts none" if usage.get("estimated") else "",
+        "tokens estimated: the server reports no counts" if usage.get("estimated") else "",
         f"none of the options was written, but {other[:80]!r}" if other else "",
         "one option written, not ranked: the server gives no log-probabilities"
         if answer.get("picked") and not other else "",
@@ -455,6 +453,6 @@ def call_summary(call: Written) -> str:
 
 @template_function
 def picture_source(image: Written) -> str:
-    """An image as a ``data:`` address; empty for a format that pages do not show."""
+    """Return an image as a ``data:`` address; empty for a format that pages do not show."""
     kind = image["media_type"]
     return f"data:{kind};base64,{image['data']}" if kind in _PICTURES else ""

@@ -1,10 +1,10 @@
-"""Numbers, values and small pictures as people read them.
+"""Numbers, values and small figures, formatted for people.
 
     value(metric, 0.467)                            # "46.7%"
     facts({"place": "hall", "objects": [...]})      # any JSON, laid out by templates/parts.html
-    observation(seen, taken, letters)               # an actor's observation, with its compass
+    observation(seen, taken, letters)               # an actor's observation, with a compass
 
-Pictures: histograms, intervals, the compass of the neighbors of an actor, free depth as a fan.
+Figures: histograms, intervals, a compass of an actor's neighbors, free depth as a fan.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ template_function(label_of)
 
 @template_function
 def value(metric: Metric, score: float | None) -> str:
-    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for NaN."""
+    """Format a value with its unit: ``46.7%``, ``7.37 m``, ``$0.0012``; a dash for NaN."""
     if score is None or math.isnan(score):
         return "–"
     if math.isinf(score):
@@ -54,7 +54,7 @@ def value(metric: Metric, score: float | None) -> str:
 
 @template_function
 def title(metric: Metric) -> str:
-    """The metric's name on pages: there is room to write the accounting's out in full."""
+    """Return the metric's name on pages, where accounting metrics are written out in full."""
     if metric in accounting.METRICS:
         return metric.key.replace("_", " ").capitalize()
     return metric.label
@@ -62,13 +62,13 @@ def title(metric: Metric) -> str:
 
 @template_function
 def column(metric: Metric) -> str:
-    """The head of a table's column, short and with its unit."""
+    """Return a short column heading with its unit."""
     return f"{metric.label} tok." if metric.kind == "tokens" else tables.label(metric)
 
 
 @template_function
 def interval(metric: Metric, row: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2%``, or why it is missing."""
+    """Format an interval: ``95%: 38.1 to 55.2%``, or the reason why it is missing."""
     low, high = row.get("low"), row.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"
@@ -96,7 +96,7 @@ def duration(seconds: float) -> str:
 
 
 class Bin(NamedTuple):
-    """Values from ``low`` up to ``high``; ``high`` itself is in only in the last bin."""
+    """Values from ``low`` to ``high``; ``high`` itself is included only in the last bin."""
 
     low: float
     high: float
@@ -104,7 +104,7 @@ class Bin(NamedTuple):
 
 
 def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
-    """At most twelve bins of equal width over the finite scores; none for no scores.
+    """Return at most twelve bins of equal width over the finite scores; empty without scores.
 
     Yes-or-no rates have two, other rates ten from 0 to 1, and small whole numbers one each.
     """
@@ -138,7 +138,7 @@ class Bar(NamedTuple):
 
 @template_function
 def histogram_bars(metric: Metric, scores: NDArray[np.float64]) -> list[Bar]:
-    """The bars; none if all scores are the same: there is nothing to see or to filter."""
+    """Return the bars; empty if all scores are equal, as there is nothing to filter."""
     ranges = bins(metric, scores) if len(scores) and scores.min() < scores.max() else []
     most = max((each.size for each in ranges), default=0)
     bars = []
@@ -153,8 +153,8 @@ def histogram_bars(metric: Metric, scores: NDArray[np.float64]) -> list[Bar]:
 
 
 def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
-    """Two runs' distributions over each other, as shares of each; None where all is one value, or
-    yes and no."""
+    """Overlay the distributions of two runs, as shares of each; None if all values are equal or the
+    metric is binary."""
     both = [np.asarray(each, dtype=np.float64) for each in (first, second)]
     both = [each[np.isfinite(each)] for each in both]
     ranges = bins(metric, np.concatenate(both))
@@ -175,14 +175,13 @@ _OVERLAY = macro("parts.html", "overlay")
 
 
 def probability(logprob: float) -> float:
-    """From a natural logarithm; 0 for one that is missing."""
+    """Convert a log-probability; 0 if it is missing."""
     return math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
 
 
 @template_function
 def ranked_options(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Options and their probabilities, the best first. Those of a closed list need not add up to
-    one."""
+    """Return options and their probabilities, the best first. They need not sum to one."""
     pairs = zip(choice["options"], choice["logprobs"], strict=False)
     return [(option, probability(p)) for option, p in sorted(pairs, key=lambda pair: -pair[1])]
 
@@ -196,7 +195,7 @@ _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "w
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """An observation by its fields; one read from a run folder is a mapping already."""
+    """Return an observation's fields; one read from a run folder is already a mapping."""
     if isinstance(value, Mapping):
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -217,11 +216,11 @@ def spaced(key: object) -> str:
 
 
 @template_function
-def named_values(held: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The items of a mapping that say something."""
+def named_values(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the items of a mapping that have a value."""
     return [
         (str(key), each)
-        for key, each in held.items()
+        for key, each in mapping.items()
         if key != "type" and each is not None and each != ""
         if each or not isinstance(each, list | tuple | dict)
     ]
@@ -229,7 +228,7 @@ def named_values(held: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 @template_function
 def kind_of(value: Any, depth: int) -> str:
-    """The form in which the template ``parts.html`` shows a value."""
+    """Return the form in which the template ``parts.html`` shows a value."""
     match value:
         case int() | float():
             return "number"
@@ -253,13 +252,13 @@ def kind_of(value: Any, depth: int) -> str:
 
 @template_function
 def as_json(value: Any) -> str:
-    """What lies too deep to be laid out."""
+    """Return a value that is nested too deeply for a layout as JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @template_function
 def number(value: float, name: str) -> str:
-    """A number with the unit that its name implies; yes or no for a truth value."""
+    """Format a number with the unit implied by its name; yes or no for a boolean."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in ("heading", "heading_before"):
@@ -280,8 +279,8 @@ def wind(heading: float) -> str:
 def split_common(
     objects: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What objects by name have in common, and a row each of what differs; a ``no`` is left out.
-    The state of a house holds a hundred objects."""
+    """Split objects by name into their common fields and one row each of what differs; a ``no`` is
+    omitted. The state of a house has about a hundred objects."""
     keys = dict.fromkeys(str(key) for each in objects.values() for key in each)
     common = {key for key in keys if len({repr(each.get(key)) for each in objects.values()}) == 1}
     rows = [
@@ -294,7 +293,7 @@ def split_common(
 
 @template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of a table in which anything stands."""
+    """Return the columns of a table that are not empty."""
     filled = {str(k) for row in rows for k, v in row.items() if v not in ("", None) and v != []}
     keys = dict.fromkeys(str(key) for row in rows for key in row)
     return [key for key in keys if key in filled and key != "type"]
@@ -313,8 +312,8 @@ def sightings(sector: Mapping[str, Any]) -> str:
 
 
 class ListedExit(NamedTuple):
-    """An exit of a place: degrees to the right of the actor's heading (None where unknown),
-    metres in words, and where it leads; ``taken`` if the actor left by it."""
+    """An exit of a place: degrees to the right of the actor's heading (None if unknown), metres as
+    text, and its destination; ``taken`` if the actor used it."""
 
     turn: float | None
     place: str = ""
@@ -323,7 +322,7 @@ class ListedExit(NamedTuple):
 
 
 def observation(observed: Any, taken: str, letters: Letters) -> Html:
-    """An observation; ``taken`` is the place the actor went to next, which is marked."""
+    """Render an observation; ``taken``, the place the actor went to next, is marked."""
     held = as_mapping(observed)
     facing, neighbors = held.get("heading"), held.get("neighbors")
     exits, has_neighbors = [], False
@@ -353,8 +352,8 @@ _OBSERVATION = macro("steps.html", "observation")
 
 
 def _walls(walls: Any) -> Any:
-    """Steps to the walls of a grid ahead, to the left and to the right, None beyond the view, in
-    words; anything else that a run folder may hold, as it is."""
+    """Return the steps to the walls of a grid ahead, left and right (None beyond the view) as text;
+    any other value of a run folder unchanged."""
     if not isinstance(walls, list | tuple) or len(walls) != 3:
         return walls
     if not all(steps is None or isinstance(steps, int) for steps in walls):
@@ -365,7 +364,7 @@ def _walls(walls: Any) -> Any:
 
 
 def place_of(pose: Any) -> str:
-    """The name of a place in a pose or an observation, or empty."""
+    """Return the name of the place in a pose or an observation, or empty."""
     held = as_mapping(pose)
     return str(held.get("viewpoint") or held.get("panorama") or "")
 
@@ -375,7 +374,7 @@ SPOKEN = ("chat", "ask")
 
 
 def objects_in(held: Mapping[str, Any]) -> list[str]:
-    """The names of what an observation lists, each once; none in worlds of places alone."""
+    """Return the names of listed objects, each once; empty in worlds without objects."""
     listed = next((held[k] for k in ("objects", "shown") if held.get(k)), ())
     names = []
     for each in map(as_mapping, listed if isinstance(listed, list | tuple) else ()):
@@ -401,9 +400,8 @@ _LEVEL = 6.0
 
 
 def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """(bearing in degrees, metres free) of each column of a depth image as it was recorded.
-
-    Nothing for anything else that a run folder may hold.
+    """Return (bearing in degrees, free metres) of each column of a recorded depth image. Empty for
+    any other value in a run folder.
     """
     bearings, rows, levels = depth.get("bearings"), depth.get("elevations"), depth.get("levels")
     reach = depth.get("reach")
@@ -428,7 +426,7 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 @template_function
 def depth_fan(depth: Mapping[str, Any]) -> Html | None:
-    """The free floor before a camera, seen from above; None where the image cannot be read."""
+    """Draw the free floor before a camera from above; None if the image is unreadable."""
     rays, reach = free_rays(depth), depth.get("reach")
     if not rays or not isinstance(reach, int | float) or reach <= 0:
         return None

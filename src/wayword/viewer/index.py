@@ -1,5 +1,5 @@
-"""The page of a run: what came out, why episodes failed, and every episode in a table; and the
-first page of the viewer: every run of a folder, with its figures."""
+"""The page of a run: results, causes of failure, and a table of all episodes; and the home page of
+the viewer: all runs of a folder, with their figures."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _MOST_LINKS = 200  # for browsers without a script
 
 @dataclass(frozen=True)
 class Overview:
-    """All that the page of a run is made of.
+    """Content of a run's page.
 
     ``row`` is the run's row of ``wayword table --format json``, empty before the first episode
-    ends, and ``pages`` maps episodes to the addresses of their pages in files. Served pages leave
-    out what takes time: ``row`` has means without intervals then, and ``later`` says that the page
-    is to ask for the rest. ``causes`` are those of each episode without success, as far as they are
-    known. ``remote``: rows are requested, too. ``live`` is the address of a live run's events.
+    ends, and ``pages`` maps episodes to the addresses of their pages in files. Served pages omit
+    what is slow: ``row`` then has means without intervals, and ``later`` makes the page request the
+    rest. ``causes`` maps episodes without success to their known causes. ``remote``: rows are
+    requested, too. ``live`` is the address of a live run's events.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Overview:
 
     @cached_property
     def total(self) -> int:
-        """The episodes that the run is to play; 0 if unknown."""
+        """Number of episodes of the complete run; 0 if unknown."""
         return standing(self.rows)[2]
 
     @property
@@ -80,7 +80,7 @@ class Overview:
         return len(self.rows.unsolved())
 
     def page_of(self, episode: str) -> str | None:
-        """The address of an episode's page; None where it has none."""
+        """Return the address of an episode's page; None if it has no page."""
         return address(episode) if self.served else self.pages.get(episode)
 
 
@@ -100,7 +100,7 @@ def index_page(run: Overview) -> str:
 
 
 def metrics_part(run: Overview) -> Html:
-    """Success, efficiency, steps and cost large; every metric below, folded away."""
+    """Show success, efficiency, steps and cost in large type, and all metrics in a folded table."""
     cards: dict[str, tuple[Metric, Mapping[str, Any], NDArray[np.float64], str]] = {}
     for metric in run.rows.metrics if run.row else ():
         if (row := run.row["metrics"].get(metric.key)) is None:
@@ -117,14 +117,14 @@ def metrics_part(run: Overview) -> Html:
 
 
 def headline(row: Mapping[str, Any], success: str) -> list[str]:
-    """Keys of the success measure, an efficiency, steps and cost that a run's row has."""
+    """Return the keys of success, efficiency, steps and cost that a run's row has."""
     present = {key for key, summary in row.get("metrics", {}).items() if summary}
     efficient = next((key for key in _EFFICIENCY if key in present and key != success), "")
     return [key for key in (success, efficient, "steps", "cost") if key in present]
 
 
 def causes_part(run: Overview) -> Html | None:
-    """Episodes without success by cause, counted; a click filters the table by it."""
+    """Count episodes without success by cause; a click on a cause filters the table."""
     if not run.unsolved or not (run.causes or run.later):
         return None
     counts = Counter(cause for causes in run.causes.values() for cause in causes)
@@ -164,7 +164,7 @@ def _data(run: Overview) -> Json:
 
 
 def row_of(run: Overview, head: Head) -> list[Json]:
-    """A row as the page's script has it: id, text, link, ending, causes, scene, scores."""
+    """Return a row for the page's script: id, text, link, ending, causes, scene, scores."""
     text, causes, scene = text_of(run, head)
     scores = (_number(head.scores.get(metric.key)) for metric in run.rows.metrics)
     episode = head.episode_id
@@ -172,7 +172,7 @@ def row_of(run: Overview, head: Head) -> list[Json]:
 
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
-    """The instruction, and before it why the episode failed; numbers of causes; the scene."""
+    """Return the instruction, after the reason of a failure; the numbers of causes; the scene."""
     parts = (head.error, run.sources.instruction(head.episode_id))
     text = " · ".join(part for part in parts if part)
     causes = [list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())]
@@ -188,7 +188,7 @@ def _number(score: float | None) -> float | None:
 
 
 def _settings(run: Overview) -> dict[str, Any]:
-    """The run's configuration: settings, versions and files, the long ones by their titles."""
+    """Return the run's configuration: settings, versions and files, long ones by their titles."""
     identity, config = run.config["identity"], run.config
     details = {
         "agent": cast_of(identity),
@@ -245,7 +245,7 @@ class RunCard:
 
     @property
     def cells(self) -> list[tuple[Metric | None, float | None]]:
-        """The figures by the columns of the table, (None, None) where one is missing."""
+        """Return the figures by table column, (None, None) if one is missing."""
         cells: dict[str, tuple[Metric | None, float | None]] = dict.fromkeys(_COLUMNS, (None, None))
         for metric, mean in self.figures:
             key = metric.key if metric.key in cells else "success"

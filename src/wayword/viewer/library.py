@@ -1,4 +1,4 @@
-"""The run folders that the viewer shows, how each stands, and the rows of its episodes.
+"""Run folders shown by the viewer, their status, and the rows of their episodes.
 
 library = Library([Path("runs")])
 library.runs()                         # every run folder below, by its path from there
@@ -44,7 +44,7 @@ _MAX_ROWS = 400_000  # rows of indexes that are cached, about: those of the runs
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Row of a run's table. A failed episode has no scores and says why in ``error``."""
+    """Row of a run's table. A failed episode has no scores and gives the reason in ``error``."""
 
     episode_id: str
     ended: str
@@ -53,8 +53,8 @@ class Head:
 
 
 class Rows:
-    """The episodes of one run, as its index has them: finished ones, numbered from 1 in the order
-    they ended, and failed ones that were not finished since."""
+    """Episodes of one run from its index: finished ones, numbered from 1 in the order they ended,
+    and failed ones that were not finished later."""
 
     def __init__(self, run: RecordedRun) -> None:
         self.run, self.success = run, success_of(run.config)
@@ -71,7 +71,7 @@ class Rows:
         """Id and reason of the latest failure."""
 
     def refresh(self) -> Rows:
-        """Read what is new. Raises ``RecordingError`` for a damaged record."""
+        """Read new records. Raises ``RecordingError`` for a damaged one."""
         with self._lock:
             self.index = self.run.index
             self.done, self.failed = len(self.index), self.index.failed()
@@ -105,11 +105,11 @@ class Rows:
         return {name: score for name, score in pairs if score == score}
 
     def keys(self) -> list[str | int]:
-        """Every line of the table: failed episodes by their ids, finished ones by their numbers."""
+        """Keys of all rows: failed episodes by id, finished ones by number."""
         return [*self.failed, *range(1, self.done + 1)]
 
     def heads(self, keys: Sequence[str | int] | None = None) -> list[Head]:
-        """The lines of these keys, all by default."""
+        """Return the rows of these keys, by default all."""
         chosen = self.keys() if keys is None else keys
         entries = iter(self.index.entries([key for key in chosen if isinstance(key, int)]))
         lines = []
@@ -122,17 +122,17 @@ class Rows:
         return lines
 
     def unsolved(self) -> list[str]:
-        """The ids of the episodes without success, the failed first."""
+        """Ids of the episodes without success, failed ones first."""
         numbers = np.flatnonzero(self.index.column(self.success) <= 0.5).tolist()
         return [*self.failed, *(self.ids[number] for number in numbers)]
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """A metric's scores where there are any, (N,)."""
+        """Return a metric's scores (N,), by metric, for metrics that have any."""
         columns = {key: self.index.column(key) for key in self.index.keys}
         return {key: column[~np.isnan(column)] for key, column in columns.items()}
 
     def names(self) -> list[str]:
-        """Every episode's id, the failed first."""
+        """Ids of all episodes, failed ones first."""
         return [*self.failed, *self.ids]
 
     def __contains__(self, episode: object) -> bool:
@@ -140,20 +140,20 @@ class Rows:
 
 
 def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores that pages can show."""
+    """Return the scores that pages can show."""
     return {key: float(value) for key, value in scores.items() if value == value}
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRun:
-    """A run folder that the library holds, by its name there."""
+    """A run folder of the library, with its name there."""
 
     name: str
     path: Path
 
     @property
     def slug(self) -> str:
-        """The name in addresses: one piece, safe on every system."""
+        """The name in addresses: one segment, safe on every system."""
         return slug(self.name)
 
 
@@ -194,7 +194,7 @@ class Library:
         for path in given:
             if not path.is_dir():
                 raise RecordingError(
-                    f"{path}: no such folder; name a run, or a folder that holds runs"
+                    f"{path}: no such folder; name a run, or a folder that contains runs"
                 )
             if not is_run(path):
                 refuse_earlier(path)
@@ -205,12 +205,12 @@ class Library:
 
     @property
     def only(self) -> str:
-        """The name of the run, where one run folder was given and nothing else; else empty."""
+        """The run's name if the only path is a run folder, else empty."""
         alone = len(self.given) == 1 and is_run(self.given[0])
         return self.given[0].name if alone else ""
 
     def add(self, path: Path) -> None:
-        """Show a run folder, too, where it is not below the paths that were given."""
+        """Add a run folder, which need not be below the library's paths."""
         path = path.resolve()
         if not any(path.is_relative_to(top) for top in self.given):
             self.given = (*self.given, path)
@@ -240,8 +240,8 @@ class Library:
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:
-        """The run of a name or slug. Only listed runs have a name, so no path leads
-        elsewhere. Raises ``UsageError`` where there is none.
+        """Return the run with a name or slug. Only listed runs have names, so no path leads
+        elsewhere. Raises ``UsageError`` if there is none.
         """
         for each in self.runs():
             if name in (each.name, each.slug):
@@ -276,7 +276,7 @@ def address(episode: str) -> str:
 
 
 def _run_folders(top: Path, deepest: int) -> Iterator[Path]:
-    """Run folders, the folder itself included; links out of ``top`` are not followed."""
+    """Yield run folders, including the folder itself; links out of ``top`` are not followed."""
     for name, inside, _ in os.walk(top):
         folder = Path(name)
         inside[:] = sorted(each for each in inside if not each.startswith("."))
@@ -309,8 +309,8 @@ class Wish:
 def select(
     rows: Rows, wish: Wish, causes_of: Mapping[str, Sequence[str]], texts: Sequence[str] = ()
 ) -> list[str | int]:
-    """The lines that a wish is about, in its order. Its words stand in their ids, or elsewhere in
-    the episodes that ``texts`` names."""
+    """Return the requested rows, in the requested order. Search words are found in ids, or in the
+    texts of the episodes in ``texts``."""
     among: set[str] | None = None
     if wish.cause:
         among = {name for name, causes in causes_of.items() if wish.cause in causes}
@@ -334,8 +334,8 @@ _STALE = 7200.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``done`` of ``total`` episodes; ``episodes`` are the running ones, as the run wrote them, and
-    ``pace`` is the time left, open calls, tokens per second and dollars spent, in words."""
+    """``done`` of ``total`` episodes; ``episodes`` are the running ones, as written by the run, and
+    ``pace`` is the time left, open calls, tokens per second and dollars spent, as text."""
 
     done: int
     total: int
@@ -347,7 +347,7 @@ class Progress:
 
 
 def progress_of(run: Path) -> Progress | None:
-    """The progress that a run last wrote, or None without any. Never raises."""
+    """Return the progress that a run wrote last, or None if there is none. Never raises."""
     path = run / PROGRESS
     try:
         progress = json.loads(path.read_text(encoding="utf-8"))
@@ -379,7 +379,7 @@ def _pace(progress: Mapping[str, Any], now: float) -> str:
 
 
 def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:
-    """Progress of an episode that has not ended, from a live run; None without any."""
+    """Return the progress of an unfinished episode of a live run; None if there is none."""
     progress = progress_of(rows.run.path)
     episodes = progress.episodes if progress and progress.alive else ()
     return next((each for each in episodes if each.get("id") == episode), None)

@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by what it shows: every text is escaped unless it was made here.
+"""HTML that its content cannot break: all text is escaped unless it was generated here.
 
     render("run.html", run=run)                       # a template of templates/, autoescaped
     >>> Html("<p>{} {}</p>").format("1 < 2 &", Html("<b>so</b>"))
@@ -6,7 +6,8 @@
 
 A page carries its style and its script inside, and a Content-Security-Policy that allows these two
 by their SHA-256 and nothing else: no other script runs and nothing is fetched, whatever a text
-holds (W3C, Content Security Policy Level 3, section 6.7). A served page may ask its own server.
+contains (W3C, Content Security Policy Level 3, section 6.7). A served page may contact its own
+server.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Html(Markup):
-    """Text that is markup already, from a template or the code, never from a caller; ``format``
-    escapes what it puts in."""
+    """Text that is already markup, from a template or the code, never from a caller; ``format``
+    escapes its arguments."""
 
     __slots__ = ()
 
     @classmethod
     def escape(cls, value: Any, /) -> Self:
-        """Markup as it is, nothing for None, other values as text, invisible characters shown."""
+        """Escape a value; markup is unchanged, None empty, and invisible characters are shown."""
         if hasattr(value, "__html__"):
             return cls(value)
         return cls("" if value is None else _escaped(str(value)))
@@ -51,7 +52,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with its invisible characters shown: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
+    """Make invisible characters visible: ``\\0`` as ``␀``, U+202E as ``⟨U+202E⟩``."""
 
     def shown(match: re.Match[str]) -> str:
         code = ord(match[0])
@@ -74,7 +75,7 @@ def _short(text: str) -> str:
 
 
 def data(name: str, value: Json) -> Html:
-    """JSON for the page's script, as an element that no text in it can end."""
+    """Return JSON for the page's script, in an element that no text in it can close."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')
@@ -137,15 +138,15 @@ _ID = re.compile(r"(?=[\w-]*\d)[\w-]{4,}|[0-9a-f]{6,}|[\w-]{20,}")
 
 
 class Letters:
-    """Short names of places whose names are ids: A … Z without S, A2 …, in the order learnt.
+    """Short names of places whose names are ids: A … Z without S, A2 …, in order of first use.
 
         >>> letters = Letters()
         >>> letters.learn("c8a5e64ee1ad43ae9a2e1dd33df5a4ba")
         >>> letters.of("c8a5e64ee1ad43ae9a2e1dd33df5a4ba"), letters.of("kitchen")
         ('A', 'kitchen')
 
-    A page uses one letter for a place everywhere: on the map, at the compass, on the cards and in
-    prompts. The id stays in the document as the text that is copied and as the title.
+    A page uses the same letter for a place everywhere: on the map, the compass, the cards and in
+    prompts. The id stays in the document as the copied text and as the title.
     """
 
     def __init__(self, by_place: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -153,7 +154,7 @@ class Letters:
 
     @staticmethod
     def of_ids(places: Sequence[str]) -> Letters:
-        """Letters for those of some places whose names are ids; others go by their names."""
+        """Assign letters to those of the places whose names are ids; others keep their names."""
         letters = Letters()
         for place in places:
             letters.learn(place)
@@ -166,7 +167,7 @@ class Letters:
             self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"
 
     def of(self, name: str) -> str:
-        """The letter of a place that has one, else the name."""
+        """Return the letter of a place if it has one, else its name."""
         return self.by_place.get(name, name)
 
     def title(self, name: str) -> str:
@@ -178,9 +179,10 @@ class Letters:
         return self.over(Html.escape(text))
 
     def over(self, markup: Html) -> Html:
-        """Markup in which each id in a text is shown as its letter; titles and attributes keep it.
+        """Return markup in which each id in a text is shown as its letter; titles and attributes
+        keep it.
 
-        The id stays the text of its element, so that what is copied is what was recorded.
+        The id stays the text of its element, so that a copy contains the recorded text.
         """
         lengths = sorted({len(name) for name in self.by_place})
         if not lengths:

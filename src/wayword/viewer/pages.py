@@ -1,4 +1,4 @@
-"""A run as files that need no server: a folder of pages, and frames in a notebook.
+"""A run as files that need no server: a folder of pages, and notebook frames.
 
 write(Path("runs/first"))                       # runs/first/pages/index.html
 result                                          # the last line of a cell: the run's page
@@ -34,10 +34,10 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")
 
 
 def file_name(episode_id: str) -> str:
-    """A name that is safe on every file system, one for each id, which may hold anything.
+    """Return a file name for an id, safe on every file system and unique.
 
-    Lower-case ids of letters, digits, ``_`` and ``-`` are names as they are; others keep what they
-    have of these, and a checksum distinguishes them.
+    Ids of lower-case letters, digits, ``_`` and ``-`` are unchanged; others keep these characters,
+    and a checksum makes them unique.
 
         >>> file_name("5593_0"), file_name("../../etc/passwd")
         ('5593_0.html', 'etc-passwd-3754d6cb3a38.html')
@@ -68,7 +68,7 @@ OnPage = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class WrittenPages:
     """``index`` is the first page; ``pages`` of ``of`` episodes have one now, ``new`` of them
-    written this time. ``notice`` says what the pages lack, and why."""
+    written this time. ``notice`` states what the pages lack, and why."""
 
     index: Path
     new: int
@@ -78,7 +78,7 @@ class WrittenPages:
 
 
 def write(run: Path, out: Path | None = None, **options: Any) -> Path:
-    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
+    """Write the pages of a run and return the path of ``index.html``. See ``write_pages``."""
     return write_pages(run, out, **options).index
 
 
@@ -92,16 +92,16 @@ def write_pages(
     trusted: Path | None = None,
     on_page: OnPage | None = None,
 ) -> WrittenPages:
-    """Write ``index.html`` and a page an episode to ``out``, which is ``run/pages`` by default.
+    """Write ``index.html`` and one page per episode to ``out``, by default ``run/pages``.
 
     The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
-    with ``episodes`` those do instead, and earlier pages stay. The run may still be running.
-    ``data`` is the data folder, else ``$WAYWORD_DATA``; without the data the pages lack what only
-    the dataset knows: instructions, gold paths, maps beyond the places that were seen. ``trusted``
-    is a dataset's file that the caller trusts: a file that only the run folder names is never run.
+    with ``episodes``, those get one instead, and earlier pages stay. The run may still be in
+    progress. ``data`` is the data folder, by default ``$WAYWORD_DATA``; without it the pages lack
+    instructions, gold paths, and maps beyond the places seen. ``trusted`` is a dataset file that
+    the caller trusts: a file named only by the run folder is never run.
 
-    Raises ``RecordingError`` for a folder that is no run or cannot be written, ``UsageError`` for
-    an episode that the run does not have and for an ``out`` that holds something else.
+    Raises ``RecordingError`` for a folder that is not a run or cannot be written, ``UsageError``
+    for an unknown episode or an ``out`` with other content.
     """
     rows = Rows(RunFolder.read(run)).refresh()
     config, ids = rows.run.config, rows.names()
@@ -127,7 +127,7 @@ def write_pages(
 def _write(
     rows: Rows, chosen: Sequence[str], folder: Path, sources: Sources, on_page: OnPage | None
 ) -> int:
-    """Write the pages; how many episodes have one now."""
+    """Write the pages; return the number of episodes that have one."""
     path, ids = rows.run.path, rows.names()
     name = path.resolve().name
     files = {each: file_name(each) for each in ids}
@@ -152,17 +152,17 @@ def _write(
 
 
 def _claim(folder: Path, config: Mapping[str, Any]) -> None:
-    """Mark the folder as this run's pages; refuse a folder that holds other files."""
+    """Mark the folder as this run's pages; refuse a folder with other files."""
     text = json.dumps(config["identity"], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
     if mark.is_file() and mark.read_text(encoding="utf-8").strip() != digest:
-        raise UsageError(f"{folder}: holds the pages of another run; give a new folder with --out")
+        raise UsageError(f"{folder}: has pages of another run; give a new folder with --out")
     if folder.is_dir() and not mark.is_file():
         # A start that was killed before its mark leaves no more than this behind.
         others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
         if not all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others):
-            raise UsageError(f"{folder}: holds other files; give an empty or new folder with --out")
+            raise UsageError(f"{folder}: has other files; give an empty or new folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
     _put(mark, digest + "\n")
     (folder / "episodes").mkdir(exist_ok=True)
@@ -183,8 +183,8 @@ MOST = 2000
 
 
 def framed(shown: object) -> str:
-    """The page of a :class:`RunResult`, an :class:`EpisodeRecord` or a :class:`Trajectory`, as an
-    element that stands alone. What cannot be shown is a line that says why."""
+    """Return the page of a :class:`RunResult`, an :class:`EpisodeRecord` or a :class:`Trajectory`
+    as a self-contained element; if it cannot be shown, a line with the reason."""
     if isinstance(shown, Trajectory):
         shown = EpisodeRecord(shown.episode_id, {}, shown)
     try:

@@ -1,21 +1,21 @@
-"""Games in the browser: a running episode, the seats of its actors, and its observers.
+"""Games in the browser: a running episode, its actors' seats, and its observers.
 
     games = Games(content.library.add)
     table = games.begin(Plan("human", "houses", out=Path("runs/mine")))
     table.seat("agent").put(1, "goto[…]")      # what a page sends
 
-A game is a run like any other, played by the agent ``human`` on a thread of its own; only the
-person is another one than at the terminal. Whatever is typed goes through the same reading.
+A game is an ordinary run, played by the agent ``human`` on a background thread; only the person
+differs from the one at the terminal. Input is parsed in the same way.
 
 The pages of games:
 
     /play                        begin a game
     /play/GAME/                  its seats
-    /play/GAME/seat?as=ACTOR     what the actor is shown, and what it may do
-    /play/GAME/watch             every turn, and the questions of agents
+    /play/GAME/seat?as=ACTOR     the actor's view and actions
+    /play/GAME/watch             every turn, and agents' questions
 
-A page is a frame; the server renders its board again whenever something happens. Its map is drawn
-from what the actor has seen, whatever the family, and so without the answer.
+A page is a frame; the server rerenders its board on every event. In every family, the map shows
+only what the actor has seen, so it does not reveal the answer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ State = Literal["loading", "playing", "over", "failed"]
 
 
 class PlayEvent(NamedTuple):
-    """Something that happened: ``who`` did or heard it."""
+    """An event of a game; ``who`` caused or heard it."""
 
     who: str
     text: str
@@ -72,7 +72,7 @@ class PlayEvent(NamedTuple):
 
 
 class Seat(Person):
-    """An actor's place in a game: the person who plays it, as the agent ``human`` sees them."""
+    """An actor's seat in a game: the player, as seen by the agent ``human``."""
 
     def __init__(self, table: PlayTable, actor: str) -> None:
         self._table, self.actor = table, actor
@@ -87,7 +87,7 @@ class Seat(Person):
         self._left = False
 
     def show(self, situation: Situation) -> bool:
-        """It is this actor's turn."""
+        """Start this actor's turn."""
         with self._table.changing():
             self.situation = situation
             self.looks.append(Look(self._table.pose(self.actor), situation.observation))
@@ -99,7 +99,7 @@ class Seat(Person):
             self.lines.append(PlayEvent("", text, style))
 
     def ask(self, question: str) -> str:
-        """Wait for words of the browser. Raises ``EOFError`` once the person has left."""
+        """Wait for input from the browser. Raises ``EOFError`` once the person has left."""
         with self._table.changed:
             self._questions += 1
             self.waiting, self._words = self._questions, []
@@ -112,12 +112,12 @@ class Seat(Person):
             return self._words[0]
 
     def leave(self) -> None:
-        """End the wait."""
+        """End the wait for input."""
         with self._table.changing():
             self._left = True
 
     def put(self, number: int, words: str) -> str:
-        """Say words in answer to question ``number``; what is wrong with that, else empty."""
+        """Answer question ``number``; return the problem with the answer, else empty."""
         with self._table.changing():
             if not self.waiting or number != self.waiting or self._words:
                 return "that turn is over; reload the page"
@@ -129,8 +129,8 @@ class Seat(Person):
         return ""
 
     def check(self, words: str) -> tuple[str, str]:
-        """A problem with the words, so that a typo costs nothing, and a question to the person
-        before an action that ends the game or is not listed; both may be empty."""
+        """Return a problem with the input, so that a typo costs nothing, and a question to confirm
+        an action that ends the game or is not listed; both may be empty."""
         situation, plain = self.situation, words.strip().lower()
         if situation is None or plain.startswith("?") or plain in _COMMANDS:
             return "", ""
@@ -151,7 +151,7 @@ class Seat(Person):
 
 
 class PlayTable(Person):
-    """A game: the person of its run, with a seat per actor, who sees every turn."""
+    """A game: the person of its run, who has a seat per actor and sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:
         self.name, self.title = name, title
@@ -188,17 +188,17 @@ class PlayTable(Person):
         self.changed.notify_all()
 
     def seat(self, actor: str) -> Seat:
-        """The seat of an actor; the agent and the pages share it."""
+        """Return the seat of an actor, shared by the agent and the pages."""
         with self.changed:
             return self._seats.setdefault(actor, Seat(self, actor))
 
     def enter(self, episode: Episode, world: World) -> None:
-        """An episode begins in this world."""
+        """Start an episode in this world."""
         with self.changing():
             self._world, self.state = world, "playing"
 
     def stepped(self, step: Step) -> None:
-        """Some actor has taken a turn."""
+        """Show a turn that an actor has taken."""
         done = step.decision
         text = f"rejected: {done.reason}" if isinstance(done, Rejection) else str(done.action)
         with self.changing():
@@ -214,7 +214,7 @@ class PlayTable(Person):
             self.question = text
 
     def ask(self, question: str) -> str:
-        """Put an agent's question to the observer, and wait. Empty is no answer."""
+        """Ask the observer an agent's question, and wait. An empty string is no answer."""
         with self.changing():
             self.lines.append(PlayEvent("", self.question, "title"))
         try:
@@ -224,21 +224,21 @@ class PlayTable(Person):
                 self.question = ""
 
     def answer(self, number: int, words: str) -> str:
-        """Answer question ``number`` of an agent; what is wrong with that, else empty."""
+        """Answer an agent's question ``number``; return the answer's problem, else empty."""
         if self.seat("").put(number, words):
-            return "that question is answered"
+            return "this question is already answered"
         with self.changing():
             self.lines.append(PlayEvent("answer", words or "(none)"))
         return ""
 
     def leave(self) -> None:
-        """End every wait: the game ends in order, and does not count."""
+        """End all waits: the game ends without an error, and does not count."""
         self.seat("")  # a question that is yet to come ends as well
         for seat in list(self._seats.values()):
             seat.leave()
 
     def carry_out(self, work: Callable[[], None]) -> None:
-        """Do the game's work, and keep how it ended."""
+        """Run the game and store its outcome."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
@@ -248,7 +248,7 @@ class PlayTable(Person):
                 self.state = "failed"
 
     def over(self, game: PlayedGame) -> None:
-        """The game has ended as it should, or the person left."""
+        """End the game, finished or left by the person."""
         why = game.result.outcome.exhausted or game.result.outcome.unusable
         with self.changing():
             self.game, self.result = game, game.result
@@ -260,14 +260,14 @@ class PlayTable(Person):
 
 @dataclass(slots=True)
 class Games:
-    """The games of a server. ``on_folder`` gets each run folder as soon as it exists."""
+    """Games of a server. ``on_folder`` is called with each run folder as soon as it exists."""
 
     on_folder: Callable[[Path], None]
     tables: dict[str, PlayTable] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
-        """Start a game; see ``game_plan``. What is wrong with it stands on its page."""
+        """Start a game; see ``game_plan``. Its page shows any error."""
 
         def work(table: PlayTable) -> None:
             with shared_datasets():
@@ -285,7 +285,7 @@ class Games:
         return table
 
     def open(self, title: str) -> PlayTable:
-        """A table without a game: for a run whose agents ask who watches."""
+        """Open a table without a game, for a run whose agents ask the observer."""
         with self._lock:
             if sum(not table.ended for table in self.tables.values()) >= MOST:
                 raise UsageError(f"{MOST} games are running; leave one of them first")
@@ -294,7 +294,7 @@ class Games:
         return table
 
     def table(self, name: str) -> PlayTable:
-        """A game by its name. Raises ``UsageError``."""
+        """Return a game by name. Raises ``UsageError``."""
         if name not in self.tables:
             raise UsageError(f"no game {name!r}")
         return self.tables[name]
@@ -314,8 +314,8 @@ _LINES = 30
 
 
 class GameEnd(NamedTuple):
-    """A game that is over: the address of its recorded episode, its map with the gold path, and
-    how other runs did: name, success in words and whether they solved it."""
+    """A finished game: the address of its recorded episode, its map with the gold path, and the
+    results of other runs: name, success as text, and True if solved."""
 
     link: str = ""
     map: Html | None = None
@@ -353,8 +353,8 @@ in worlds without a graph of viewpoints."""
 
 
 def arrow_keys(now: Situation) -> dict[str, str]:
-    """Arrow key -> the listed action that it presses: to the neighbor nearest in its direction,
-    45 degrees aside at most, or a step or turn there."""
+    """Map arrow keys to listed actions: to the nearest neighbor within 45 degrees of its direction,
+    or a step or turn."""
     listed, keys = {str(action) for action in now.space.listed}, {}
     turns = [
         (turn, f"goto[{name}]")
@@ -369,7 +369,7 @@ def arrow_keys(now: Situation) -> dict[str, str]:
 
 
 def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]:
-    """Every listed action by its verb, empty for those without arguments; ``stop`` comes last."""
+    """Group the listed actions by verb, empty for those without arguments; ``stop`` is last."""
     directions, keys = arrows(now.observation), {a: key for key, a in arrow_keys(now).items()}
     groups: dict[str, list[Choice]] = {"": []}
     last: list[Choice] = []
@@ -385,7 +385,7 @@ def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]
 
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
-    """The main metrics: name, the player's, the expert's; the first row has the heads."""
+    """Return the main metrics: name, player, expert; the first row has the headings."""
     yours, best = game.scores or {}, game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
@@ -415,8 +415,8 @@ class Look(NamedTuple):
 
 
 def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
-    """All in an observation that has a direction: its field, its name, degrees to the right of the
-    actor's heading, and its distance; NaN if unknown."""
+    """Yield the items of an observation that have a direction: field, name, degrees to the right of
+    the actor's heading, and distance; NaN if unknown."""
     facing = finite(held.get("heading")) or 0.0
     for key in ("neighbors", *_WITH_BEARING):
         for each in _listed(held, key):
@@ -433,7 +433,7 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
 
 
 def arrows(observation: Any) -> dict[str, str]:
-    """Name -> where it is from here: ``↗ 2.3 m``, for what has a bearing."""
+    """Map names of items with a bearing to their relative position: ``↗ 2.3 m``."""
     return {
         name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'squares' else 'm'}"
         for key, name, turn, far in sightings(as_mapping(observation)) if far == far
@@ -448,14 +448,14 @@ def _listed(held: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 def observed_map(
     looks: Sequence[Look], letters: Letters, now: Situation | None = None
 ) -> Html | None:
-    """The map of what was seen, the last look being now; None where there is nothing to draw.
+    """Return the map of what was seen, the last look being now; None if there is nothing to draw.
     Places and objects that the actor can act on ``now`` can be pressed."""
     builder = _MapBuilder(letters)
     if not looks or not all(builder.add(look) for look in looks):
         return None
     drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
-    drawn.legend = [("here", "you, and where you face")]
+    drawn.legend = [("here", "you and your heading")]
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     return draw.render(drawn)
 
@@ -463,8 +463,8 @@ def observed_map(
 def _targets(
     builder: _MapBuilder, now: Situation | None
 ) -> list[tuple[Point, str, Mapping[str, Any]]]:
-    """Each place, object and exit that an action of now is about, as a button. Where there are
-    several actions, it puts the name into the input line, which lists them."""
+    """Return the places, objects and exits of the current actions as buttons. A button with several
+    actions puts the name into the input line, which lists them."""
     by_name: dict[str, list[tuple[int, Action]]] = {}
     for number, action in enumerate(now.space.listed if now else (), 1):
         if action.arguments:
@@ -492,7 +492,7 @@ def _targets(
 
 @dataclass(slots=True)
 class _MapBuilder:
-    """The map in the making."""
+    """A map under construction."""
 
     letters: Letters
     waypoints: list[Waypoint] = field(default_factory=list)
@@ -510,7 +510,7 @@ class _MapBuilder:
     exact: bool = True
 
     def add(self, look: Look) -> bool:
-        """Learn what a look shows; False where it has no position."""
+        """Add a look to the map; False if it has no position."""
         pose, held = look.pose, as_mapping(look.observation)
         place, heading = place_of(pose), finite(pose.get("heading"))
         position = self._point(place, pose, "walls" in held)
@@ -542,8 +542,8 @@ class _MapBuilder:
         return True
 
     def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
-        """The position of a look: its coordinates, its place where that was seen before, else a
-        unit along the new heading."""
+        """Return the position of a look: its coordinates, else its known place, else one unit along
+        the new heading."""
         x, y = finite(pose.get("x")), finite(pose.get("y"))
         if x is not None and y is not None:
             return (x, -y) if grid else (x, y)
@@ -555,7 +555,7 @@ class _MapBuilder:
         return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
 
     def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
-        """Squares of a grid: those up to a wall, and those that hold an object."""
+        """Add the squares of a grid up to a wall, and those with an object."""
 
         def cell(ahead: float, right: float) -> Point:
             x, y = toward(toward(position, facing, ahead), facing + 90, right)
@@ -579,7 +579,7 @@ class _MapBuilder:
                 self.grid[str(each.get("name"))] = grid_object(each, int(x), int(-y))
 
     def shapes(self) -> list[Shape]:
-        """All but the walk, marks with their names."""
+        """Return all shapes except the walk, and named marks."""
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         shapes += [object_shape(each) for each in self.grid.values()]

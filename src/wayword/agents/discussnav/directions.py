@@ -322,7 +322,7 @@ async def describe_scene(
             return replace(direction, captions=(remembered,))
         answer = await meeting.words(
             "scene",
-            "the recorded sentence as it is" if recorded else "nothing is said of the direction",
+            "the recorded sentence, unchanged" if recorded else "no description of the direction",
             () if image is None else (image,),
             direction=str(direction.id),
             seen=recorded or "(see the picture)",

@@ -136,13 +136,13 @@ async def analyse(meeting: Meeting, instruction: str) -> Analysis:
     The landmark expert first checks the order of the actions against the sentence (``walk to the
     lamp after the door`` passes the door first); its order is used.
     """
-    recovery = "the instruction is taken as one action"
+    recovery = "the whole instruction as one action"
     parts = await meeting.form("decomposition", DECOMPOSITION, recovery, instruction=instruction)
     actions = list(parts["actions"]) if parts else [instruction]
     extracted = await meeting.form(
         "landmarks",
         LANDMARKS,
-        "no landmarks; the usual types are asked about",
+        "no landmarks; using the default types",
         instruction=instruction,
         actions=number_lines(actions),
         types=", ".join(TYPES),
@@ -193,7 +193,7 @@ async def summarise(meeting: Meeting, turn: str, observation: str, thought: str)
     filled = await meeting.form(
         "summary",
         SUMMARY,
-        "the step's own words, cut short",
+        "the step's text, truncated",
         observation=f"{turn.partition('] ')[2]} {observation}",
         thought=thought or "(none)",
     )
@@ -307,7 +307,7 @@ async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Op
         if len(group) == 1:
             return group[0]
         thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
-        filled = await meeting.form("fusion", FUSION, "the first thought alone", thoughts=thoughts)
+        filled = await meeting.form("fusion", FUSION, "only the first thought", thoughts=thoughts)
         thought = str(filled["thought"]) if filled else group[0].thought
         return Opinion(group[0].choice, thought)
 

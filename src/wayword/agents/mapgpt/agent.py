@@ -247,8 +247,8 @@ class MapGPT(Agent):
         names = enumerate((self._map.name(neighbor.viewpoint) for neighbor in shown), 1)
         if listed := "; ".join(f"picture {number}: {name}" for number, name in names):
             text = joined(text, fill("pictures", listed=listed))
-        picture, place = self._perceiver.picture, (view.scene, view.viewpoint)
-        images = tuple(picture(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown)
+        render, place = self._perceiver.picture, (view.scene, view.viewpoint)
+        images = tuple(render(*place, e.heading, PICTURE_WIDTH, e.elevation) for e in shown)
         return [system(fixed), Message("user", text, images)]
 
 

@@ -329,7 +329,7 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
         where = Record(path, f"room {m}")
         if a.name == b.name:
-            raise where.error(f"{b.name!r} is the name of another room, too", field="name")
+            raise where.error(f"{b.name!r} is also the name of another room", field="name")
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
             remedy = f"move or shrink room {n} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
@@ -658,7 +658,7 @@ def _solve(task: TaskFile) -> int:
         remedy = "check that the home has the objects and tools, and that no goals conflict"
         raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
     if steps > task.max_steps:
-        problem = f"must be at least {steps}, which the expert takes, got {task.max_steps}"
+        problem = f"must be at least {steps}, the expert's steps, got {task.max_steps}"
         raise DataError(path, "field 'max_steps'", problem)
     return steps
 
@@ -687,7 +687,7 @@ class FileTasks(homes.SourcedTasks):
                 problem = "was changed since the expert solved it"
                 raise DataError(task.path, "", problem, remedy)
             if mark.get("scene") != task.scene:
-                problem = "was accepted by another version of Wayword, which builds another home"
+                problem = "was accepted by another version of Wayword, which builds another one"
                 raise DataError(task.path, "", problem, remedy)
         vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # as set in the files
         return _FileSource(tasks, self.settings)

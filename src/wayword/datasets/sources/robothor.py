@@ -80,7 +80,7 @@ LONGEST_BRIDGE = 2.0
 """Maximum length of wall assumed between two proven pieces."""
 THICKEST_WALL = 0.45
 """Maximum thickness of an inferred wall between two rooms."""
-LONGEST_EXTENSION = 3.0
+MAX_WALL_EXTENSION = 3.0
 """Maximum extension of such a wall where furniture hides the evidence for it."""
 OUTER_WALL = 0.4
 """Thickness of the wall around the apartment."""
@@ -200,7 +200,7 @@ def _sample(lines: Floats) -> Floats:
 
 def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
     """Extend thin proven walls along the rows, at both ends, up to the next open cell."""
-    reach, longest = round(THICKEST_WALL / SPACING), round(LONGEST_EXTENSION / SPACING)
+    reach, longest = round(THICKEST_WALL / SPACING), round(MAX_WALL_EXTENSION / SPACING)
     thin_walls = proven & _rows_after(opened, reach) & _rows_after(opened[::-1], reach)[::-1]
     extension = np.zeros_like(proven)
     for row in np.flatnonzero(thin_walls.any(axis=1)).tolist():
@@ -354,7 +354,7 @@ def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[s
         for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
     ]
     if not files:
-        raise DataError(folder / "episodes", f"apartment {apartment!r}", "is in no split")
+        raise DataError(folder / "episodes", f"apartment {apartment!r}", "is not in any split")
     names = tuple(sorted({name for name, _ in files}, key=lambda n: int(n.rpartition("_")[2])))
     digest = hashlib.sha256(f"{VERSION}".encode())
     metadata = find_any(folder, METADATA)

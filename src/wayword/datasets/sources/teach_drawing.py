@@ -556,7 +556,7 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
         case "Sliced X" | "N Slices Of X In Y":
             item = one(stock.some(KINDS["sliced"], "sliceable"), "object to slice")
         case "Put All X On Y" | "Put All X In One Y":
-            items = one(stock.some(carried, "pickupable", most=MOST), "objects to put")
+            items = one(stock.some(carried, "pickupable", most=MOST), "objects to place")
             place = one(stock.places(), "place to put objects")
             return items, stock.of(place)[0].receptacle or "on", place
         case "Toggle X All Y":

@@ -469,7 +469,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         builder.add(item)
     scene, layout, places, opened_count = connect_rooms(builder.build())
     inferred = {
-        "doorways out of the house left walled up": outer_count,
+        "doorways to the outside, left closed": outer_count,
         "pieces before a doorway made passable": passable_count,
         "pieces made passable to reach a room": opened_count,
         **repairs,

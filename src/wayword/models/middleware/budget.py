@@ -295,7 +295,7 @@ class Account:
         self.pending -= 1
         self._wake()
 
-    async def written(self) -> None:
+    async def payments_written(self) -> None:
         """Wait until the caller's payments are in the ledger. Here they are written at once."""
 
     def check(self) -> None:
@@ -373,7 +373,7 @@ class Account:
     def _check_rest(self, need: float) -> None:
         """Raise ``BudgetExhausted`` if less is left than an episode is expected to need."""
         if self.used and self.estimate.ended and self.used + need > 1.0:
-            raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
+            raise BudgetExhausted(f"the rest of {self._limit()} does not cover another episode")
 
     def _wake(self) -> None:
         """Wake the oldest waiting call, which has priority and wakes the next one. If all woke at
@@ -559,7 +559,7 @@ class PaidModel(Wrapper):
             answer = await ask()
         except ModelError as error:
             call.settle(error.billed)
-            await self._account.written()
+            await self._account.payments_written()
             raise
         except BaseException:  # cancelled, or the budget was exhausted between two requests
             call.settle(call.usage or None)
@@ -567,7 +567,7 @@ class PaidModel(Wrapper):
         else:
             cost = call.price(answer.usage) if answer.cost is None else answer.cost
             call.settle(None if answer.cached else answer.usage, cost)
-            await self._account.written()
+            await self._account.payments_written()
             return replace(answer, cost=cost)
         finally:
             self._announces |= call.announced

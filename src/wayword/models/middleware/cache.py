@@ -108,7 +108,7 @@ class AnswerCache:
         try:
             self._db.execute(f"{verb} INTO answers VALUES (?, ?)", (key, redacted(text)))
         except sqlite3.Error as error:
-            self.problem(f"could not store an answer ({error}); the run continues without")
+            self.problem(f"could not store an answer ({error}); the run continues without it")
 
     def drop(self, key: str) -> None:
         """Delete an invalid value."""

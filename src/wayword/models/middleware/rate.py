@@ -229,7 +229,7 @@ class RetryingModel(Wrapper):
         elif error.retryable and retry >= max_retries:
             line += f"; gave up after {retry + 1} attempts" if retry else ""
         elif error.retryable and requested_wait > policy.patience:
-            line += f"; it asks for a wait of {requested_wait:.0f} s, above {policy.patience:.0f} s"
+            line += f"; it requests a wait of {requested_wait:.0f} s, above {policy.patience:.0f} s"
             fatal = False
         elif error.retryable:
             return None

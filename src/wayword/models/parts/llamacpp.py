@@ -127,7 +127,7 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
             f"the prompt is {error['n_prompt_tokens']} tokens long and the context holds "
             f"{error['n_ctx']}; shorten the prompt or raise the model's setting 'context'"
         )
-    raise ModelError(f"the local engine refused: {error.get('message', error)}")
+    raise ModelError(f"the local engine rejected the request: {error.get('message', error)}")
 
 
 # The exact log-probability of each option as the continuation of a prompt.
@@ -190,7 +190,7 @@ def _score(
         for listed in (*entry["top_logprobs"], entry):
             table[ending[:i], listed["id"]] = listed["logprob"]
     if (ending[:start], ending[start]) not in table:
-        raise ModelError("the local engine generated another text than the option to score")
+        raise ModelError("the local engine generated a text other than the option to score")
     timings: dict[str, Any] = answer["timings"]
     return timings
 
@@ -254,7 +254,7 @@ def local_proxy(address: str, key: str) -> Any:
 
     async def forward(request: Request) -> Response:
         if not is_local_request(request.headers.get("host", ""), request.headers.get("origin")):
-            return refusal(HTTPStatus.FORBIDDEN, "only programs and pages of this machine may ask")
+            return refusal(HTTPStatus.FORBIDDEN, "only requests from this machine are accepted")
         length = request.headers.get("content-length", "0")
         if not (length.isdecimal() and int(length) <= _MAX_REQUEST_BYTES):
             return refusal(HTTPStatus.BAD_REQUEST, "Content-Length must be at most 64 MB")

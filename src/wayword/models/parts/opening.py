@@ -87,7 +87,7 @@ _PROVIDERS = {"claude": "anthropic", "gemini": "google", "grok": "grok", "mistra
 
 def _suggestion(name: str) -> str:
     """Return a hint for a model name without its backend, or a backend without a name."""
-    from wayword.models.parts.weights import local_names
+    from wayword.models.parts.weights import local_model_names
 
     backends = registry.names("model")
     if name in backends:
@@ -95,7 +95,7 @@ def _suggestion(name: str) -> str:
     prefix = "hf:" if "/" in name else "openai:"
     for start, provider in _PROVIDERS.items():
         prefix = f"inspect:{provider}/" if name.startswith(start) else prefix
-    if name in local_names() or name.endswith(".gguf"):
+    if name in local_model_names() or name.endswith(".gguf"):
         prefix = "local:"
     return f"did you mean {prefix + name!r}? Backends: {', '.join(backends)}"
 

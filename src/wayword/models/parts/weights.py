@@ -133,12 +133,12 @@ def verified(weights: Weights) -> Path:
     return path
 
 
-def local_names() -> list[str]:
+def local_model_names() -> list[str]:
     """Return every registered NAME of ``local:NAME``."""
     return [name for name, weights in MODELS.items() if weights.kind == "language"]
 
 
-def regression_names() -> list[str]:
+def regression_model_names() -> list[str]:
     """Return every NAME of ``regression:NAME``: a JSON file that belongs to no network."""
     networks = {path.stem for path in SHIPPED.glob("*.onnx")}
     return sorted({path.stem for path in SHIPPED.glob("*.json")} - networks)
@@ -158,7 +158,7 @@ def located(name: str) -> Path:
             f"local:{name}: the weights are not on this machine; run `wayword models fetch {name}`"
         )
     if path.suffix != ".gguf":
-        names = ", ".join(f"local:{each}" for each in local_names())
+        names = ", ".join(f"local:{each}" for each in local_model_names())
         raise UsageError(f"local:{name}: neither a known model ({names}) nor a .gguf file")
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
@@ -361,13 +361,13 @@ def requantise(source: Path, target: Path) -> None:
 
 
 def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
-    magic, version, count, values = _read(file, "4sIQQ")
+    magic, version, tensor_count, entry_count = _read(file, "4sIQQ")
     if magic != b"GGUF" or version != 3:
         raise DataError(path, "", "is not a GGUF file of version 3")
-    align = dict(_metadata(file, values)).get(b"general.alignment") or 32
+    align = dict(_metadata(file, entry_count)).get(b"general.alignment") or 32
     head = file.tell()
     tensors = []
-    for _ in range(count):
+    for _ in range(tensor_count):
         name = _string(file)
         shape = _read(file, f"{_read(file, 'I')[0]}Q")
         tensors.append((name, shape, *_read(file, "IQ")))

@@ -187,17 +187,17 @@ class TransformersEncoder(Network):
 
 
 @lru_cache(maxsize=1)
-def neural_scorer(model: str, images: str, training: str) -> Perceiver:
+def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
     """Return the landmark scores of a CLIP or SigLIP model, loaded once per process.
 
     Raises ``UsageError`` if a folder or a package is missing.
     """
-    if not images or not training:
+    if not image_folder or not nodes_file:
         raise UsageError(
             "scores=neural needs panorama pictures and the graph's nodes.txt, which marks the "
             "training area: set images=FOLDER and nodes=FILE"
         )
-    pictures = PanoramaPictures(Path(images), Path(training))
+    pictures = PanoramaPictures(Path(image_folder), Path(nodes_file))
     encoder = TransformersEncoder(model)
     return ClipScores(encoder, pictures, cache_folder() / "landmarks")
 

@@ -1,12 +1,12 @@
-"""Maps of episodes, one module per family, by its name.
+"""Maps of episodes, one module per family.
 
     map(trajectory, sources) -> Map | Html | None     in indoor.py, street.py, household.py
 
-Here is what they share: walks between poses with coordinates, or reckoned from what was seen, and
-the map of an episode whatever its family; ``drawing`` is the SVG. A family's module adds what it
-knows: the places of a graph, a floor plan, a house. Without a graph, a walk is reckoned from the
-heading and length of each edge taken, which is exact between viewpoints; a street without
-coordinates is drawn with blocks of equal length, and its legend says so.
+Shared parts: walks between poses with coordinates or by dead reckoning, and the map of an episode
+of any family; ``drawing`` makes the SVG. A family's module adds the places of a graph, a floor plan
+or a house. Without a graph, a walk is reckoned from the heading and length of each edge taken,
+which is exact between viewpoints; a street without coordinates is drawn with blocks of equal
+length, as its legend states.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ width, so that the reader sees the turns that were not taken."""
 
 
 def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None) -> Map | None:
-    """Each actor's walk, by the points of places in ``positions`` if there are any, or None where
-    no pose has a position."""
+    """Return each actor's walk, through the points of places in ``positions`` if given; None if no
+    pose has a position."""
     walks = {
         actor: list(_walk(trajectory, actor, positions or {}))
         for actor, start in trajectory.start.items()
@@ -50,8 +50,8 @@ def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None)
 def walked_on_graph(
     trajectory: Trajectory, sources: Sources, positions: Mapping[str, Point]
 ) -> Map | None:
-    """The walks among the places of a graph at ``positions``, with the gold path and the places
-    around; reckoned walks if no place has a position."""
+    """Return the walks on a graph with places at ``positions``, with the gold path and the places
+    nearby; by dead reckoning if no place has a position."""
     drawn = walked(trajectory, positions)
     if drawn is None:
         return None
@@ -72,8 +72,8 @@ def walked_on_graph(
 
 
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
-    """Letters for the places of an episode: the gold path first, then those walked to, then those
-    that were seen. Off the gold path, letters go on where it ended."""
+    """Assign letters to the places of an episode: the gold path first, then visited places, then
+    places only seen."""
     if sources.letters is not None:
         return sources.letters
     places = list(sources.gold(walks[0].episode_id))
@@ -89,7 +89,7 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
 
 
 def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) -> Iterator[Waypoint]:
-    """The actor's waypoints, as far as they have a position."""
+    """Return the actor's waypoints that have a position."""
 
     def point_of(pose: Mapping[str, Any]) -> Point | None:
         x, y = finite(pose.get("x")), finite(pose.get("y"))
@@ -113,7 +113,7 @@ def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) ->
 
 
 def _reckoned(point: Point, observation: Any, pose: Mapping[str, Any]) -> Point:
-    """Along the edge that was taken; a unit along the new heading where its length is unknown."""
+    """Reckon a point along the edge taken, by one unit if its length is unknown."""
     place, heading, length = place_of(pose), finite(pose.get("heading")) or 0.0, 1.0
     for neighbor in observation.get("neighbors", ()) if isinstance(observation, Mapping) else ():
         if isinstance(neighbor, Mapping) and neighbor.get("viewpoint") == place:
@@ -129,13 +129,13 @@ def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def toward(point: Point, heading: float, length: float) -> Point:
-    """The point so far away in a direction, degrees clockwise from north."""
+    """Return the point at a distance in a direction (degrees clockwise from north)."""
     turn = math.radians(heading)
     return point[0] + length * math.sin(turn), point[1] + length * math.cos(turn)
 
 
 def finite(value: Any) -> float | None:
-    """A finite number, or None: a folder from elsewhere may hold anything."""
+    """Return a finite number, or None: a foreign folder may contain anything."""
     usable = isinstance(value, int | float) and abs(value) < 1e9
     return float(value) if usable else None
 
@@ -144,8 +144,8 @@ def finite(value: Any) -> float | None:
 
 
 def map_of(trajectory: Trajectory, sources: Sources) -> Map | Html | None:
-    """The family's map of an episode, the walks alone for a family without one; None where nothing
-    has a position."""
+    """Return the family's map of an episode, or only the walks if the family has no map; None if
+    nothing has a position."""
     family = sources.family()
     family_map = family.part("map") if family else None
     drawn: Map | Html | None = family_map(trajectory, sources) if family_map else None
@@ -163,8 +163,8 @@ def figure(drawn: Map | Html | None) -> Html | None:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A small map, 120 by 80 units: the corners of each walk and of the gold path as SVG has them,
-    and the middle of a mark."""
+    """A small map, 120 by 80 units: SVG points of each walk and of the gold path, and the center of
+    a mark."""
 
     walks: list[str]
     gold: str = ""
@@ -172,8 +172,8 @@ class Sketch:
 
 
 def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -> Sketch:
-    """Walks of one episode as a small map, drawn without a replay: on the places of the scene's
-    graph, else by their poses. The mark is where they part, before step ``divergence``."""
+    """Draw walks of one episode as a small map without a replay: on the places of the scene's
+    graph, else by their poses. The mark shows where they diverge, before step ``divergence``."""
     name = walks[0].episode_id
     graph = sources.graph(sources.scene(name))
     maps = [map_of(walk, sources) if graph is not None else walked(walk) for walk in walks]
@@ -202,8 +202,8 @@ def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -
 
 
 def distances(drawn: Map | Html | None) -> list[float]:
-    """Metres from the goal as the crow flies, at the start and after each step of the first actor;
-    empty where there is no gold path."""
+    """Return straight-line metres to the goal, at the start and after each step of the first actor;
+    empty without a gold path."""
     if not isinstance(drawn, Map) or not drawn.gold or len(drawn.walks) != 1:
         return []
     (waypoints,) = drawn.walks.values()
@@ -212,7 +212,7 @@ def distances(drawn: Map | Html | None) -> list[float]:
 
 
 def heights(scene: str, sources: Sources) -> dict[str, float]:
-    """The height of each place of a scene, metres; empty where places have none."""
+    """Return the height of each place of a scene (metres); empty if places have none."""
     graph = sources.graph(scene)
     positions = getattr(graph, "positions", None)
     if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
@@ -223,8 +223,8 @@ def heights(scene: str, sources: Sources) -> dict[str, float]:
 def together(
     walks: Sequence[tuple[str, Trajectory]], sources: Sources, divergence: int = 0
 ) -> Html | None:
-    """Walks of one episode, by the names of their runs, in one map, and where they part: before
-    step ``divergence``, from 1; 0 where they do not. None where the family has no places."""
+    """Draw walks of one episode, by run name, on one map, which marks where they diverge: before
+    step ``divergence`` (from 1; 0: nowhere). None if the family has no places."""
     maps = [each for _, walk in walks if isinstance(each := map_of(walk, sources), Map)]
     if len(maps) < len(walks):
         return None

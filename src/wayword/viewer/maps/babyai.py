@@ -1,7 +1,7 @@
 """The map of a BabyAI episode: the grid with its walls, doors and objects at each step.
 
-The recorded actions are played again, which gives all positions; without the package, or if the
-replay differs from the recording, the grid is drawn as it was at the end.
+The recorded actions are replayed, which gives all positions; without the package, or if the replay
+differs from the recording, the map shows the final grid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLOURS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walk on its grid; None where no pose has a position."""
+    """Return the walk on its grid; None if no pose has a position."""
     drawn = walked(trajectory)
     if drawn is None:
         return None
@@ -44,8 +44,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 
 def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]] | None:
-    """The objects before each step and at the end, with a mark where the instruction means one;
-    None if the replay differs."""
+    """Return the objects before each step and at the end, with a mark on those that the instruction
+    refers to; None if the replay differs."""
     frames: list[list[GridObject]] = []
 
     def take(world: Any, step: int, actor: str) -> None:
@@ -85,7 +85,7 @@ _KEY = ((-3, 0), (-1.5, 1.5), (0, 0.4), (3, 0.4), (3, -1.5), (1.8, -1.5), (1.8, 
 
 
 def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
-    """An object on its square, as it was from step ``first`` to step ``last``."""
+    """Return an object on its square, shown from step ``first`` to step ``last``."""
     kind, colour, state, x, y = item
     words = " ".join(part for part in (state, colour, kind) if part)
     paint = f"c-{colour}" if colour in _COLOURS else "c-grey"

@@ -1,10 +1,10 @@
-"""A map as SVG: shapes of the ground, graph, gold path, walked path and numbered steps.
+"""A map as SVG: background shapes, graph, gold path, walked path and numbered steps.
 
     render(Map({"agent": waypoints}, gold=[("b", (2.0, 1.0))]))      # the map and its legend
 
-A family says what lies beneath the walks in ``Shape``s, in metres; nothing else draws. What changes
-in the course of an episode is a shape for each span of steps in which it was so; the page's script
-shows those of the step at hand, and puts names next to their marks.
+A family describes what is below the walks by ``Shape``s, in metres; only this module draws. A
+change during an episode is one shape per span of steps; the page's script shows those of the
+selected step, and places names next to their marks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STRIP = 24  # below the map, for the scale bar
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """An actor's place in a walk. ``step`` is 0 at the start, else the step that led here."""
+    """A point of an actor's walk. ``step`` is 0 at the start, else the step that led here."""
 
     step: int
     place: str
@@ -46,10 +46,10 @@ class Shape:
     """A shape on a map, of some class, at points in metres.
 
     A ``line`` has two ends, a ``rect`` its south-western and north-eastern corners, an ``area`` all
-    of them; a ``dot`` has a middle and a radius, ``size`` in the drawing's units; ``cells`` have
-    middles, and are ``size`` metres wide; a ``cone`` faces ``size`` degrees. ``label`` stands in a
-    ``rect`` where there is room, next to any other shape. It is shown from step ``first`` to
-    ``last``; always where ``first`` is 0.
+    corners; a ``dot`` has a center and a radius, ``size`` in the drawing's units; ``cells`` have
+    centers, and are ``size`` metres wide; a ``cone`` faces ``size`` degrees. ``label`` is placed in
+    a ``rect`` if there is room, and next to any other shape. It is shown from step ``first`` to
+    ``last``; always if ``first`` is 0.
     """
 
     form: Literal["line", "rect", "area", "dot", "cells", "cone", "label"]
@@ -63,13 +63,13 @@ class Shape:
 
 
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
-    """A room's name in its south-western corner."""
+    """Return a room's name in its south-western corner."""
     corner = min(x for x, _ in polygon), min(y for _, y in polygon)
     return Shape("label", [corner], "roomname", label=name)
 
 
 def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
-    """A square of a grid, ``half`` of its side to each side of its middle."""
+    """Return a square of a grid around its center; ``half`` is half its side."""
     (x, y) = middle
     return Shape("rect", ((x - half, y - half), (x + half, y + half)), kind, **fields)
 
@@ -78,15 +78,15 @@ def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
 class Map:
     """Everything a map shows: each actor's walk over the places and edges of a graph.
 
-    ``region`` holds the places where stopping counts as success. ``floors`` has the storey of each
-    place, from 0, where a walk or the gold path touches several. ``names`` are words for places,
-    such as their room; ``letters`` their short names, drawn for all or for those ``lettered``.
-    ``scale`` is True if lengths are true, in ``unit``. ``divergence`` is where walks that are
-    compared part. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which
-    a ring is drawn, 0 for none. ``shapes`` lie beneath the walks, ``legend`` has the class and the
-    words of those signs that not all maps have, and ``views``, for each actor and step, the corners
-    of what the actor saw before that step. ``targets`` can be pressed on a game's map: where, in
-    words, and the attributes that the page's script reads.
+    ``region`` has the places where a stop counts as success. ``floors`` maps places to storeys,
+    from 0, if a walk or the gold path touches several. ``names`` describes places, for example by
+    room; ``letters`` has their short names, drawn for all or for those in ``lettered``. ``scale``
+    is True if lengths are true, in ``unit``. ``divergence`` is the point where compared walks
+    diverge. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which a ring
+    is drawn, 0 for none. ``shapes`` are below the walks, ``legend`` has class and text of signs
+    that only some maps have, and ``views``, for each actor and step, the corners of the actor's
+    view before it. ``targets`` can be pressed on a game's map: position, text, and attributes for
+    the page's script.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -109,14 +109,14 @@ class Map:
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
 
     def title(self, place: str) -> str:
-        """``B, 545da9c1…, bedroom``: the letter, id and name of a place."""
+        """Return letter, id and name of a place: ``B, 545da9c1…, bedroom``."""
         name = self.names.get(place)
         return ", ".join(filter(None, (self.letters.title(place), name)))
 
 
 def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
-    """Each item with the first and last step, from 1, at which it stood in the frames; the last
-    frame is the end, after all steps."""
+    """Return each item with the first and last step (from 1) of the frames that contain it; the
+    last frame is the end, after all steps."""
     since: dict[T, int] = {}
     steps = max(1, len(frames) - 1)
     for number, frame in enumerate(frames[:steps], 1):
@@ -132,7 +132,7 @@ def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
 
 
 class _Paper:
-    """From metres to the drawing's units, north up, so that all of a map fits."""
+    """Transform from metres to the drawing's units, north up, that fits the whole map."""
 
     def __init__(self, where: Map) -> None:
         points = [stop.point for walk in where.walks.values() for stop in walk]
@@ -163,11 +163,11 @@ class _Paper:
         return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
 
     def path(self, corners: Sequence[Point]) -> str:
-        """The path of a polygon."""
+        """Return the path of a polygon."""
         return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(self.at, corners)) + "Z"
 
     def cells(self, middles: Sequence[Point], size: float) -> str:
-        """One path for squares ``size`` metres wide."""
+        """Return one path for squares ``size`` metres wide."""
         side = f"{size * self.unit:.1f}"
         corners = (self.at((x - size / 2, y + size / 2)) for x, y in middles)
         return "".join(f"M{x:g} {y:g}h{side}v{side}h-{side}z" for x, y in corners)
@@ -177,8 +177,7 @@ _BARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def render(where: Map) -> Html:
-    """The map, with its legend below. Steps carry ``data-step``, for the page's script to point
-    at."""
+    """Render the map with its legend. Steps have ``data-step`` for the page's script."""
     paper = _Paper(where)
     at, numbered = paper.at, list[tuple[float, float, float]]()
     walks = [_walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)]
@@ -202,7 +201,7 @@ def render(where: Map) -> Html:
     signs = (
         ("gold", gold, "gold path"),
         ("star", gold, "goal"),
-        ("region", where.region, "stopping here counts"),
+        ("region", where.region, "stops here count as success"),
         ("mistake", where.failed and where.mistake, "the mistake"),
         ("cross", where.failed, "the end"),
         ("stairs", len(set(where.floors.values())) > 1, "between floors"),
@@ -218,20 +217,19 @@ def render(where: Map) -> Html:
 
 @template_function
 def g(value: float) -> str:
-    """A coordinate, to a tenth of a unit."""
+    """Format a coordinate to a tenth of a unit."""
     return f"{round(value, 1):g}"
 
 
 def _walk(
     where: Map, actor: str, number: int, at: At, numbered: list[tuple[float, float, float]]
 ) -> dict[str, Any]:
-    """An actor's walk on paper: its ``moves`` are lines with an arrow or none and their step,
-    ``poses`` where it was and faced before each step, and ``stops`` markers of its visits.
+    """Draw an actor's walk: ``moves`` are lines, with or without an arrow, and their steps,
+    ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
 
-    Stops at one point share a marker, numbered where there is room: the start and the end first,
-    then in order. ``numbered`` are the middle and half the width of the markers of all actors that
-    have a number by now. The page's script goes to a stop's ``first`` step, None where it cannot be
-    pressed.
+    Stops at the same point share a marker, numbered if there is room: the start and the end first,
+    then in order. ``numbered`` has the center and half width of all markers numbered so far. The
+    page's script goes to a stop's ``first`` step; None if it cannot be pressed.
     """
     waypoints, moves, groups = where.walks[actor], [], dict[Point, list[Waypoint]]()
     for before, after in pairwise(waypoints):
@@ -269,7 +267,7 @@ def _walk(
 
 
 def _label(steps: Sequence[int]) -> str:
-    """``S`` for the start; ``2·5``; ``3–8`` for a stay; ``2…14`` for more than three visits."""
+    """Label a marker: ``S`` (start), ``2·5``, ``3–8`` (a stay), ``2…14`` (over three visits)."""
     names = ["S" if step == 0 else str(step) for step in steps]
     if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
         return f"{names[0]}–{names[-1]}"

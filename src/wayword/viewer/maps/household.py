@@ -1,8 +1,8 @@
-"""The house of an episode in the household world, step by step, by replaying what was recorded.
+"""The map of a household episode: the house at each step, from a replay of the record.
 
-A run folder holds actions, and the dataset the house; replayed they show where everything was
-at every step, which doors were open, and what lay open to each actor's eyes. Where the replay goes
-otherwise than the recording, the house is drawn as it was at first.
+The run folder has the actions, and the dataset has the house; the replay shows where each object
+was at each step, which doors were open, and what each actor could see. If the replay differs from
+the recording, the initial house is drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ START = ("", "the house at the start")
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walks, in the house where the dataset has it; None where no pose has a position."""
+    """Return the walks, in the house if the dataset has it; None if no pose has a position."""
     drawn = walked(trajectory)
     if drawn is None:
         return None
@@ -72,7 +72,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 def _shapes(
     world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: set[str]
 ) -> list[Shape]:
-    """Floors, furniture, walls, doors and small objects, in the order they are drawn."""
+    """Return floors, furniture, walls, doors and small objects, in drawing order."""
     scene, furniture, doors, objects = world.scene, [], [], []
     for each in scene.objects:
         if "pickupable" not in each.affordances:
@@ -100,8 +100,8 @@ def _shapes(
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:
-    """The corners of what lies open to an actor's eyes, itself first: up to the next wall, closed
-    door or tall piece of furniture, or as far as it sees."""
+    """Return the corners of an actor's view, its position first: up to the next wall, closed door
+    or tall piece of furniture, or its range."""
     body, half = me.body, np.radians(me.body.view_angle / 2)
     turns = np.radians(me.heading) + np.linspace(-half, half, RAYS)
     dx, dy = np.sin(turns)[:, None], np.cos(turns)[:, None]
@@ -119,7 +119,7 @@ def view(world: HouseholdWorld, me: Actor) -> list[Point]:
 
 
 def _title(world: HouseholdWorld, name: str, kind: str) -> str:
-    """An object's name among the actors, and its id in the scene."""
+    """Return an object's name for the actors, and its id in the scene."""
     called = {actor: each for actor in world.actors if (each := world.name(actor, name))}
     names = list(dict.fromkeys(called.values()))
     if len(names) < 2:
@@ -128,7 +128,7 @@ def _title(world: HouseholdWorld, name: str, kind: str) -> str:
 
 
 def _goals(reference: Any) -> set[str]:
-    """The ids that the goals speak of; none where they are many, as any one will do then."""
+    """Return the ids in the goals; empty if they are many, because any of them then counts."""
     named: list[Any] = [*getattr(reference, "look", ())]
     goals = getattr(reference, "goals", ())
     for goal in (part for each in goals for part in getattr(each, "dishes", (each,))):

@@ -23,8 +23,8 @@ _LANDING = 3  # viewpoints of a level part below which it belongs to the nearest
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Walks on the scene's graph, reckoned ones without a graph; None where no pose names a
-    viewpoint."""
+    """Return the walks on the scene's graph, or by dead reckoning without one; None if no pose
+    names a viewpoint."""
     scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     positions = sources.layout(scene, lambda: _points(graph))
@@ -59,8 +59,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 
 def goal_region(graph: Any, reference: Any) -> frozenset[str]:
-    """The viewpoints where a stop counts as success: less than 3 m from the goal by the shortest
-    path, or, where an object is meant, those from which it is in view."""
+    """Return the viewpoints where a stop counts as success: less than 3 m from the goal by the
+    shortest path or, if the goal is an object, with a view of it."""
     if isinstance(reference, ObjectReference):
         return reference.visible_from
     if not isinstance(reference, PathReference) or reference.goal not in graph.index:
@@ -71,8 +71,8 @@ def goal_region(graph: Any, reference: Any) -> frozenset[str]:
 
 
 def floors(graph: Any) -> dict[str, int]:
-    """The storey of each viewpoint, the lowest 0: level parts of the graph, those of about one
-    height together, and each viewpoint between them with the nearest."""
+    """Return the storey of each viewpoint, from 0: level parts of the graph, merged if at about the
+    same height; viewpoints between storeys belong to the nearest one."""
     heights: list[float] = graph.positions[:, 2].tolist()
     part = list(range(len(heights)))  # the lowest number of a viewpoint that is level with each
 
@@ -105,7 +105,7 @@ _ROOM = re.compile(
 
 
 def room_in(summary: str) -> str:
-    """The first room that a description names; empty for none."""
+    """Return the first room named in a description; empty if there is none."""
     match = _ROOM.search(summary.lower())
     return match[1] if match else ""
 

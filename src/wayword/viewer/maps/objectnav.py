@@ -1,8 +1,8 @@
-"""The map of an object search: what the camera saw free, step by step, and the rooms and targets
-where the dataset has the scene.
+"""The map of an object search: the free floor seen by the camera at each step, and the rooms and
+targets if the dataset has the scene.
 
-Agents that keep a costmap (LGX and the other searchers) have that drawn instead, as they knew
-it at each step: free and occupied cells, and the frontiers to choose from after a full turn.
+For agents with a costmap (LGX and the other searchers), the map shows it instead, as known at each
+step: free and occupied cells, and the frontiers after each full turn.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walk over what was seen; None where no pose has a position."""
+    """Return the walk over the floor that was seen; None if no pose has a position."""
     drawn = walked(trajectory)
     if drawn is None:
         return None
@@ -80,7 +80,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 
 def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
-    """Cells added to an actor's costmap at each step; nothing without a costmap."""
+    """Return the cells added to an actor's costmap at each step; empty without a costmap."""
     steps = [(n, step) for n, step in enumerate(trajectory.steps, 1) if step.actor == actor]
     turns = [n for n, step in steps if any(note.kind == TURN for note in step.notes)]
     if not turns:
@@ -112,7 +112,7 @@ def _costmap(trajectory: Trajectory, actor: str) -> Iterator[Shape]:
 
 
 def _view(step: Step) -> View | None:
-    """The recorded view, None where its depth image cannot be read."""
+    """Return the recorded view; None if its depth image is unreadable."""
     observation = as_mapping(step.observation)
     x, y, heading, eye = (finite(observation.get(key)) for key in ("x", "y", "heading", "eye"))
     depth = as_mapping(observation.get("depth") or {})
@@ -138,7 +138,7 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
 
 
 def fan(observation: Mapping[str, Any]) -> list[Point]:
-    """The corners of what lay free before the camera, the camera first; empty without depth."""
+    """Return the corners of the free floor in view, the camera first; empty without depth."""
     x, y, heading = (finite(observation.get(key)) for key in ("x", "y", "heading"))
     if x is None or y is None or heading is None:
         return []

@@ -1,4 +1,4 @@
-"""The map of a street episode: panoramas and links around the walk, laid flat."""
+"""The map of a street episode: panoramas and links around the walk, on a plane."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ METRES_PER_DEGREE = 111_320.0
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Walks on the street graph, blocks of equal length without coordinates; None where no pose
-    names a panorama."""
+    """Return the walks on the street graph, with blocks of equal length if it has no coordinates;
+    None if no pose names a panorama."""
     scene = sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     positions = sources.layout(scene, lambda: _points(graph))
@@ -46,8 +46,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 
 def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
-    """Those of some panoramas where a task ends well: the goal, and those one link from or to
-    it."""
+    """Return those of the panoramas where a stop counts as success: the goal and its neighbors."""
     number = graph.index[goal]
     near = {goal, *(graph.ids[end] for _, end in graph.exits(number))}
     near |= {
@@ -57,8 +56,8 @@ def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
 
 
 def _points(graph: Any) -> dict[str, Point]:
-    """Latitudes and longitudes as metres east and north, exact enough within a city: one scale of
-    longitude, that of its middle."""
+    """Convert latitudes and longitudes to metres east and north, with the longitude scale at the
+    center: accurate enough within a city."""
     positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids) or not positions.any():
         return {}

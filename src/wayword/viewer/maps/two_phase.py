@@ -1,6 +1,6 @@
-"""The map of a two-phase test: what was listed in each phase, what was chosen, what was right.
+"""The map of a two-phase test: the listed, chosen and correct objects of each phase.
 
-The test has no geometry. Each turn is a row: the place, then every object that was listed there.
+The test has no geometry. Each turn is a row: the place, then the objects listed there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WIDE, _CHARACTER, _LINE, _GAP = 520.0, 7.0, 26.0, 8.0
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The rows of choices, or None where nothing was listed."""
+    """Return the rows of choices, or None if nothing was listed."""
     reference = sources.reference(trajectory.episode_id)
     room = reference.room if isinstance(reference, TwoPhaseReference) else ""
     rows, down = [], 8.0

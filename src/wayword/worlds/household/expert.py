@@ -331,7 +331,7 @@ def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:
         if entities.has_affordance(r, kind) and skills.takes(tool, obj) and closes and switched:
             tools.append(tool)
     if not tools:
-        raise PlanningFailed(f"no {kind} takes {obj}")
+        raise PlanningFailed(f"no {kind} accepts {obj}")
     return tuple([r for r in tools if _has_room_for(skills, obj, r)] or tools)
 
 

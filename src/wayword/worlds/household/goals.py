@@ -191,7 +191,7 @@ class Near:
 
     @property
     def words(self) -> str:
-        return f"{kinds(self.objects)} in view, near by"
+        return f"{kinds(self.objects)} in view, nearby"
 
     def met(self, state: State) -> int:
         views = [actor["sees"] for actor in state["actors"].values()]

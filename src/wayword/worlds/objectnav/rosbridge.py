@@ -219,7 +219,7 @@ class Link:
             for topic in self._topics:
                 self._subscribe(topic)
         except LinkLost:
-            return "it closed the connection at once"
+            return "it closed the connection immediately"
         threading.Thread(target=self._beat, args=args, name=name, daemon=True).start()
         return ""
 

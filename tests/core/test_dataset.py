@@ -22,5 +22,5 @@ def test_tasks_that_know_their_ids_are_made_only_where_wanted_and_by_scene() -> 
     assert made == [6, 8, 3, 7]
     made.clear()
     assert list(of_ids(DrawnTasks(99, make), {"e3"})) == ["e3"]
-    assert made == [0, 1, 2, 3, 4], "made up to the one that is wanted, where ids are not known"
+    assert made == [0, 1, 2, 3], "made up to the required one if ids are unknown"
     assert of_ids(scene, {"none"}) == {}

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pytest
 
+from wayword.agents.baselines import imitation
 from wayword.agents.baselines.imitation import (
     FEATURES,
     WEIGHTS,
     ImitationAgent,
     ImitationSettings,
+    PreexploredImitation,
+    PreexploredSettings,
     Walk,
     encode,
     tokenize,
@@ -78,8 +84,75 @@ def test_features_of_stopping_hold_no_direction() -> None:
     world = houses.world(task.episode)
     world.reset(task.episode)
     seen = world.observe("agent")
-    steps = Walk()
-    steps.arrive(seen)
-    table = steps.geometry(seen)
+    table = Walk.start(seen, 1).geometry(seen)
     assert table.shape == (1 + len(seen.neighbors), FEATURES)
     assert not table[0].any()  # at the start: no turn, no length, no distance walked
+
+
+class TwoBranches:
+    """A network that takes the first move at the start, and regrets it at the next viewpoint."""
+
+    vocabulary: Mapping[str, int] = {}
+    width = 1
+
+    def __init__(self) -> None:
+        self.scores = [[-9.0, -0.1, -1.0], [-9.0], [0.0]]  # stop, first and second neighbor
+        self.histories: list[int] = []
+
+    def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, Any]:
+        count = inputs["geometry"].shape[1]
+        self.histories.append(inputs["history"].shape[1])
+        scores = [*self.scores.pop(0), *[-99.0] * count][:count]
+        return np.array(scores), np.zeros((count, 1), dtype=np.float32)
+
+
+def two_branches(
+    monkeypatch: pytest.MonkeyPatch, backtrack: bool, max_steps: int
+) -> tuple[list[str], TwoBranches, tuple[str, ...]]:
+    """Play with `TwoBranches`: the actions, the network, the start and its first two neighbors."""
+    network = TwoBranches()
+    monkeypatch.setattr(imitation, "load_network", lambda path: network)
+    houses = Houses("test", None, Houses.Settings())
+    task = houses.tasks[0]
+    start = task.episode.start["viewpoint"]
+    first, second, *_ = houses.graph(task.episode.scene).neighbors(start)
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return ImitationAgent(ImitationSettings(backtrack=backtrack), toolkit)
+
+    played = asyncio.run(rollout(task, Setup(houses, build, max_steps=max_steps)))
+    assert not played.error
+    actions = [str(action) for action in played.actions("agent")]
+    return actions, network, (start, first.viewpoint, second.viewpoint)
+
+
+def test_it_goes_back_to_a_more_probable_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    actions, network, places = two_branches(monkeypatch, backtrack=True, max_steps=9)
+    start, first, second = places
+    assert actions == [f"goto[{first}]", f"goto[{start}]", f"goto[{second}]", "stop"]
+    assert network.histories == [0, 1, 1]  # the branch's own walk has one step
+
+
+@pytest.mark.parametrize(("backtrack", "max_steps"), [(False, 9), (True, 2)])
+def test_it_stays_if_backtracking_is_off_or_the_steps_run_out(
+    monkeypatch: pytest.MonkeyPatch, backtrack: bool, max_steps: int
+) -> None:
+    actions, _, (_, first, _) = two_branches(monkeypatch, backtrack, max_steps)
+    assert actions == [f"goto[{first}]", "stop"]
+
+
+def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored() -> None:
+    houses = Houses("test", None, Houses.Settings())
+    task = houses.tasks[0]
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return PreexploredImitation(PreexploredSettings(), toolkit)
+
+    played = asyncio.run(rollout(task, Setup(houses, build, max_steps=15)))
+    places = [str(step.pose["viewpoint"]) for step in played.steps]
+    assert houses.graph(task.episode.scene).shortest_path(
+        task.episode.start["viewpoint"], places[-1]
+    )[1:] == list(dict.fromkeys(places))
+    (note,) = [note for step in played.steps for note in step.notes]
+    assert note.kind == "explored"
+    assert note.details["metres"] > 0

@@ -6,7 +6,8 @@ search/                       lgx, frontier_llm, and the baselines frontier, pri
 strategies/                   act, react, react_emmem, reflexion, reflexion_emmem; planner, navcot,
                               plan_search (uses the simulator)
 team                          scripted actors that work together
-baselines/                    random, forward, imitation; oracle, gold, expert use ground truth
+baselines/                    random, forward, imitation, imitation_preexplored (knows the scene);
+                              oracle, gold, expert use ground truth
 human                         a person at the terminal
 
 What they share stands next to the folders: prompting, answers, legal, clauses, person.

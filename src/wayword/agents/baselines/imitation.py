@@ -3,9 +3,9 @@
     wayword run imitation --on houses
     wayword run imitation --on r2r:val_seen --data DATA
 
-A baseline for the cost of a language model: a transformer of about a million weights over the words
-of the instruction, the words that describe each direction, and the walk so far, trained with DAgger
-(``recipes/imitation`` in the repository).
+A baseline for the cost of a language model: three transformers of about a million weights each over
+the words of the instruction, the words that describe each direction, and the walk so far, trained
+with DAgger (``recipes/imitation`` in the repository).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,13 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
-from wayword.core.episode import Episode
+from wayword.core.agent import Agent, MakePlan, Toolkit
+from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
-from wayword.core.perceiver import Sector
-from wayword.core.world import Feedback
-from wayword.worlds.indoor.graph import Neighbor
+from wayword.core.perceiver import Perceiver, Sector
+from wayword.core.world import World
+from wayword.worlds.indoor import SUCCESS_METRES
+from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 from wayword.worlds.indoor.world import IndoorObservation
 
 Floats = NDArray[np.float32]
@@ -40,6 +43,10 @@ PAD, UNKNOWN = 0, 1  # first two indices of a vocabulary: padding, and words tha
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
+EXPANSIONS = 20  # viewpoints that the pre-explored setting scores
+BACKTRACK_COST = 1.0
+"""Log-probability that an earlier option must be ahead for each action needed to walk back and take
+it; chosen on half of dev_unseen among 0.6, 0.8, 1, 1.2, 1.5, 2 and 2.5."""
 
 
 def tokenize(text: str) -> list[str]:
@@ -125,6 +132,16 @@ def load_network(path: Path) -> PolicyWeights:
 
 @dataclass(frozen=True, slots=True)
 class ImitationSettings:
+    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one.
+    ``backtrack``: walk back to an earlier option that has become more probable.
+    """
+
+    weights: str = ""
+    backtrack: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreexploredSettings:
     """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one."""
 
     weights: str = ""
@@ -136,32 +153,61 @@ class ImitationAgent(Agent):
         wayword run imitation --on houses --limit 20
 
     At each viewpoint it reads the captions and objects of every direction and the summary, as
-    NavGPT does, scores each neighbor and stopping, and takes the best one. Needs onnxruntime (extra
-    ``[prior]``), but no language model and no torch; the weights are described in
-    ``wayword/weights/imitation.md``.
+    NavGPT does, scores each neighbor and stopping, and takes the best one. If an option that it
+    passed by now makes a more probable walk, by one nat per action needed to get there, it walks
+    back along visited viewpoints and takes that one. Needs onnxruntime (extra ``[prior]``), but no
+    language model and no torch; the weights are described in ``wayword/weights/imitation.md``.
     """
 
-    Settings: ClassVar[type[ImitationSettings]] = ImitationSettings
+    Settings: ClassVar[type[Any]] = ImitationSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
 
-    def __init__(self, settings: ImitationSettings, toolkit: Toolkit) -> None:
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._network = load_network(Path(settings.weights or WEIGHTS / "imitation.onnx"))
-        self._toolkit = toolkit
-        self._words: list[int] = []
-        self._walk = Walk()
-        self._pending_state: Floats | None = None
-        self._empty_history = np.zeros((1, 0, self._network.width), dtype=np.float32)
+        self._settings, self._toolkit = settings, toolkit
 
     async def begin(self, episode: Episode) -> None:
         self._words = encode(tokenize(episode.instruction), self._network.vocabulary, "instruction")
-        self._walk, self._pending_state = Walk(), None
+        self._walk: Walk | None = None
+        self._options: list[Option] = []
+        self._neighbors: dict[str, list[str]] = {}
+        self._plan: list[Action] = []
+        self._turns = 0
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+        if not self._plan:
+            self._plan = self._next_actions(observation)
+        self._turns += 1
+        return Decision(self._plan.pop(0))
+
+    def _next_actions(self, observation: IndoorObservation) -> list[Action]:
+        """Return the moves back to the viewpoint of the best option, if any, and its action."""
+        here = observation.viewpoint
+        walk = self._walk or Walk.start(observation, self._network.width)
+        self._neighbors[here] = [neighbor.viewpoint for neighbor in observation.neighbors]
+        options, left = self._score(walk, observation), self._options
+        ranked = [(option.score, [here], option) for option in options]
+        if self._settings.backtrack:
+            routes, turns = self._routes(here), (self._toolkit.max_steps or math.inf) - self._turns
+            back = [(routes[option.walk.path[-1]], option) for option in left]
+            ranked += [
+                (o.score - BACKTRACK_COST * len(r), r, o) for r, o in back if len(r) <= turns
+            ]
+        _, route, best = max(ranked, key=itemgetter(0))
+        left += options
+        left.remove(best)
+        moves = [Action("goto", (viewpoint,)) for viewpoint in route[1:]]
+        if best.neighbor is None:
+            return [*moves, STOP]
+        self._walk = best.walk.extended(best.neighbor, best.state, best.score)
+        return [*moves, Action("goto", (best.neighbor.viewpoint,))]
+
+    def _score(self, walk: Walk, observation: IndoorObservation) -> list[Option]:
+        """Return stopping and the moves to the neighbors, as continuations of ``walk``."""
         if self._toolkit.perceiver is None:
             raise UsageError("imitation reads captions, but this dataset has none; set a perceiver")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
-        self._walk.arrive(observation)
-        vocabulary, parts, walk = self._network.vocabulary, percept.sectors, self._walk
+        vocabulary, parts = self._network.vocabulary, percept.sectors
         captions = [encode(tokenize(part.caption), vocabulary, "caption") for part in parts]
 
         def table(rows: list[list[int]]) -> Ints:
@@ -177,68 +223,137 @@ class ImitationAgent(Agent):
             "summary": np.array([encode(tokenize(percept.summary), vocabulary, "summary")]),
             "rows": np.array([[len(parts), *sides]], dtype=np.int64),
             "geometry": walk.geometry(observation)[None],
-            "history": np.stack(walk.history)[None] if walk.history else self._empty_history,
+            "history": walk.history[None],
         }
         scores, states = self._network(inputs)
-        best = int(np.argmax(scores))
-        self._pending_state = states[best]
-        if best == 0:
-            return Decision(STOP)
-        neighbor = observation.neighbors[best - 1]
-        walk.leave(neighbor)
-        return Decision(Action("goto", (neighbor.viewpoint,)))
+        moves = [None, *observation.neighbors]
+        totals = (walk.score + scores).tolist()
+        return [Option(walk, *each) for each in zip(moves, totals, states, strict=True)]
 
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if self._pending_state is not None:
-            self._walk.history.append(self._pending_state)
+    def _routes(self, start: str) -> dict[str, list[str]]:
+        """Return routes of fewest moves to all visited viewpoints, both ends included."""
+        routes, queue = {start: [start]}, [start]
+        for place in queue:
+            for neighbor in self._neighbors[place]:
+                if neighbor in self._neighbors and neighbor not in routes:
+                    routes[neighbor] = [*routes[place], neighbor]
+                    queue.append(neighbor)
+        return routes
 
 
+class PreexploredImitation(ImitationAgent):
+    """`imitation` in the pre-explored setting: it knows the scene before each walk, so its scores
+    are not comparable with those of single runs.
+
+        wayword run imitation_preexplored --on houses --limit 20
+
+    Expands the most probable walks on the scene's recorded graph, best first, and takes the
+    shortest path to the viewpoint with the largest probability of stopping within 3 m of it.
+    Scores are those of this path; the note ``explored`` has the metres of a walk that visits the
+    viewpoints in the order of exploration and then goes there.
+    """
+
+    Settings: ClassVar[type[Any]] = PreexploredSettings
+    sees_answer: ClassVar[bool] = True
+
+    @classmethod
+    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
+        return ("pre-explored setting: graph and texts of the scene are known before each walk",)
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Keep the scene's graph. The answer is not read."""
+        self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
+
+    def _next_actions(self, observation: IndoorObservation) -> list[Action]:
+        graph, seen = self._graph, observation
+        walk = Walk.start(observation, self._network.width)
+        stops: list[Option] = []
+        moves: list[Option] = []
+        for _ in range(EXPANSIONS):
+            stop, *options = self._score(walk, seen)
+            stops.append(stop)
+            moves += options
+            best = max(moves, key=attrgetter("score"))
+            moves.remove(best)
+            assert best.neighbor is not None
+            walk = best.walk.extended(best.neighbor, best.state, best.score)
+            place, heading = best.neighbor.viewpoint, best.neighbor.heading
+            neighbors = graph.neighbors(place)
+            seen = replace(seen, viewpoint=place, heading=heading, neighbors=neighbors)
+        places = [stop.walk.path[-1] for stop in stops]
+        rows = [graph.index[place] for place in places]
+        near = graph.distances[np.ix_(rows, rows)] < SUCCESS_METRES
+        end = places[int(np.argmax(near @ np.exp([stop.score for stop in stops])))]
+        metres = sum(graph.distance(*pair) for pair in pairwise([*places, end]))
+        self._toolkit.note("explored", viewpoints=len(set(places)), metres=round(metres, 2))
+        path = graph.shortest_path(observation.viewpoint, end)
+        return [*(Action("goto", (place,)) for place in path[1:]), STOP]
+
+
+@dataclass(frozen=True, slots=True)
 class Walk:
-    """The walk so far: the position of each visited viewpoint, and the state stored per step.
+    """A walk: its viewpoints, the state (T, D) stored per step, and its log-probability.
 
     Positions are metres from the first viewpoint (east, north, up), added up from the moves.
     """
 
-    def __init__(self) -> None:
-        self.history: list[Floats] = []
-        self._position = np.zeros(3)
-        self._positions: dict[str, NDArray[np.float64]] = {}
-        self._viewpoint, self._previous = "", ""
-        self._first_heading = 0.0
-        self._is_revisit = False
+    path: tuple[str, ...]
+    positions: Mapping[str, NDArray[np.float64]]
+    history: Floats
+    first_heading: float
+    score: float = 0.0
 
-    def arrive(self, observation: IndoorObservation) -> None:
-        """Add the current viewpoint at the position that the moves lead to."""
-        if not self._positions:
-            self._first_heading = observation.heading
-        if observation.viewpoint != self._viewpoint:
-            self._previous, self._viewpoint = self._viewpoint, observation.viewpoint
-            self._is_revisit = observation.viewpoint in self._positions
-        self._position = self._positions.setdefault(observation.viewpoint, self._position)
+    @classmethod
+    def start(cls, observation: IndoorObservation, width: int) -> Walk:
+        """Return the walk of no step, for states of size ``width``."""
+        history = np.zeros((0, width), dtype=np.float32)
+        positions = {observation.viewpoint: np.zeros(3)}
+        return cls((observation.viewpoint,), positions, history, observation.heading)
 
-    def leave(self, neighbor: Neighbor) -> None:
-        self._position = self._position + _displacement(neighbor)
+    def extended(self, neighbor: Neighbor, state: Floats, score: float) -> Walk:
+        """Return the walk that continues to a neighbor."""
+        end = self.positions[self.path[-1]] + _displacement(neighbor)
+        return Walk(
+            (*self.path, neighbor.viewpoint),
+            {neighbor.viewpoint: end, **self.positions},
+            np.concatenate([self.history, state[None]]),
+            self.first_heading,
+            score,
+        )
 
     def geometry(self, observation: IndoorObservation) -> Floats:
         """Return the features (1 + K, 14) of stopping and of the K neighbors; see
         :func:`features`."""
-        table, ends, memory = [(0.0, 0.0, 0.0)], [self._position], [(self._is_revisit, False)]
+        *earlier, here = self.path
+        table, ends = [(0.0, 0.0, 0.0)], [self.positions[here]]
+        memory = [(here in earlier, False)]
         for neighbor in observation.neighbors:
             table.append((neighbor.heading, neighbor.elevation, neighbor.distance))
-            ends.append(self._position + _displacement(neighbor))
+            ends.append(self.positions[here] + _displacement(neighbor))
             name = neighbor.viewpoint
-            memory.append((name in self._positions, name == self._previous))
+            memory.append((name in self.positions, name in earlier[-1:]))
         headings, elevations, lengths = np.array(table).T
         return features(
             np.radians(headings).astype(np.float32),
             np.radians(elevations).astype(np.float32),
             lengths.astype(np.float32),
             np.array(math.radians(observation.heading), dtype=np.float32),
-            np.array(math.radians(self._first_heading), dtype=np.float32),
+            np.array(math.radians(self.first_heading), dtype=np.float32),
             np.array(ends, dtype=np.float32),
             np.array(memory, dtype=np.float32),
             len(self.history),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """A continuation of a walk, to a neighbor or (None) by stopping, with the log-probability of
+    the walk with it, and the state to store."""
+
+    walk: Walk
+    neighbor: Neighbor | None
+    score: float
+    state: Floats
 
 
 def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
@@ -250,4 +365,4 @@ def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:
     )
 
 
-agent = ImitationAgent
+agents = {"imitation": ImitationAgent, "imitation_preexplored": PreexploredImitation}

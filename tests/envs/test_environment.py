@@ -256,7 +256,7 @@ def test_others_play_along_by_an_agent() -> None:
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
         ({"max_steps": -1}, "max_steps must be at least 1"),
         ({"view": "lgx"}, "objectnav"),
-        ({"view": "oracle"}, "asks no model"),
+        ({"view": "oracle"}, "calls no model"),
     ],
 )
 def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) -> None:
@@ -308,9 +308,9 @@ def test_options_of_a_reset_set_the_difficulty_of_a_new_scene() -> None:
     ("options", "message"),
     [
         ({"room": 5}, "houses has no setting 'room'; did you mean 'rooms'"),
-        ({"rooms": 99}, "rooms=99 must be between"),
+        ({"rooms": 99}, "rooms must be at most 17, got 99"),
         ({"seed": 1}, "'seed' is drawn for each new scene"),
-        ({"episode": 0, "rooms": 5}, "need a new scene; leave the episode out"),
+        ({"episode": 0, "rooms": 5}, "need a new scene; remove the episode"),
     ],
 )
 def test_wrong_options_of_a_reset_are_refused(options: dict[str, Any], message: str) -> None:

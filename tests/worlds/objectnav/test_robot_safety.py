@@ -261,7 +261,7 @@ def test_an_empty_battery_ends_the_search_before_anything_moves() -> None:
 def test_a_charge_that_is_no_share_ends_the_search(share: Any) -> None:
     robot = robot_at()
     robot.extra["/battery_state"] = battery(share)
-    with running(robot) as url, pytest.raises(RobotError, match="must be a share from 0 to 1"):
+    with running(robot) as url, pytest.raises(RobotError, match="must be between 0 and 1"):
         driven(url, battery="/battery_state")
 
 

@@ -73,9 +73,11 @@ def play(
         return
     from wayword.core.errors import UsageError
     from wayword.runs.forecast import forecast, row_lines
+    from wayword.runs.plan import shared_datasets
     from wayword.settings import parse
     from wayword_bench import ladders, page
 
+    context.with_resource(shared_datasets())  # a level is drawn once
     version_ = ladders.open_bench(version)
     if not model and not agent:
         raise UsageError("name a model with --model, or an agent that needs none with --agent")

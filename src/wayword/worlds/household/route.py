@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +62,14 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
     """Return (P,) the number of steps from ``start`` to every position, -1 without a path."""
+    return _step_counts(neighbors.tobytes(), start)
+
+
+@lru_cache(maxsize=32)  # an expert plans several trips from one position
+def _step_counts(neighbors: bytes, start: int) -> Ints:
     # Plain lists: frontiers in a home are too small for array operations to pay off.
-    flat = neighbors.ravel().tolist()
-    steps = [-1] * len(neighbors)
+    flat = np.frombuffer(neighbors, dtype=np.int32).tolist()
+    steps = [-1] * (len(flat) // 4)
     steps.append(0)  # index -1, for missing neighbors: counts as reached
     steps[start] = count = 0
     frontier = [start]
@@ -76,7 +82,9 @@ def step_counts(neighbors: Ints, start: int) -> Ints:
                     steps[neighbor] = count
                     reached.append(neighbor)
         frontier = reached
-    return np.array(steps[:-1], dtype=np.int32)
+    counts = np.array(steps[:-1], dtype=np.int32)
+    counts.setflags(write=False)
+    return counts
 
 
 def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:

@@ -1,0 +1,42 @@
+"""Levels of the bench: this installation draws the version's episodes, and the expert solves them.
+
+The shortest level of each track; ``WAYWORD_CHAOS=long`` checks all levels.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.sampling import LONG
+from wayword.core.action import Decision
+from wayword.core.game import Game
+from wayword.metrics import scoring
+from wayword.runs.plan import open_dataset
+from wayword_bench import ladders
+from wayword_bench.ladders import Track
+
+VERSION = ladders.open_bench()
+LEVELS = [
+    pytest.param(track, length, id=f"{track.name}-{length}")
+    for track in VERSION.tracks
+    for length in (track.lengths if LONG else track.lengths[:1])
+]
+
+
+@pytest.mark.parametrize(("track", "length"), LEVELS)
+def test_the_first_and_last_episode_are_the_versions_and_the_expert_solves_them(
+    track: Track, length: int
+) -> None:
+    plan = dict(ladders.Entry(VERSION, "gold").plans(track))[length]
+    assert ladders.level_checksums(plan) == track.checksums[length]
+    dataset = open_dataset(plan)
+    for task in (dataset.tasks[0], dataset.tasks[-1]):
+        actions = dataset.solve(task, track.solution)
+        game = Game(dataset.world(task.episode), task.episode, dataset.max_steps)
+        first = game.world.actors[0]
+        for actor in game.turns():  # partners stop at once
+            taken = game.taken[first] if actor == first else -1
+            game.act(actor, Decision(actions[min(taken, len(actions) - 1)]))
+        (scores,) = scoring.score(dataset, [(task, game.finished())])
+        assert scores[track.success] >= track.at_least
+        assert len(actions) <= dataset.max_steps

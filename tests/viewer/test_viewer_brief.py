@@ -128,7 +128,7 @@ def test_what_was_never_in_view_is_a_sign() -> None:
 def test_a_world_without_a_goal_to_reach_is_not_said_to_have_one(scores: dict[str, float]) -> None:
     record = EpisodeRecord("one", scores, walk("left", "stop"))
     page = Page.parse(episode_page(record, (), Sources(), "run", Links()))
-    (cause,) = [each.attributes["title"] for each in page.all("li") if "title" in each.attributes]
+    (cause,) = [each.attributes["title"] for each in page.all("b", class_="cause")]
     aim = "reaching the goal" if "osr" in scores else "the task was done"
     assert cause == f"stopped before {aim}"
 

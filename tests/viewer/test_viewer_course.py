@@ -27,7 +27,7 @@ def test_a_way_that_grows_is_worse_and_rounding_is_not() -> None:
     assert course.describe(1) == "5.0 m to go"
     assert course.describe(3) == "6.0 m to go, 4.0 m further"
     assert course.describe(4).startswith("no path to go")
-    assert course.summary() == "no path to the goal at the end, 2.0 m at best, after step 2"
+    assert course.summary() == "nearest: 2.0 m, after step 2"
     assert GoalProgress((4.0, 3.0), unit="links").describe(1) == "3 links to go"
 
 
@@ -36,7 +36,7 @@ def test_conditions_that_are_undone_are_worse() -> None:
     assert (course.best_step, course.first_loss) == (1, 2)
     assert course.describe(1) == "2 of 3 goal conditions met, 2 more"
     assert course.describe(2) == "1 of 3 goal conditions met, 1 fewer"
-    assert course.summary() == "1 of 3 goal conditions met at the end, 2 at best, after step 1"
+    assert course.summary() == "1 of 3 goal conditions met at the end, 2 after step 1"
     assert GoalProgress((1.0, 0.0, 1.0, 2.0), conditions=3).first_loss == 0, (
         "a mug was moved, and stands again"
     )
@@ -148,7 +148,10 @@ def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
     ]
     assert conditions(reference, {}) == [], "a state of another world"
     right = AnswerReference("1", answer="2")
-    assert conditions(right, {"actors": {"a": {"answer": "2."}}}) == [("the answer '2'", 1, 1)]
+    assert conditions(right, {"actors": {"a": {"answer": "2."}}}) == [
+        ("expected answer: “2”, given: “2.”", 1, 1)
+    ]
+    assert conditions(right, {})[0][0] == "expected answer: “2”, given: nothing"
     told = TwoPhaseReference("1", "kitchen")
     assert conditions(told, {"phase": 2, "place": "office"})[1] == ("go to the kitchen", 0, 1)
 

@@ -33,7 +33,7 @@ from wayword.viewer import maps
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.data import Sources
-from wayword.viewer.document import Document, Sought
+from wayword.viewer.document import Document, Sought, expert_advice
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
 from wayword.viewer.maps.indoor import floors, room_in
@@ -77,28 +77,84 @@ def walk(dataset: Houses, task: Task, places: list[str]) -> Document:
     return Document.of(EpisodeRecord(task.episode.id, FAILED, trajectory), sources)
 
 
-def test_a_walk_is_wrong_where_it_leaves_the_gold_path_or_stops_before_its_end() -> None:
+def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_none() -> None:
     dataset, task = houses()
     gold = [str(place) for place in task.reference.path]  # type: ignore[attr-defined]
     neighbors = dataset.graph(task.episode.scene).neighbors
     off = next(name for name in (each.viewpoint for each in neighbors(gold[1])) if name not in gold)
-    left = walk(dataset, task, [gold[1], off, gold[1]])
-    assert left.mistake is not None
-    assert left.mistake.step == 2
-    change = left.progress.change(2)
-    further = f", {-change:.1f} m further from the goal" if change < 0 else ""
-    assert left.mistake.text == f"Step 2: went to {off}; the path was {gold[2]}{further}."
-    early = walk(dataset, task, gold[1:3])
-    to_go = early.progress.values[-1]
-    assert early.mistake is not None
-    assert early.mistake.text == f"Step 3: stopped at {gold[2]}, {to_go:.1f} m before the goal."
-    passed = walk(dataset, task, [*gold[1:], gold[-2]])
-    assert passed.mistake is not None
-    assert passed.mistake.text == f"Step {len(gold)}: left the goal; ended at {gold[-2]}."
+
+    def found(*places: str) -> tuple[int, str]:
+        document = walk(dataset, task, [*places])
+        assert document.mistake is not None
+        left = f", {document.progress.values[-1]:.1f} m from the goal."
+        assert document.mistake.text.endswith(left)
+        return document.mistake.step, document.mistake.text.removesuffix(left)
+
+    assert found(gold[1], off) == (
+        2, f"Step 2: went to {off}; the path was {gold[2]}. It never got back: stopped there"
+    )  # fmt: skip
+    assert found(gold[1], off, gold[1], gold[2], gold[1]) == (
+        5, f"Step 5: went back to {gold[1]}; the path was {gold[3]}. It stopped there"
+    )  # fmt: skip
+    assert found(gold[1], off, gold[1]) == (4, f"Step 4: stopped at {gold[1]}")
+    assert found(*gold[1:3]) == (3, f"Step 3: stopped at {gold[2]}")
     beyond = next(each.viewpoint for each in neighbors(gold[-1]) if each.viewpoint not in gold)
-    further = walk(dataset, task, [*gold[1:], beyond]).mistake
-    assert further is not None
-    assert further.text == f"Step {len(gold)}: left the goal; ended at {beyond}."
+    assert found(*gold[1:], beyond) == (
+        len(gold), f"Step {len(gold)}: left the goal. It never got back: stopped at {beyond}"
+    )  # fmt: skip
+
+
+def documents(out: Path, plan: Plan) -> list[Document]:
+    """The documents of the failed episodes of a run."""
+    run(replace(plan, out=out))
+    library = Library([out])
+    content, rows = Content(library), library.rows(out.name)
+    records = [record for record in rows.run.records() if not record.scores[rows.success]]
+    return [Document.of(each, content.tasks(rows, [each.episode_id])) for each in records]
+
+
+def test_the_mistake_is_never_what_the_expert_would_have_done(tmp_path: Path) -> None:
+    """In towns a turn decides, and the step forward after it is the expert's, too."""
+    turns = 0
+    for document in documents(tmp_path / "run", Plan("random", "towns", limit=24, max_steps=16)):
+        mistake = document.mistake
+        assert mistake is not None
+        if not mistake.limit:
+            words, same = expert_advice(document.trajectory, document.sources)[mistake.step - 1]
+            assert words
+            assert not same, mistake.text
+            turns += " turned " in mistake.text
+    assert turns
+
+
+def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) -> None:
+    (document,) = documents(tmp_path / "run", Plan("oracle", "towns", limit=1, max_steps=6))
+    assert document.mistake is not None
+    assert document.mistake.limit
+    assert document.mistake.text.startswith("On the path throughout; the limit of 6 steps came at ")
+    assert [*document.causes] == ["ran_out"], "the cause in the table is the same"
+    shown = episode_page(document.record, (), document.sources, "r", Links())
+    page = Page.parse(shown)
+    assert page.all("main")[0].attributes["data-mistake"] == "6", "the page opens there"
+    (press,) = [e for e in page.all("button") if e.attributes.get("data-key") == "f"]
+    assert press.text == "limit"
+    assert not page.all("rect", class_="wrong")
+    assert not page.all("rect", class_="mistake"), "no ring"
+
+
+def test_places_of_the_sentence_come_first_among_the_letters(tmp_path: Path) -> None:
+    seen = 0
+    for document in documents(tmp_path / "run", Plan("random", "houses", limit=6, max_steps=8)):
+        assert document.mistake is not None
+        page = Page.parse(str(document.map))
+        named = [each for each in page.all("text") if "named" in str(each.attributes.get("class"))]
+        letters = page.all("text", class_="placeletter")
+        assert [each.text for each in letters[: len(named)]] == [each.text for each in named]
+        lettered = document.letters.by_place
+        assert all(lettered[p] in [e.text[-len(lettered[p]) :] for e in named]
+                   for p in lettered if p in document.mistake.text)  # fmt: skip
+        seen += len(named)
+    assert seen
 
 
 def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
@@ -121,7 +177,14 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     sources = Sources(None, {"1": Task(Episode("1", "Find the blue mug.", "", {}), reference)})
     never = Document.of(record, sources).mistake
     assert never is not None
-    assert (never.step, never.text) == (0, "The blue mug was never in view.")
+    assert never.step == 3, "the page opens on the stop"
+    begins = "Step 3: stopped without the blue mug, never in view: "
+    assert never.text == begins + "the agent never left the start."
+    blocked = replace(walked.steps[0], feedback=Feedback("blocked"))
+    record.trajectory.steps[:2] = [blocked, blocked]
+    again = Document.of(record, sources).mistake
+    assert again is not None
+    assert again.text == (f"{begins}2 of 3 steps were blocked and the agent never left the start.")
 
 
 def in_a_flat(*actions: Action) -> tuple[int, str]:
@@ -145,11 +208,11 @@ def in_a_flat(*actions: Action) -> tuple[int, str]:
 def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
     away = (Action("turn_right"), Action("turn_right"))
     assert in_a_flat(Action("goto", ("table_1",)), *away) == (
-        1, "Step 1: apple_1 came into view, and nothing was done with it."
+        4, "Step 4: ann stopped; it had seen apple_1 at step 1 and never picked it up."
     )  # fmt: skip
     step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away)
     assert step == 1
-    assert text.startswith("Step 1: go_grab[apple_1] came last, and “apple in or on box")
+    assert text.startswith("Step 1: ann's go_grab[apple_1] came last, and “apple in or on box")
 
 
 def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None:
@@ -160,7 +223,16 @@ def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None
     sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
     document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=(about,))
     assert document.mistake is not None
-    assert document.mistake.text == "No apple was ever in view; it was in the hall."
+    assert document.mistake == (
+        1,
+        "Step 1: stopped with no apple ever in view (it was in the hall).",
+        False,
+        "",
+    )
+    placed = {"objects": {"apple_1": {"in": "table_1", "room": "hall"}}}
+    about = replace(about, ids=("apple_1",))
+    assert about.ended("apple in or on box", placed) == "apple: table, hall → box"
+    assert about.ended("apple (open)", placed) == "apple (open), in the table, hall"
 
 
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
@@ -175,8 +247,8 @@ def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None
     assert found
     for name, last, text in found:
         assert re.fullmatch(
-            rf"Step {last}: (stopped|ran out of steps) (next to|\d+ squares? from) the {name}; "
-            "the task was not done.", text,
+            rf"Step {last}: (stopped|ran out of steps) (next to|\d+ squares? from) the {name}, "
+            "not done(; it never left the start)?.", text,
         )  # fmt: skip
 
 
@@ -189,6 +261,11 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
     assert (
         mistake_of(question, answered)
         == "Step 1: stopped without an answer; the right answer is “no”."
+    )
+    stayed = steps(Action("go", ("tv",)), seen={"place": "home"}, room="home")
+    stays = Trajectory("1", {"agent": {}}, stayed, {"phase": 1, "place": "home"}, "stopped")
+    assert mistake_of(TwoPhaseReference("1", "kitchen"), stays) == (
+        "Step 1: chose go[tv] and stayed in the home; the target is in the kitchen."
     )
     chosen = steps(Action("go", ("tv",)), room="living room")
     phase = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped")

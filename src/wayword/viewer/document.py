@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from wayword.agents.person import with_answerer
@@ -36,7 +36,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import SPOKEN, as_mapping, count, objects_in, place_of
+from wayword.viewer.figures import SPOKEN, as_mapping, count, objects_in, place_of, wind
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters
@@ -78,7 +78,7 @@ class Document:
     def json(self, patience: float = 0.0) -> dict[str, Json]:
         """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
         progress, clauses, scores = self.progress, self.clauses, self.record.scores
-        steps, family = self.trajectory.steps, self.sources.family()
+        steps = self.trajectory.steps
         numbers, percepts = range(1, len(steps) + 1), {}
         for number, step in enumerate(steps, 1):
             if not (step.calls or step.percept) and (place := place_of(step.observation)):
@@ -87,8 +87,8 @@ class Document:
             "id": self.record.episode_id, "scene": self.scene, "instruction": self.instruction,
             "notice": self.sources.notice, "succeeded": self.succeeded, "scores": scores,
             "private": self.sources.private_instructions(self.record.episode_id),
-            "mistake": self.mistake and {"step": self.mistake.step, "text": self.mistake.text},
-            "conditions": self.conditions, "map": None if self.map is None else str(self.map),
+            "mistake": self.mistake and self.mistake._asdict(), "conditions": self.shown_conditions,
+            "map": None if self.map is None else str(self.map),
             "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
             "progress": {
                 "course": progress.values, "conditions": progress.conditions,
@@ -103,7 +103,6 @@ class Document:
                 "steps": [(now.number, now.done) for now in map(clauses.at, numbers)],
             },
             "rises": self.rises, "letters": self.letters.by_place, "percepts": percepts,
-            "fair": family is not None and family.name in _FAIR_EXPERTS,
             "advice": expert_advice(self.trajectory, self.sources, patience) if patience else None,
         })  # fmt: skip
         return {**derived, "trajectory": self.written}
@@ -139,12 +138,12 @@ class Document:
     def map(self) -> Html | None:
         """The map; in an episode without success, the mistake and the end are marked."""
         if isinstance(self.drawn, Map) and self.succeeded is False:
-            step, text = self.mistake or (0, "")
-            lettered = self.drawn.lettered  # also the places that the sentence names
-            if lettered is not None:
-                lettered |= {place for place in self.letters.by_place if place in text}
-            drawn = replace(self.drawn, failed=True, mistake=step, lettered=lettered)
-            return maps.figure(drawn)
+            step, text, limit, about = self.mistake or Mistake(0, "")
+            named = frozenset(place for place in self.letters.by_place if place in text)
+            step = 0 if limit else step
+            return maps.figure(
+                replace(self.drawn, failed=True, mistake=step, named=named, missed=about)
+            )
         return maps.figure(self.drawn)
 
     @cached_property
@@ -173,6 +172,19 @@ class Document:
         """The goal conditions with their final states."""
         return conditions(self.sources.reference(self.record.episode_id), self.trajectory.state)
 
+    @property
+    def shown_conditions(self) -> Sequence[Condition]:
+        """The goal conditions with the final places of their objects, without those that another
+        unmet one includes (a hot potato, if a hot potato is to be in the bin)."""
+        unmet = [set(words.split()) for words, met, parts in self.conditions if met < parts]
+        state = self.trajectory.state
+        goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
+        return [
+            (words if met == parts or about is None else about.ended(words, state), met, parts)
+            for (words, met, parts), about in goals
+            if met == parts or not any(set(words.split()) < other for other in unmet)
+        ]
+
     @cached_property
     def mistake(self) -> Mistake | None:
         """The mistake and its step; None for an episode with success."""
@@ -180,8 +192,6 @@ class Document:
 
 
 _RISE = 0.5  # metres between two viewpoints from which a step leads up or down
-_FAIR_EXPERTS = frozenset({"indoor", "street", "babyai"})
-"""Families whose experts know no more than the agent could: no hidden target."""
 
 
 # How far an episode was from success at the start and after each step.
@@ -208,9 +218,8 @@ class GoalProgress:
 
     @property
     def informative(self) -> bool:
-        """True if there is anything to draw, which conditions that never change do not provide."""
-        varies = self.conditions > 1 or len(set(self.values)) > 1
-        return bool(self.values) and (not self.conditions or varies)
+        """True if the values ever change."""
+        return len(set(self.values)) > 1
 
     @property
     def best_step(self) -> int:
@@ -263,15 +272,16 @@ class GoalProgress:
         return "led worse" if change < 0 else "led better" if change and self.conditions else "led"
 
     def summary(self) -> str:
-        """Summarize the progress in one line."""
-        if not self.informative:
+        """Summarize how near success came before the end; empty if the end was nearest."""
+        if not self.informative and self.conditions < 2:
             return ""
-        best, last = self.values[self.best_step], self.values[-1]
-        when = f"after step {self.best_step}" if self.best_step else "at the start"
-        if self.conditions:
-            least = f"{best:.0f} at best, {when}" if best > last else "never more"
-            return f"{last:.0f} of {self.conditions} goal conditions met at the end, {least}"
-        return f"{self.length(last)} to the goal at the end, {self.length(best)} at best, {when}"
+        best, last, step = self.values[self.best_step], self.values[-1], self.best_step
+        if not self.conditions:
+            nearest = f"nearest: {self.length(best)}, after step {step}"
+            return nearest if 0 < step < len(self.values) - 1 else ""
+        when = "at the end" if best else "at any time"
+        more = f", {best:.0f} after step {step}" if best > last else ""
+        return f"{last:.0f} of {self.conditions} goal conditions met {when}{more}"
 
     def length(self, length: float) -> str:
         """Format a distance with its unit."""
@@ -283,11 +293,13 @@ class GoalProgress:
 @dataclass(frozen=True, slots=True)
 class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
-    objects, and their room (empty if there are several)."""
+    objects, their room (empty if there are several), their ids, and what an actor does with one."""
 
     kind: str
     names: Set[str]
     room: str
+    ids: Sequence[str] = ()
+    verb: str = "used"
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
@@ -300,7 +312,21 @@ class Sought:
         at, placed = [world.layout.index[each] for each in ids], world.house.entities
         rooms = {world.layout.room_at(placed.x[i], placed.y[i]) for i in at}
         room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
-        return Sought(kinds(ids), {name for name in named if name}, room)
+        small = any("pickupable" in o.affordances for o in world.scene.objects if o.id in ids)
+        verb = "picked up" if small else "used"
+        return Sought(kinds(ids), {name for name in named if name}, room, ids, verb)
+
+    def ended(self, words: str, state: Mapping[str, Any]) -> str:
+        """Return an unmet condition with its object's final place, if it is a single object:
+        ``kettle: sink basin, kitchen → cabinet``."""
+        objects = as_mapping(state.get("objects"))
+        placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
+        holder, room = str(placed.get("in") or ""), str(placed.get("room") or "").replace("_", " ")
+        place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
+        name, wanted, target = words.partition(" in or on ")
+        if not place:
+            return words
+        return f"{name}: {place} → {target}" if wanted else f"{words}, in the {place}"
 
 
 def replay(
@@ -361,8 +387,11 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
         right = left and state.get("place") == reference.room
         return [("leave the room", int(left), 1), (f"go to the {reference.room}", int(right), 1)]
     if isinstance(reference, AnswerReference):
-        right = bool(answer_is_right(state, reference.answer))
-        return [(f"the answer {reference.answer!r}", int(right), 1)]
+        right, given = bool(answer_is_right(state, reference.answer)), answer_given(state)
+        words = (
+            f"expected answer: “{reference.answer}”, given: {f'“{given}”' if given else 'nothing'}"
+        )
+        return [(words, int(right), 1)]
     if not isinstance(reference, HouseholdReference):
         return []
     goals = reference.goals[:_MOST_CONDITIONS]
@@ -372,95 +401,135 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
         return []  # a state that is not of this world
 
 
-# The mistake: the step at which an episode went wrong, in one sentence.
+def answer_given(state: Mapping[str, Any]) -> str:
+    """Return the answer that an actor gave, by the final state, or empty."""
+    answers = (
+        as_mapping(actor).get("answer") for actor in as_mapping(state.get("actors")).values()
+    )
+    return next((str(each) for each in answers if each), "")
+
+
+# The mistake: the one step that decided a failed episode, in a sentence.
 
 
 class Mistake(NamedTuple):
-    """The mistake of an episode. ``step`` counts from 1; 0 if it is not a single step."""
+    """The decisive step, from 1 (0 without steps), and what happened in words. ``limit`` is True if
+    the step limit ended a walk on the gold path. ``about`` is the object that was left alone."""
 
     step: int
     text: str
+    limit: bool = False
+    about: str = ""
 
 
 _NAMED_CONDITIONS = 2  # unmet goal conditions that the sentence names
+_TURNS = {"left": "turned left", "right": "turned right", "turn_around": "turned around"}
+_TOWARD = 45.0  # degrees between a heading and a target from which the actor does not face it
 
 
 def find_mistake(document: Document) -> Mistake | None:
-    """Find the mistake of an episode without success: a step off the gold path, a target in view
-    but not taken, a goal condition undone or never met, a wrong choice or answer; else the first
-    cause, else the first step away from the goal."""
+    """Find the step that decided an episode without success: the last departure from the gold path,
+    a target in view and not taken, a goal condition undone or never met, a wrong choice or answer;
+    else the first cause, else the first step away from the goal."""
     trajectory, progress, causes = document.trajectory, document.progress, document.causes
     last = len(trajectory.steps)
     if trajectory.ended == "failed":
         return Mistake(last, f"Step {last}: the episode ended with an error.")
-    if document.succeeded is not False:
+    if document.succeeded is not False or not last:
         return None
     reference = document.sources.reference(document.record.episode_id)
     gold = document.sources.gold(document.record.episode_id)
     mistake = None
     if gold:
-        mistake = _off_path(document, gold)
+        mistake = _departure(document, gold)
     elif isinstance(reference, ObjectNavReference):
         mistake = _target_passed(document, reference.targets)
     elif isinstance(reference, AnswerReference):
-        actors = as_mapping(trajectory.state.get("actors") or {}).values()
-        answers = [as_mapping(actor).get("answer") for actor in actors]
-        given = next((str(each) for each in answers if each), "")
+        given = answer_given(trajectory.state)
         words = f"answered “{given}”" if given else "stopped without an answer"
-        text = f"Step {last}: {words}; the right answer is “{reference.answer}”."
-        mistake = Mistake(last, text)
-    elif isinstance(reference, TwoPhaseReference) and last:
+        mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
+    elif isinstance(reference, TwoPhaseReference):
         final = trajectory.steps[-1]
         chosen = final.decision.action if isinstance(final.decision, Decision) else "no action"
-        led = final.feedback.details.get("room") or trajectory.state.get("place")
-        to = f", which led to the {led}" if led else ""
-        text = f"Step {last}: chose {chosen}{to}; the target is in the {reference.room}."
-        mistake = Mistake(last, text)
+        led, before = final.feedback.details.get("room"), as_mapping(final.observation).get("place")
+        place = led or trajectory.state.get("place")
+        to = f" and stayed in the {place}" if place == before else f", which led to the {place}"
+        text = f"Step {last}: chose {chosen}{to if place else ''}; "
+        mistake = Mistake(last, f"{text}the target is in the {reference.room}.")
     elif document.conditions:
         mistake = _unmet(document)
+    if mistake is None:
+        mistake = _short_of_target(document)
     if mistake is not None:
         return mistake
-    if (short := _short_of_target(document)) is not None:
-        return short
-    for cause, step in causes.items():
-        where = f"Step {step}: " if step else ""
-        text = meaning_of(cause, document.record.scores)
-        return Mistake(step, f"{where or text[0].upper()}{text if where else text[1:]}.")
+    for cause, number in causes.items():
+        step = number or last
+        return Mistake(step, f"Step {step}: {meaning_of(cause, document.record.scores)}.")
     if step := progress.first_loss:
         return Mistake(step, f"Step {step}: {progress.describe(step)}.")
-    return Mistake(last, f"Step {last}: {progress.summary()}.") if progress.summary() else None
+    words = progress.summary() or progress.describe(last)
+    return Mistake(last, f"Step {last}: {words}.") if words else None
 
 
-def _off_path(document: Document, gold: Sequence[str]) -> Mistake | None:
-    """Find the step that left the goal, the first step off the gold path, or a stop before its"""
-    steps, progress = document.trajectory.steps, document.progress
-    start = next(iter(document.trajectory.start.values()), {})
-    places = [place_of(pose) for pose in (start, *(step.pose for step in steps))]
-    if gold[-1] in places and places[-1] != gold[-1]:
-        number = places.index(gold[-1])
-        gone = next(n for n in range(number, len(places)) if places[n] != gold[-1])
-        if not 0 < progress.off_path_step < gone:
-            return Mistake(gone, f"Step {gone}: left the goal; ended at {places[-1]}.")
-    if (number := progress.off_path_step) and places[number - 1] in gold:
-        before = places[number - 1]
-        after = gold[gold.index(before) + 1] if before != gold[-1] else ""
-        missed = f"the path was {after}" if after else "the goal was where it had been"
-        change = progress.change(number)
-        further = f", {progress.length(-change)} further from the goal" if change < 0 else ""
-        return Mistake(number, f"Step {number}: went to {places[number]}; {missed}{further}.")
-    if number or not steps:
+def _ended(document: Document) -> str:
+    return "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
+
+
+def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
+    """Find the first step after the walk was last at its farthest on the gold path that the expert
+    would not have taken."""
+    trajectory, progress = document.trajectory, document.progress
+    last = len(trajectory.steps)
+    poses = [next(iter(trajectory.start.values()), {}), *(step.pose for step in trajectory.steps)]
+    places = [place_of(pose) for pose in poses]
+    reached = [gold.index(place) if place in gold else -1 for place in places]
+    if (farthest := max(reached)) < 0:
         return None
-    left = f", {progress.length(progress.values[-1])} before the goal" if progress.values else ""
-    verb = "stopped at" if document.trajectory.ended == "stopped" else "ran out of steps at"
-    return Mistake(len(steps), f"Step {len(steps)}: {verb} {places[-1]}{left}.")
+    there = len(reached) - 1 - reached[::-1].index(farthest)
+    came = next(n for n in range(there, -1, -1) if n == 0 or places[n - 1] != places[there])
+    stopped = trajectory.ended == "stopped"
+    stays = range(came, there + (not (stopped and there == last)))  # a stop is no stay
+    leaves = 1 + max((n for n in stays if poses[n] == poses[came]), default=last - 1)
+    number, agreed = leaves, False
+    for step, _, same in _advised(trajectory, document.sources, first=leaves):
+        if not same:
+            number, agreed = step, False
+            break
+        agreed = True
+    if agreed:  # the expert did the same to the end
+        number = last if stopped else last + 1
+    left = f", {progress.length(progress.values[-1])} from the goal" if progress.values else ""
+    if number > last:
+        at = f"at {places[-1]}{left}" if farthest < len(gold) - 1 else "at the goal"
+        how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"
+        how = how if progress.off_path_step else "On the path throughout"
+        return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
+    before, after = places[number - 1], places[number]
+    if number == last and stopped:
+        return Mistake(last, f"Step {last}: stopped at {after}{left}.")
+    decision = trajectory.steps[number - 1].decision
+    action = decision.action.name if isinstance(decision, Decision) else "had no legal action"
+    back = "back " if after in places[:number] else ""
+    did = (
+        f"{_TURNS.get(action, action)} at {before}" if after == before else f"went {back}to {after}"
+    )
+    if before == gold[-1]:
+        did = "left the goal"
+    elif before in gold:
+        did += f"; the path was {gold[gold.index(before) + 1]}"
+    never = "" if set(places[number + 1 :]) & set(gold) else "never got back: "
+    there_now = places[-1] == after and before != gold[-1]
+    where = "there" if there_now else f"at {places[-1]}"
+    return Mistake(number, f"Step {number}: {did}. It {never}{_ended(document)} {where}{left}.")
 
 
 _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 
 
 def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | None:
-    """Find the step at which a target in view was nearest; 0 if none was ever in view."""
+    """Find the step at which a target in view was nearest, else describe the walk to its end."""
     steps, progress = document.trajectory.steps, document.progress
+    last = len(steps)
     end = f"; ended {progress.length(progress.values[-1])} from it" if progress.values else ""
     views = [
         (float(each.get("away") or 0.0), number, str(each.get("words") or each.get("kind")))
@@ -470,11 +539,65 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     ]
     if not views:
         sought = _SOUGHT.fullmatch(document.instruction.strip())
-        seen = "never_seen" in document.causes
-        return Mistake(0, f"The {sought[1]} was never in view{end}.") if sought and seen else None
+        if not sought or "never_seen" not in document.causes:
+            return None
+        away = f" {progress.length(progress.values[-1])} from" if progress.values else " without"
+        text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
+        return Mistake(last, f"{text}{_behaviour(document)}.")
     away, number, words = min(views)
     text = f"Step {number}: the {words} was in view, {away:.1f} m away, and not taken{end}."
     return Mistake(number, text)
+
+
+def _behaviour(document: Document) -> str:
+    """Describe an episode in which the target never came into view, after a colon: actions that
+    failed, rooms, headings; empty if there is nothing to report."""
+    trajectory, found = document.trajectory, []
+    steps, several = trajectory.steps, len(trajectory.start) > 1
+    failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
+    if 4 * len(failed) >= len(steps):
+        verb = "were blocked" if set(failed) == {"blocked"} else "failed"
+        found.append(f"{len(failed)} of {count(len(steps), 'step')} {verb}")
+    for actor, start in trajectory.start.items():
+        name = actor if several else "the agent"
+        poses = [as_mapping(start), *(as_mapping(s.pose) for s in steps if s.actor == actor)]
+        rooms = list(dict.fromkeys(str(p["room"]) for p in poses if p.get("room")))
+        spots = [(pose.get("x"), pose.get("y")) for pose in poses]
+        still = next((n for n, spot in enumerate(spots) if spot != spots[0]), len(spots)) - 1
+        if len(rooms) == 1:
+            found.append(f"{name} stayed in the {rooms[0].replace('_', ' ')}")
+        elif still == len(spots) - 1 and still:
+            found.append(f"{name} never left the start")
+        elif 2 * still >= len(spots) and not several:
+            found.append(f"the agent only turned until step {still}")
+    if several and not any(isinstance(s.decision, Decision) and s.decision.action.name in SPOKEN
+                           for s in steps):  # fmt: skip
+        found.append("no message was sent")
+    one = not several and len(document.conditions) < 2 and isinstance(document.drawn, Map)
+    if one and (side := _never_faced(document.drawn)):
+        again = found and "the agent" in found[-1]
+        found.append(f"{'' if again else 'the agent '}never faced it ({side})")
+    return f": {', '.join(found[:-1])}{' and ' if found[1:] else ''}{found[-1]}" if found else ""
+
+
+def _never_faced(drawn: Map) -> str:
+    """Return the direction of the nearest goal object from the end of a walk that never faced it;
+    empty if it did, or if that is unknown."""
+    middles = [
+        (sum(x for x, _ in shape.points) / len(shape.points),
+         sum(y for _, y in shape.points) / len(shape.points))
+        for shape in drawn.shapes if "goal-object" in shape.kind
+    ]  # fmt: skip
+    stops = next(iter(drawn.walks.values()))
+    if not middles:
+        return ""
+    x, y = min(middles, key=lambda middle: math.dist(middle, stops[-1].point))
+    for stop in stops:
+        bearing = math.degrees(math.atan2(x - stop.point[0], y - stop.point[1]))
+        off = ((stop.heading or 0.0) - bearing + 180) % 360 - 180
+        if stop.heading is None or abs(off) <= _TOWARD:
+            return ""
+    return wind(bearing % 360)
 
 
 def _unmet(document: Document) -> Mistake | None:
@@ -495,48 +618,59 @@ def _unmet(document: Document) -> Mistake | None:
     more = f" and {len(unmet) - _NAMED_CONDITIONS} more" if len(unmet) > _NAMED_CONDITIONS else ""
     named = "; ".join(f"“{words}”" for words in unmet[:_NAMED_CONDITIONS])
     step = document.causes.get("wrong_object", last)
-    return Mistake(step, f"Not done at the end: {named}{more}.")
+    return Mistake(step, f"Step {step}: not done at the end: {named}{more}.")
 
 
 def _objects_left(document: Document) -> Mistake | None:
-    """Find the step at which the object of an unmet condition came into view but was not used, else
-    the last action on one, else that none was ever in view; None if they have no names."""
+    """Find the end of the actor who saw an object of an unmet condition and did not use it, else the
+    last action on one, else the end if none was ever in view; None if they have no names."""
     pairs = zip(document.conditions, document.sought, strict=False)
     unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
     acted: dict[str, int] = {}
     seen: dict[str, int] = {}
-    steps = document.trajectory.steps
+    steps, several = document.trajectory.steps, len(document.trajectory.start) > 1
     for number, step in enumerate(steps, 1):
         listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
         for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
             seen.setdefault(str(name), number)  # also along its route, by the feedback
         if isinstance(step.decision, Decision):
             acted |= dict.fromkeys(step.decision.action.arguments, number)
-    for names in (about.names for _, about in unmet):
-        if not names & acted.keys() and (views := [(seen[n], n) for n in names if n in seen]):
+    for _, about in unmet:
+        views = [(seen[name], name) for name in about.names if name in seen]
+        if not about.names & acted.keys() and views:
             number, name = min(views)
-            text = f"Step {number}: {name} came into view, and nothing was done with it."
-            return Mistake(number, text)
+            actor = steps[number - 1].actor
+            last = max(n for n, step in enumerate(steps, 1) if step.actor == actor)
+            ended = f"{actor} {_ended(document)}" if several else _ended(document)
+            in_view = name in objects_in(as_mapping(steps[last - 1].observation))
+            how = f" with {name} in view" if in_view else f"; it had seen {name} at step {number}"
+            text = f"Step {last}: {ended}{how} and never {about.verb} it."
+            return Mistake(last, text.replace("picked up it", "picked it up"), about=name)
     for words, about in unmet:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
             done = getattr(steps[number - 1].decision, "action", "")
-            text = f"Step {number}: {done} came last, and “{words}” is not done."
+            actor = f"{steps[number - 1].actor}'s " if several else ""
+            text = f"Step {number}: {actor}{done} came last, and “{words}” is not done."
             return Mistake(number, text)
     if not unmet:
         return None
-    about = unmet[0][1]
-    where = f"; it was in the {about.room}" if about.room else ""
-    return Mistake(0, f"No {about.kind} was ever in view{where}.")
+    about, total, last = unmet[0][1], len(document.conditions), len(steps)
+    room = f" (it was in the {about.room})" if about.room else ""
+    lacked = f"no {about.kind} ever in view{room}"
+    if len(unmet) > 1:
+        lacked = f"{total - len(unmet)} of {total} goals met and none of their objects ever in view"
+    text = f"Step {last}: {_ended(document)} with {lacked}{_behaviour(document)}."
+    return Mistake(last, text)
 
 
 def _short_of_target(document: Document) -> Mistake | None:
     """Describe the end of a walk on a grid by its distance from the instruction's object."""
     if not isinstance(document.drawn, Map) or len(document.drawn.walks) != 1:
         return None
-    ((*_, end),) = document.drawn.walks.values()
-    last, shapes = len(document.trajectory.steps), document.drawn.shapes
+    (stops,) = document.drawn.walks.values()
+    last, end = len(document.trajectory.steps), stops[-1]
     titles: dict[tuple[float, ...], set[str]] = {}
-    for shape in shapes:
+    for shape in document.drawn.shapes:
         if shape.title and shape.last == last:
             middle = tuple(round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True))
             titles.setdefault(middle, set()).add(shape.title)
@@ -548,9 +682,9 @@ def _short_of_target(document: Document) -> Mistake | None:
     if not away or len(called) > 1:
         return None  # a task of several parts
     (squares, _), (name,) = min(away), called
-    verb = "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
-    return Mistake(last, f"Step {last}: {verb} {where} the {name}; the task was not done.")
+    left = "" if len({stop.point for stop in stops}) > 1 else "; it never left the start"
+    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}, not done{left}.")
 
 
 # The expert's actions at the steps of a recorded episode.
@@ -573,25 +707,42 @@ def expert_advice(
     the replay differs from the record. The recorded actions are replayed and a plan is made before
     each of them, for at most ``patience`` seconds.
     """
-    dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
-    if task is None or dataset is None or not dataset.solutions:
+    if not (
+        sources.dataset and sources.dataset.solutions and sources.episode(trajectory.episode_id)
+    ):
         return []
     end = time.monotonic() + patience
+    advice: list[tuple[str, bool]] = [("", False)] * len(trajectory.steps)
+    for number, words, same in _advised(trajectory, sources):
+        advice[number - 1] = words, same
+        if time.monotonic() > end:
+            break
+    return advice
+
+
+def _advised(
+    trajectory: Trajectory, sources: Sources, first: int = 1
+) -> Iterator[tuple[int, str, bool]]:
+    """Yield the steps from ``first`` for which an expert has a plan, its action, and True if that was
+    the action taken; one expert for the whole episode."""
+    dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
+    if task is None or dataset is None:
+        return
     actions = [
         s.decision.action if isinstance(s.decision, Decision) else None for s in trajectory.steps
     ]
     acted = zip(trajectory.steps, actions, strict=True)
     high = {s.actor for s, action in acted if action and action.name in HIGH_LEVEL}
-    advice: list[tuple[str, bool]] = [("", False)] * len(trajectory.steps)
-    for how in SOLUTIONS:
-        if any(words for words, _ in advice):
-            break  # one expert for the whole episode
+    advised = False
+    for how in SOLUTIONS if dataset.solutions else ():
+        if advised:
+            return
         world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
         game = Game(world, task.episode)
         with suppress(ReplayDiffers):
-            for number, step in enumerate(game.replay(trajectory.steps)):
-                done = actions[number]
-                if done is not None and done.name in SPOKEN:
+            for number, step in enumerate(game.replay(trajectory.steps), 1):
+                done = actions[number - 1]
+                if number < first or (done is not None and done.name in SPOKEN):
                     continue
                 by_skill = how == "expert" and SKILLS in dataset.solutions and step.actor in high
                 solution = SKILLS if by_skill else how
@@ -602,10 +753,8 @@ def expert_advice(
                     continue
                 if action == STOP and len(trajectory.start) > 1:
                     continue  # of several, one may have nothing to do
-                advice[number] = (OVER if action is None else str(action)), action == done
-                if time.monotonic() > end:
-                    return advice
-    return advice
+                advised = True
+                yield number, OVER if action is None else str(action), action == done
 
 
 # The instruction of an episode by its clauses, and which of them the agent follows at each step.

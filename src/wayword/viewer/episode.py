@@ -53,6 +53,7 @@ def episode_page(
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
     first = [*family[:_SCORES], *(metric for metric in present if metric.key in _ACCOUNT)]
+    first = [metric for metric in first if scores[metric.key]]  # a zero is not worth the room
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
         cards=_Cards(document, trajectory, letters), ask=links.ask if served else "",
@@ -69,7 +70,7 @@ def episode_page(
 
 _SCORES = 4
 """Metrics of the family that are in view; the others are folded, as is most of the account."""
-_ACCOUNT = ("steps", "rejections", "calls", "cost", "seconds")
+_ACCOUNT = ("steps", "rejections", "calls", "cost")
 _MOST_ACTIONS = 20
 """Actions in the line that lists all of them, an even number; repeated ones count as one."""
 
@@ -88,6 +89,7 @@ def _actions(steps: Sequence[Written]) -> list[tuple[int, Written | None, int]]:
     return items
 
 
+_FLAT = 0.05  # change, as a part of the largest value, below which no curve is drawn
 CURVE = 34
 """Height of the curve in the drawing of time, which is 1000 units wide."""
 
@@ -99,14 +101,16 @@ def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
         return "", ""
     course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
     most = conditions or max(course) or 1.0
+    if max(course) - min(course) < _FLAT * most:
+        return "", ""
     points = [(n * width, 2 + CURVE * (1 - each / most)) for n, each in enumerate(course)]
     if conditions:  # one comes to hold at the end of a step, not in its course
         points = [
             corner for (x, y), (_, after) in itertools.pairwise(points)
             for corner in ((x, y), (x + width, y), (x + width, after))
         ]  # fmt: skip
-    words = "goal conditions met" if conditions else "distance to go"
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:g}"
+    words = "goal conditions met" if conditions else "distance to the goal"
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points), f"{words}, up to {most:.3g}"
 
 
 def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
@@ -296,6 +300,7 @@ class _Cards:
             "number": number, "title": "", "calls": calls, "notes": listed_notes(notes),
             "earlier": bool(trial),
             "observation": figures.observation(step["observation"], taken, self._letters),
+            "holding": [as_mapping(each).get("name") for each in _listed(held, "holding")],
             "objects": names, "new_objects": new, "folded": folded, "claims": stated,
             "chips": new[:_MOST_CHIPS] if folded else (), "questions": _questions(calls),
             # The place in words, where no prompt of the step has them.
@@ -356,9 +361,14 @@ def seconds(took: float) -> str:
 @template_function
 def messages(step: Written) -> list[tuple[str, str]]:
     """Sender and text of the messages since the actor's last turn."""
-    listed = as_mapping(step["observation"]).get("messages")
-    items = map(as_mapping, listed if isinstance(listed, list | tuple) else ())
+    items = map(as_mapping, _listed(as_mapping(step["observation"]), "messages"))
     return [(str(each.get("sender", "")), str(each.get("text", ""))) for each in items]
+
+
+def _listed(held: Written, name: str) -> Sequence[Any]:
+    """The list of that name in an observation, else an empty one."""
+    listed = held.get(name)
+    return listed if isinstance(listed, list | tuple) else ()
 
 
 @template_function

@@ -83,7 +83,8 @@ class Map:
     room; ``letters`` has their short names, drawn for all or for those in ``lettered``. ``scale``
     is True if lengths are true, in ``unit``. ``divergence`` is the point where compared walks
     diverge. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which a ring
-    is drawn, 0 for none. ``shapes`` are below the walks, ``legend`` has class and text of signs
+    is drawn, 0 for none; ``named`` are the places in its sentence, ``missed`` is an object that has
+    the ring instead. ``shapes`` are below the walks, ``legend`` has class and text of signs
     that only some maps have, and ``views``, for each actor and step, the corners of the actor's
     view before it. ``targets`` can be pressed on a game's map: position, text, and attributes for
     the page's script.
@@ -106,6 +107,8 @@ class Map:
     divergence: Point | None = None
     failed: bool = False
     mistake: int = 0
+    named: frozenset[str] = frozenset()
+    missed: str = ""
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
 
     def title(self, place: str) -> str:
@@ -180,13 +183,22 @@ def render(where: Map) -> Html:
     """Render the map with its legend. Steps have ``data-step`` for the page's script."""
     paper = _Paper(where)
     at, numbered = paper.at, list[tuple[float, float, float]]()
+    last = max(stop.step for walk in where.walks.values() for stop in walk)
     walks = [_walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)]
-    rings, ends = [], []
-    for walk in where.walks.values() if where.failed else ():
+    rings = [
+        (*at(((x + right) / 2, (y + top) / 2)), 16.0) for shape in where.shapes
+        if where.missed and shape.label == where.missed and shape.last in (0, last)
+        for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
+    ]  # fmt: skip
+    for walk, drawn in zip(where.walks.values(), walks, strict=True):
         before = [stop for stop in walk if stop.step < where.mistake]
-        if any(stop.step == where.mistake for stop in walk) and before:
-            rings.append(at(before[-1].point))
-        ends.append(at(walk[-1].point))
+        if where.failed and any(stop.step == where.mistake for stop in walk) and before:
+            drawn["wrong"] = min(
+                (m[-1] for m in drawn["moves"] if m[-1] >= where.mistake), default=0
+            )
+            x, y = at(before[-1].point)
+            half = next(s["half"] for s in drawn["stops"] if before[-1].step in s["steps"])
+            rings += [(x, y, max(16.0, half + 6))] * (not where.missed)
     gold = [at(point) for _, point in where.gold]
     points = {name: at(point) for name, point in where.places.items() if paper.holds(point)}
     # Letters keep clear of the goal's star and of numbered stops.
@@ -196,8 +208,9 @@ def render(where: Map) -> Html:
     letters = [
         (name, *spots[name], 28.0 if name in goal else 17.0 if name in stood else 9.5)
         for name in where.letters.by_place
-        if name in spots and (where.lettered is None or name in where.lettered)
+        if name in spots and (where.lettered is None or name in where.lettered | where.named)
     ]
+    letters.sort(key=lambda letter: letter[0] not in where.named)
     signs = (
         ("gold", gold, "gold path"),
         ("star", gold, "goal"),
@@ -210,7 +223,7 @@ def render(where: Map) -> Html:
     bar = next((n for n in _BARS if n * paper.unit > 48), _BARS[-1])
     return template(
         "map.html", drawn=where, paper=paper, at=at, bar=bar, gold=gold, walks=walks, rings=rings,
-        wide=paper.size[0], tall=paper.size[1] + _STRIP, ends=ends, signs=signs, letters=letters,
+        wide=paper.size[0], tall=paper.size[1] + _STRIP, signs=signs, letters=letters,
         points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
     )  # fmt: skip
 
@@ -250,7 +263,8 @@ def _walk(
     for group in (start, *others[-1:], *others[:-1]):
         (x, y), place = at(group[0].point), group[0].place
         steps = [stop.step for stop in group]
-        text = _label(steps)
+        end = where.failed and waypoints[-1] in group
+        text = _label(steps) + (" ✕" if end else "")
         half = max(9.0, 3.6 * len(text) + 4)
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
         if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
@@ -260,10 +274,18 @@ def _walk(
         stops.append({
             "steps": steps, "words": ": ".join(filter(None, (where.title(place), when))),
             "floor": where.floors.get(place), "x": x, "y": y, "half": half, "text": text,
+            "end": end,
             "first": next((step for step in steps if step and where.targets is None), None),
         })  # fmt: skip
     views = where.views.get(actor) or {}
-    return {"number": number, "moves": moves, "poses": poses, "views": views, "stops": stops}
+    return {
+        "number": number,
+        "moves": moves,
+        "poses": poses,
+        "views": views,
+        "stops": stops,
+        "wrong": 0,
+    }
 
 
 def _label(steps: Sequence[int]) -> str:

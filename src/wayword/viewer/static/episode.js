@@ -189,16 +189,13 @@
     const still = Math.abs(scrollY - settled) < 2;
     advice.forEach(([words, same], number) => {
       const card = steps[number];
-      if (!card || !words) return;
+      if (!card || !words || (same && number + 1 === mistake)) return;
       const shown = document.createElement("span");
       shown.className = same ? "expert same" : "expert other";
       if (same) shown.textContent = "as the expert";
       else shown.append("expert: ", code(words));
       card.querySelector("header .badge").after(shown);
     });
-    const first = advice.findIndex(([words, same]) => words && !same);
-    const signs = document.querySelector(".signs");
-    if (first >= 0 && signs && "fair" in main.dataset) signs.append(parted(first, advice[first][0]));
     if (still) go(now); // the page has grown above it
     document.body.dataset.experts = advice.length;
   }
@@ -207,18 +204,6 @@
     shown.append(...lettered(words));
     return shown;
   }
-  function parted(first, words) {
-    const line = document.createElement("li");
-    const link = document.createElement("a");
-    link.href = "#step-" + (first + 1);
-    link.textContent = "step " + (first + 1);
-    const name = document.createElement("b");
-    name.textContent = "not the expert's way";
-    const did = steps[first].querySelector("header .badge").textContent;
-    line.append(name, ": ", link, " ", code(did), ", where an expert would ", code(words));
-    return line;
-  }
-
   async function playOn(press) {
     press.disabled = true;
     let reply = { problem: "the server does not answer" };
@@ -341,6 +326,17 @@
       bar.append(button);
     }
     map.before(bar);
+    const parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not([data-first], text), .object.goal-object.on, .meant.on")].map((part) => part.getBBox());
+    const edge = (low, high) => [Math.min(...parts.map(low)) - 45, Math.max(...parts.map(high)) + 45];
+    const [west, east] = edge((b) => b.x, (b) => b.x + b.width), [north, south] = edge((b) => b.y, (b) => b.y + b.height);
+    const part = Math.max(0.5, (east - west) / start.width, (south - north) / start.height);
+    if (part < 0.75) { // the walk and the goal, where they are a small part of the map
+      view.width *= part;
+      view.height *= part;
+      view.x = Math.max(0, Math.min(start.width - view.width, (west + east - view.width) / 2));
+      view.y = Math.max(0, Math.min(start.height - view.height, (north + south - view.height) / 2));
+      show();
+    }
     map.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -392,6 +388,15 @@
     pre.before(copy);
   }
 
+  for (const text of document.querySelectorAll(".instruction:not(:has(.clause))")) {
+    if (text.firstElementChild.scrollHeight <= text.firstElementChild.clientHeight + 2) continue;
+    const more = document.createElement("button");
+    more.type = "button";
+    more.className = "copy";
+    more.textContent = "… more";
+    more.addEventListener("click", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
+    text.append(more);
+  }
   unclutter(document.querySelectorAll("svg.map, svg.dial"));
   const named = /^#step-(\d+)$/.exec(location.hash);
   if (named) go(Number(named[1]));

@@ -12,12 +12,13 @@ function placeLabels(map) {
   const all = [...map.querySelectorAll("text[data-gap]")];
   for (const label of all) label.classList.remove("under");
   const labels = all.filter((label) => label.getBBox().width); // the others are not shown now
+  labels.sort((a, b) => b.matches(".named") - a.matches(".named"));
   const marks = new Map(labels.map((label) => {
     if (!label.dataset.at) label.dataset.at = label.getAttribute("x") + " " + label.getAttribute("y");
     const [x, y] = label.dataset.at.split(" ").map(Number);
     return [label, [x, y + Number(label.dataset.gap) - 3.5]];
   }));
-  const taken = [...map.querySelectorAll(".stop:has(.number), .roomname")].map(boxOf);
+  const taken = [...map.querySelectorAll(".stop, .mistake, .object.goal-object:not([data-first]), .object.goal-object.on, .roomname")].map(boxOf);
   for (const star of map.querySelectorAll(".star")) {
     const { e, f } = star.transform.baseVal[0].matrix;
     taken.push({ left: e - 20, top: f - 20, right: e + 20, bottom: f + 20 });
@@ -27,9 +28,10 @@ function placeLabels(map) {
   for (const label of labels) {
     const [x, y] = marks.get(label), gap = Number(label.dataset.gap);
     const box = label.getBBox(), width = box.width + 2, high = box.height - 2, aside = width / 2 + gap - 3;
-    const spot = [[0, -gap], [0, gap + 4], [aside, 2], [-aside, 2], [aside, -gap], [-aside, -gap], [aside, gap + 2], [-aside, gap + 2]]
-      .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }))
-      .find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other)));
+    const rise = gap + Math.max(0, high / 2 - 7); // a tall name keeps clear of its mark
+    const spots = [[0, -rise], [0, rise + 4], [aside, 2], [-aside, 2], [aside, -rise], [-aside, -rise], [aside, rise + 2], [-aside, rise + 2]]
+      .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }));
+    const spot = spots.find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other))) || (label.matches(".named") && spots[0]);
     if (!spot) { label.classList.add("under"); continue; }
     taken.push(spot);
     label.setAttribute("x", ((spot.left + spot.right) / 2).toFixed(1));
@@ -41,7 +43,7 @@ function unclutter(maps) {
   for (const map of maps) {
     placeLabels(map);
     const placed = [];
-    for (const kind of [".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
+    for (const kind of [".named", ".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
       for (const label of map.querySelectorAll(kind)) {
         if (label.dataset.placed || (label.dataset.gap && label.classList.contains("under"))) continue;
         label.classList.remove("under");

@@ -544,8 +544,8 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
         away = f" {progress.length(progress.values[-1])} from" if progress.values else " without"
         text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
         return Mistake(last, f"{text}{_behaviour(document)}.")
-    away, number, words = min(views)
-    text = f"Step {number}: the {words} was in view, {away:.1f} m away, and not taken{end}."
+    nearest, number, words = min(views)
+    text = f"Step {number}: the {words} was in view, {nearest:.1f} m away, and not taken{end}."
     return Mistake(number, text)
 
 
@@ -573,8 +573,8 @@ def _behaviour(document: Document) -> str:
     if several and not any(isinstance(s.decision, Decision) and s.decision.action.name in SPOKEN
                            for s in steps):  # fmt: skip
         found.append("no message was sent")
-    one = not several and len(document.conditions) < 2 and isinstance(document.drawn, Map)
-    if one and (side := _never_faced(document.drawn)):
+    one = not several and len(document.conditions) < 2
+    if one and isinstance(document.drawn, Map) and (side := _never_faced(document.drawn)):
         again = found and "the agent" in found[-1]
         found.append(f"{'' if again else 'the agent '}never faced it ({side})")
     return f": {', '.join(found[:-1])}{' and ' if found[1:] else ''}{found[-1]}" if found else ""
@@ -622,7 +622,7 @@ def _unmet(document: Document) -> Mistake | None:
 
 
 def _objects_left(document: Document) -> Mistake | None:
-    """Find the end of the actor who saw an object of an unmet condition and did not use it, else the
+    """Find the end of the actor who saw an object of an unmet condition without using it, else the
     last action on one, else the end if none was ever in view; None if they have no names."""
     pairs = zip(document.conditions, document.sought, strict=False)
     unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
@@ -723,8 +723,8 @@ def expert_advice(
 def _advised(
     trajectory: Trajectory, sources: Sources, first: int = 1
 ) -> Iterator[tuple[int, str, bool]]:
-    """Yield the steps from ``first`` for which an expert has a plan, its action, and True if that was
-    the action taken; one expert for the whole episode."""
+    """Yield the steps from ``first`` for which an expert has a plan, its action, and True if it is
+    what was done; one expert for the whole episode."""
     dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
     if task is None or dataset is None:
         return

@@ -127,7 +127,7 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "overlap": ({"rooms": [KITCHEN, room("study", [3, 0], [3, 4], "shelf")]},
                 "room 2, field 'at': study overlaps kitchen; move or shrink room 1"),
     "same name": ({"rooms": [KITCHEN, room("kitchen", [4, 0], [3, 4])]},
-                  "room 2, field 'name': 'kitchen' is the name of another room, too"),
+                  "room 2, field 'name': 'kitchen' is also the name of another room"),
     "apart": ({"rooms": [KITCHEN, room("study", [9, 0], [3, 4], "shelf")]},
               "no doors lead from kitchen to study"),
     "bad size": ({"rooms": [room("kitchen", [0, 0], [4, 0.5])]}, "must be 1.5 to 30 m per side"),

@@ -49,10 +49,10 @@ def test_cut_prompts_and_lost_advice_are_marked() -> None:
     plain: list[dict[str, float]] = [{"calls": 5}, {"calls": 5}]
     assert marks(plain) == marks([]) == ()
     assert marks([{"calls": 5, "steps_forgotten": 2}, {"calls": 5}]) == (
-        "in 1 of 2 episodes, prompts lack their oldest steps to fit the context",
+        "in 1 of 2 episodes, prompts omit their oldest steps to fit the context",
     )
     assert marks([{"calls": 5, "examples_forgotten": 2}, {"calls": 5}]) == (
-        "in 1 of 2 episodes, prompts lack solved examples to fit the context",
+        "in 1 of 2 episodes, prompts omit solved examples to fit the context",
     )
     # From more than a tenth of the questions on: 1 of 10 is not, 2 of 10 are.
     assert marks([{"calls": 5, "advice_lost": 1}, {"calls": 5}]) == ()

@@ -105,7 +105,7 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
     third.run(account.pay, 5, 0.0)
     # 45 are spent, 20 more are owed to the third, and 25 to the fourth: 90 in all.
     fourth = begun(account)
-    with pytest.raises(BudgetExhausted, match="100 tokens would not finish another episode"):
+    with pytest.raises(BudgetExhausted, match="100 tokens does not cover another episode"):
         begun(account)  # it would be 115
     fourth.run(account.pay, 40, 0.0)  # more than was kept: nothing is owed to it, nor by it
     third.run(account.end, True)
@@ -207,7 +207,7 @@ def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finis
         first.run(account.pay, 40, 0.0)
         first.run(account.end, True)  # 50 tokens an episode, and 62.5 kept for the next
         for waiting in (younger, youngest):
-            with pytest.raises(BudgetExhausted, match="would not finish another episode"):
+            with pytest.raises(BudgetExhausted, match="does not cover another episode"):
                 await waiting
             (second if waiting is younger else third).run(account.end, False)
 

@@ -83,7 +83,7 @@ def test_gives_up_after_the_last_attempt(clock: Any) -> None:
 
 
 def test_a_server_that_asks_for_an_hour_ends_the_call(clock: Any) -> None:
-    with pytest.raises(ModelError, match="asks for a wait of 3600 s"):
+    with pytest.raises(ModelError, match="requests a wait of 3600 s"):
         asyncio.run(_retrying(Flaky(_passing(3600.0)), clock).complete("x", Sampling()))
     assert clock.slept == []
 

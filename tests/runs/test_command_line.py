@@ -329,7 +329,7 @@ def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> N
     asked = ("run", "navgpt", "--model", "scripted:first", "--limit", 6, "--out", out)
     short = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
     assert short.returncode == 1
-    assert "the budget of 20,000 tokens would not finish another episode" in short.stderr
+    assert "the budget of 20,000 tokens does not cover another episode" in short.stderr
     finished = len(records(out))
     assert 0 < finished < 6
     again = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)

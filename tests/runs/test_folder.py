@@ -363,7 +363,7 @@ def test_a_failed_trajectory_is_not_taken_for_a_finished_one(tmp_path: Path) -> 
     record = walk("e1")
     record.trajectory.ended = "failed"
     with RunFolder.open(tmp_path, CONFIG) as run:
-        with pytest.raises(RecordingError, match="episode 'e1' ended as failed; record it"):
+        with pytest.raises(RecordingError, match="episode 'e1' failed; record it"):
             run.append(record)
         assert "e1" not in run
 

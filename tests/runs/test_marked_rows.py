@@ -17,7 +17,7 @@ def test_a_row_says_that_prompts_lack_their_oldest_steps(tmp_path: Path) -> None
     out = tmp_path / "run"
     run(Plan("act", "household", "scripted:first", tree, limit=2, max_steps=9, out=out))
     rows = rows_of([out])
-    mark = "in 2 of 2 episodes, prompts lack their oldest steps to fit the context"
+    mark = "in 2 of 2 episodes, prompts omit their oldest steps to fit the context"
     assert rows[0].caveats == (mark,)
     assert rows[0].values["steps_forgotten"].mean > 0
     assert mark in " ".join(render(rows).split())
@@ -30,7 +30,7 @@ def test_a_row_says_that_prompts_lack_solved_examples(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(Plan("velma", "towns", "scripted:first", tree, limit=2, max_steps=3, out=out))
     rows = rows_of([out])
-    mark = "in 2 of 2 episodes, prompts lack solved examples to fit the context"
+    mark = "in 2 of 2 episodes, prompts omit solved examples to fit the context"
     assert mark in rows[0].caveats
     assert mark in " ".join(render(rows).split())
     assert mark in viewer.write(out).read_text()

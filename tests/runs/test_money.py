@@ -54,7 +54,7 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
     with serving(_answer) as server:
         result = run(_plan(server, tmp_path / "run", max_tokens=budget))
     spent = len(server.asked) * TOKENS
-    over = f"the rest of the budget of {budget:,} tokens would not finish another episode"
+    over = f"the rest of the budget of {budget:,} tokens does not cover another episode"
     assert result.outcome.exhausted in (over, f"the budget of {budget:,} tokens is spent")
     assert 0.6 * budget <= spent <= budget
     assert _in_episodes(tmp_path / "run") >= 0.9 * spent

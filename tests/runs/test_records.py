@@ -348,7 +348,7 @@ def test_pages_that_were_killed_before_their_mark_are_begun_again(
     assert viewer.write(tmp_path).is_file()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("mine")
-    with pytest.raises(UsageError, match="holds other files"):
+    with pytest.raises(UsageError, match="has other files"):
         viewer.write(tmp_path, tmp_path / "other")
 
 

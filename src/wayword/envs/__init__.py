@@ -1,4 +1,4 @@
-"""Wayword's worlds as training environments, and the doors to other people's trainers and tools.
+"""Wayword's worlds as training environments, with interfaces to other trainers and tools.
 
     >>> from wayword.envs import make
     >>> env = make("household:generated_test", reward="progress", max_steps=50)
@@ -7,7 +7,7 @@
 
 :func:`make` needs nothing but Wayword. Each other interface is one module, and imports its library
 when it is used: ``gymnasium``, ``pettingzoo``, ``openenv``, ``mcp``, ``trl``, ``verifiers``,
-``inspect``. docs/environments.md says which one to take for what.
+``inspect``. docs/environments.md has a table of their uses.
 """
 
 from __future__ import annotations

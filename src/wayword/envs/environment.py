@@ -74,14 +74,14 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     ``name`` is a dataset and split as ``wayword run --on`` takes it, ``settings`` its settings,
     ``data`` the folder of published data. ``view``: ``text``, ``structured``, or an agent's name
     for that agent's prompts, with its settings in ``view_settings``. ``actions``: ``text``, or
-    ``menu``, which lists the legal actions and takes their numbers, from 0, as well. ``reward``:
+    ``menu``, which lists the legal actions and also accepts their numbers, from 0. ``reward``:
     ``success``, ``conditions``, ``progress``, ``cost``, or weights of terms
     (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their ids. ``max_steps``
-    overrides the dataset's limit. In tasks for several actors, ``actor`` is the policy's, by
-    default the first, and ``others`` the agent of all others. ``seed`` is that of agents, as in
-    ``wayword run --seed``. ``include`` names further keys of infos. ``discount`` is the factor of
-    the reward term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a
-    scene, in datasets that can. ``dataset``: an open dataset, which environments can share.
+    overrides the dataset's limit. In multi-actor tasks, ``actor`` is the policy's, by default the
+    first, and ``others`` the agent of all others. ``seed`` is for agents, as in ``wayword run
+    --seed``. ``include`` names additional keys of infos. ``discount`` is the factor of the reward
+    term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a scene, if the
+    dataset can. ``dataset``: an open dataset, which environments can share.
 
     Raises ``UsageError`` for an unknown name or option.
     """
@@ -108,8 +108,8 @@ class Environment:
     ``rejection`` (why the answer was no legal action), ``status`` (of the last feedback),
     ``episode``, ``actor``, ``steps``, ``reward_terms``. ``include`` adds ``expert_action``,
     ``admissible_commands``, ``conditions`` (met, and how many there are), ``distance`` (metres or
-    links to the goal) and ``rules`` (for the system prompt). They cost time: an expert plans again
-    after each step that is not its own.
+    links to the goal) and ``rules`` (for the system prompt). They are slow: an expert plans again
+    after each step that deviates from its plan.
     """
 
     def __init__(self, options: EnvironmentOptions, dataset: Dataset | None = None) -> None:
@@ -167,7 +167,7 @@ class Environment:
         return self.dataset, self._next_task(episode)
 
     def max_steps_of(self, dataset: Dataset) -> int:
-        """The step limit in one of its datasets."""
+        """Return the step limit in one of its datasets."""
         return dataset.max_steps if self.options.max_steps is None else self.options.max_steps
 
     @property
@@ -181,10 +181,10 @@ class Environment:
         self._next, self._stride = number, count
 
     def step(self, answer: str | int) -> StepResult:
-        """Play a turn. Raises ``UsageError`` where the episode is over.
+        """Play a turn. Raises ``UsageError`` if the episode is over.
 
-        An illegal action costs a turn, changes nothing and is reported. Where an agent's
-        prompts are the view, an answer may lead to another question, and no turn is taken.
+        An illegal action costs a turn, changes nothing and is reported. With an agent's prompts as
+        the view, an answer may lead to another question without a turn.
         """
         game, view, actor = self.game, self._view, self.actor
         if not game.active(actor):
@@ -216,7 +216,7 @@ class Environment:
         return other
 
     def save(self) -> Environment:
-        """A copy of the current state; :meth:`restore` takes it any number of times."""
+        """Return a copy of the current state, which :meth:`restore` accepts any number of times."""
         return self.clone()
 
     def restore(self, saved: Environment) -> None:
@@ -260,7 +260,7 @@ class Environment:
         return self._view.observe(), self._info(last, {})
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
-        """Carry out a decision, and those that follow without an answer; the last step."""
+        """Carry out a decision, and those that need no answer; return the last step."""
         last = None
         while decision is not None:
             last = self.game.act(self.actor, decision)
@@ -297,7 +297,7 @@ class Environment:
         return self.tasks[number]
 
     def task(self, episode: str) -> Task:
-        """The task of that episode. Raises ``UsageError`` with a suggestion for an unknown id."""
+        """Return an episode's task. Raises ``UsageError`` with a suggestion for an unknown id."""
         matches = of_ids(self.tasks, {episode})
         if episode not in matches:
             ids = [task.episode.id for task in self.tasks[:2000]]
@@ -335,7 +335,7 @@ class Environment:
         return agents
 
     def _play_others(self) -> None:
-        """Play the others' turns until it is this actor's; to the end once it has stopped."""
+        """Play the others' turns until this actor's turn, or to the end once it has stopped."""
         if not self._agents:
             return
         game, order = self.game, self.game.world.actors
@@ -375,7 +375,7 @@ class Environment:
 
 
 def as_integer(name: str, value: SupportsIndex, expected: str) -> int:
-    """The value as an int, numpy's included. Raises ``UsageError`` for anything else."""
+    """Return an integer, including numpy's, as an int. Raises ``UsageError`` for anything else."""
     try:
         return operator.index(value)
     except TypeError:
@@ -383,7 +383,7 @@ def as_integer(name: str, value: SupportsIndex, expected: str) -> int:
 
 
 def finish(coroutine: Any) -> Any:
-    """The result of a coroutine that never waits. Raises ``UsageError`` where it does."""
+    """Return the result of a coroutine that never waits. Raises ``UsageError`` if it does."""
     try:
         coroutine.send(None)
     except StopIteration as end:

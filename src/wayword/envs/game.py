@@ -1,4 +1,4 @@
-"""The game that environments step: an episode with its standing and its expert."""
+"""The game stepped by environments: an episode with its standing and its expert."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TaskGame(Game):
         return self.ended is not None or self.world.done(actor)
 
     def legal_actions(self, actor: str) -> list[str]:
-        """The actor's listed actions; none where it has no turn left."""
+        """Return the actor's listed actions; empty if it has no turn left."""
         return [str(each) for each in self.space(actor).listed] if self.active(actor) else []
 
     def standing(self) -> Standing | None:
@@ -94,7 +94,7 @@ class TaskGame(Game):
         return None if action is None else str(action)
 
     def remaining(self, actor: str) -> int | None:
-        """Number of actions that the expert needs from here, its stop included; None if it fails.
+        """Number of actions that the expert needs from here, including stop; None if it fails.
 
         Computed by playing the expert on a copy of the world, which takes about half a second in a
         home; free as long as the expert is followed.
@@ -126,7 +126,7 @@ class TaskGame(Game):
         return other
 
     def included_info(self, actor: str, include: Sequence[str], rules: Callable[[], str]) -> Info:
-        """The part of an info that ``include`` asks for."""
+        """Return the entries of an info that ``include`` requests."""
         info: Info = {}
         for name in include:
             if name == "rules":

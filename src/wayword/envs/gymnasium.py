@@ -7,13 +7,13 @@
     observation, reward, terminated, truncated, info = env.step(info["expert_action"])
 
 Other keywords are those of :func:`wayword.envs.make`. Observations are texts (JSON for structured
-views, messages joined for chat prompts; ``info["messages"]`` has them apart). ``reset`` takes
+views, joined messages for chat prompts; ``info["messages"]`` has them separately). ``reset`` takes
 ``options={"episode": ID}``, or settings of a newly generated scene: ``options={"rooms": 6}``. The
 id is registered by ``import wayword``.
 
 Infos are those of :class:`~wayword.envs.environment.Environment`, with ``episode_id`` in place of
 ``episode``, which belongs to Gymnasium's ``RecordEpisodeStatistics``. With ``actions="menu"``
-they also hold ``action_mask``, for policies that choose a number.
+they also contain ``action_mask``, for policies that choose a number.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ ListActions = Callable[[], Sequence[str]]
 
 
 class FreeText(gymnasium.spaces.Space[str]):
-    """Any text. A sample is one of ``list_actions()``, where that is given: a legal action, so that
-    a random policy can play."""
+    """Any text. A sample is one of ``list_actions()``, if given: a legal action, so that a random
+    policy can play."""
 
     def __init__(self, list_actions: ListActions | None = None) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class FreeText(gymnasium.spaces.Space[str]):
         return isinstance(x, str) and len(x) <= MAX_CHARACTERS
 
     def sample(self, *masks: Any, **named: Any) -> str:
-        """A legal action where they are listed, else a fixed word."""
+        """Return a legal action if they are listed, else a fixed word."""
         actions = self._list_actions() if self._list_actions is not None else ()
         return str(actions[int(self.np_random.integers(len(actions)))]) if actions else "look"
 
@@ -184,7 +184,7 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return info
 
     def _legal_actions(self) -> Sequence[str]:
-        """The listed actions; none before the first episode and once one is over."""
+        """Return the listed actions; empty before the first episode and after its end."""
         if not (self.inner.answers or self._text):
             return ()
         return self.inner.game.legal_actions(self.inner.actor)
@@ -200,9 +200,9 @@ def vector(
     """Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``: what
     ``gymnasium.make_vec`` opens.
 
-    All environments share one dataset, which processes inherit where they can be forked and open
-    again where they cannot. Seeds count up from one environment to the next; without one each of n
-    plays every n-th episode.
+    All environments share one dataset, which processes inherit if they can be forked, and otherwise
+    open again. Seeds count up from one environment to the next; without a seed, each of n plays
+    every n-th episode.
     """
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
     can_fork = sys.platform == "linux" and threading.active_count() == 1

@@ -8,7 +8,7 @@
         result = env.reset(seed=0, include=["expert_action"])
         result = env.step({"text": "turn_left"})
 
-A WebSocket at ``/ws`` is one session with an environment of its own: messages ``reset``, ``step``,
+A WebSocket at ``/ws`` is one session with its own environment: messages ``reset``, ``step``,
 ``state`` and ``close``, each with its ``data``. An action is ``{"text": ...}``; an observation has
 ``text`` (or ``messages``) and ``metadata``, which is ``info``. A reset's ``include`` names further
 keys of infos. A token goes into the ``Authorization`` header, or before the path:
@@ -122,7 +122,7 @@ class OpenEnvServer:
         return Starlette(routes=routes)
 
     def allowed(self, connection: HTTPConnection) -> bool:
-        """True if a client has the token and is not a page of a foreign web site."""
+        """True if a client has the token and is not a page of another website."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         # With a token, clients may call this machine by any name.
         if not is_local_request("localhost" if self._token else host, origin):

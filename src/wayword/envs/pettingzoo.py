@@ -1,17 +1,18 @@
-"""Tasks for several actors as PettingZoo environments, one agent an actor.
+"""Tasks for several actors as PettingZoo environments, one agent per actor.
 
     from wayword.envs.pettingzoo import aec, parallel
 
     env = aec("ma_household")          # one actor after the other
     env = parallel("ma_household")     # all at once, carried out in turn order
 
-Actions are texts, and observations are ``{"text": ...}``: PettingZoo's own tests take no bare text
-for an observation. With ``actions="menu"`` actions are numbers, and observations have an
-``action_mask`` as well. Each actor has its own task and view of the episode.
+Actions are texts, and observations are ``{"text": ...}``: PettingZoo's tests do not accept a bare
+string. With ``actions="menu"`` actions are numbers, and observations have an ``action_mask`` as
+well. Each actor has its own task and view of the episode.
 
-Each actor is paid by the same terms for its own turns; success is the team's, and where actors
-share a task it is paid by what each did for it (:mod:`wayword.envs.rewards`). An actor that has
-stopped takes no further turns and is terminated with the others, as success is paid only then.
+Each actor is rewarded by the same terms for its own turns; success is the team's, and if actors
+share a task, it is weighted by contribution (:mod:`wayword.envs.rewards`). An actor that has
+stopped takes no further turns and is terminated with the others, because success is rewarded only
+then.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
         self._deads_step_first()
 
     def _next_actor(self, actor: str) -> str:
-        """The next in turn order with turns left; once the episode is over, just the next."""
+        """Return the next actor with turns left, or just the next once the episode is over."""
         order = list(self.game.world.actors)
         index = order.index(actor)
         others = [each for each in order[index + 1 :] + order[: index + 1] if each in self.agents]
@@ -199,7 +200,7 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Obs], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Play a turn of every actor that has turns left; the others' actions are not read."""
+        """Play a turn of every actor that has turns left; other actions are ignored."""
         agents, step_count = self.agents, len(self.game.trajectory.steps)
         for actor in agents:
             if self.game.active(actor) and actions.get(actor) is None:

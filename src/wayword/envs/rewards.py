@@ -1,22 +1,22 @@
-"""Rewards: what a step is worth, as a weighted sum of terms.
+"""Rewards: the reward of a step, as a weighted sum of terms.
 
     >>> parse_reward("progress").weights
     {'success': 1.0, 'progress': 1.0}
     >>> parse_reward({"success": 1, "cost": 0.01}).shaped
     ('cost',)
 
-``success`` is paid once, by the family's own metric, where the actor stopped by itself: not at the
-step limit. All other terms are shaped: they make learning easier and do not measure it.
+``success`` is given once, by the family's metric, if the actor stopped by itself: not at the step
+limit. All other terms are shaped: they make learning easier but do not measure success.
 Environments declare them in ``env.reward.shaped`` and in ``info["reward_terms"]``.
 
-Where several actors share a task, helpers would solve it without the policy. There ``success`` is
-multiplied by the share of goal conditions that the actor's own turns met, ``conditions`` counts its
-own turns only, and ``progress`` is refused, as it cannot be split.
+If several actors share a task, the others could solve it without the policy. Then ``success`` is
+multiplied by the share of goal conditions that the actor's own turns met, ``conditions`` counts
+only its own turns, and ``progress`` is refused, as it cannot be split.
 
-``progress`` pays the distance covered, whatever the route; walking to and fro earns nothing.
+``progress`` rewards the distance covered on any route; walking back and forth earns nothing.
 ``potential`` shapes without changing which policy is best: the potential is the share of the
 distance covered, multiplied by ``discount`` after a step (the trainer's gamma), and 0 once the
-episode has ended, also by its step limit. So its discounted sum over any whole episode is 0.
+episode has ended, also at the step limit. Its discounted sum over any complete episode is 0.
 
 Sources: Ng, Harada and Russell (1999); for the end of episodes, Grzes (2017).
 """
@@ -141,7 +141,7 @@ class RewardMeter:
         return covered - before
 
     def _met_share(self, game: TaskGame) -> float:
-        """Share of the goal conditions that hold; in a shared task, met by the actor's turns."""
+        """Return the share of goal conditions met; in a shared task, by the actor's own turns."""
         standing = game.standing()
         if standing is None or not standing.parts:
             return 0.0

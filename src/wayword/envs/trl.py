@@ -12,9 +12,9 @@
     )
 
 With ``environment_factory`` the model acts by calling the tool ``act``, any number of times, and
-each rollout has an environment of its own. Success is paid only where the model acts ``stop``
-itself. Models without tool calls can write a plan instead, one action a line and its end the stop,
-which :func:`plan_reward` carries out.
+each rollout has its own environment. Success is rewarded only if the model itself acts ``stop``.
+Models without tool calls can write a plan instead, one action per line, ended by the stop, which
+:func:`plan_reward` carries out.
 
 Nothing here imports TRL: these are the plain classes and functions that it takes.
 """
@@ -39,7 +39,7 @@ def prompts(
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
     observation as the user's) and ``episode``, the id.
 
-    ``opening``: actions that are taken before, with their results in the prompt.
+    ``opening``: actions taken first, with their results in the prompt.
     """
     env = make(name, episodes=count, **options)
     rows = []
@@ -117,9 +117,9 @@ def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
 def plan_reward(
     name: str, opening: Sequence[str] = (), max_actions: int = MAX_PLAN_ACTIONS, **options: Any
 ) -> Callable[..., list[float]]:
-    """A reward function for completions that are plans: one action a line, carried out in the
-    row's ``episode`` after the ``opening``, then a stop. Repeated plans are looked up, as worlds
-    are deterministic."""
+    """Return a reward function for plans as completions: one action per line, carried out in the
+    row's ``episode`` after the ``opening``, then a stop. Rewards of repeated plans are cached, as
+    worlds are deterministic."""
     env = make(name, **options)
 
     @lru_cache(maxsize=100_000)

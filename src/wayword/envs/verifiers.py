@@ -83,8 +83,8 @@ def load_environment(
 ) -> vf.Environment:
     """An environment of ``count`` episodes to train on; options as in :func:`wayword.envs.make`.
 
-    It is evaluated on the ``eval_count`` episodes after these; where the dataset has no more, on
-    the same. An episode is cut off after ``max_turns`` actions.
+    It is evaluated on the ``eval_count`` episodes after these; if the dataset has no more, on the
+    same. An episode is cut off after ``max_turns`` actions.
     """
     options = {**options, "max_steps": max_turns}
     rows = [

@@ -1,8 +1,8 @@
 """Views: how an environment presents a game to a policy, and how it reads the policy's answers.
 
 ``text`` words the task and the feedback as strategies do; ``structured`` gives the observation's
-fields; an agent's name gives that agent's prompts, call by call, so that ``wayword run`` asks a
-policy trained here the same words.
+fields; an agent's name gives that agent's prompts, call by call, so that a policy trained here sees
+the same prompts in ``wayword run``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ActorView(ABC):
 
     @abstractmethod
     def read(self, answer: Answer) -> Decision | Rejection | None:
-        """The decision; None where the view has another question first."""
+        """Return the decision; None if the view has another question first."""
 
     def decided(self) -> Decision | Rejection | None:
         """A decision that needed no answer, if there is one."""
@@ -68,7 +68,7 @@ class ActorView(ABC):
         """Record a turn of the actor."""
 
     def rules(self) -> str:
-        """The rules, the actions and the form of an answer, where prompts do not hold them."""
+        """Return the rules, the actions and the answer format, if prompts do not contain them."""
         return ""
 
     def extra(self) -> dict[str, Json]:
@@ -84,8 +84,8 @@ class ActorView(ABC):
 
 
 class Words(ActorView):
-    """The view ``text``: the task and the first observation, then the result of each answer and
-    the new observation. Answers are read as those of the strategy ``act`` are."""
+    """The view ``text``: the task and the first observation, then the result of each answer and the
+    new observation. Answers are parsed as in the strategy ``act``."""
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._has_menu = actor, actions == "menu"
@@ -244,7 +244,7 @@ class PolicyModel(Model):
 
 
 class Background:
-    """An event loop on a thread of its own, which ends when closed or garbage-collected."""
+    """An event loop on its own thread, which ends when closed or garbage-collected."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -272,7 +272,7 @@ async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
 
 
 class AgentPrompts(ActorView):
-    """The prompts of one agent for one actor. ``settings`` are the agent's own."""
+    """The prompts of one agent for one actor. ``settings`` are the agent's."""
 
     def __init__(
         self, agent: str, actor: str, settings: Mapping[str, Any], seed: int, loop: Background
@@ -365,7 +365,7 @@ class AgentPrompts(ActorView):
         await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until the agent asks or has decided."""
+        """Wait until the agent asks a question or has decided."""
         next_question = asyncio.ensure_future(self._questions.get())
         await asyncio.wait({next_question, self._agent_task}, return_when=asyncio.FIRST_COMPLETED)
         if next_question.done():

@@ -86,7 +86,7 @@ def _check_turn(base: Base, degrees: float) -> None:
     _check_moved(base.rotate(degrees), what)
     turned = relative(_pose(base)["heading"], before)
     assert abs(relative(turned, degrees)) <= TURNED, (
-        f"{what}: must change the heading (clockwise from north) by as much, not by {turned:.0f}"
+        f"{what}: the heading, clockwise from north, must change by as much, not by {turned:.0f}"
     )
 
 

@@ -1,13 +1,14 @@
-"""Episodes as training text: one example an episode, with a label wherever the agent chose.
+"""Episodes as training text: one example per episode, with a label for each choice.
 
 The agent itself plays, in its world, with its own prompts. Its model is replaced by one that gives
 the oracle's answer (teacher forcing), or that asks the weights under training and records what the
-oracle would have said (student forcing). Because each prompt extends the one before, the last one
-holds the whole episode, and each decision is a position in it. The loss is on these alone.
+oracle would have answered (student forcing). Because each prompt extends the one before, the last
+one contains the whole episode, and each decision is a position in it. The loss covers only these
+positions.
 
 An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
 attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
-may ask whether the one it follows is done: yes, where the gold step belongs to a later one.
+may ask if the current one is done: yes, if the gold step belongs to a later one.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ class Guide:
     """The stepwise oracle of one episode: the gold path while on it, else the shortest route.
 
     ``best(place)`` is called once a decision, in order, with the place the agent stands at. Being
-    on the gold path means standing at the place it was at last, or at a later one; a place that the
-    path visits twice counts as the earlier visit that is still ahead. ``reached`` is the index of
-    the gold place that the walk was at last; ``strayed`` says that it is not there now.
+    on the gold path means being at the last reached gold place or a later one; of a place that the
+    path visits twice, the earlier visit that is still ahead counts. ``reached`` is the index of the
+    last reached gold place; ``strayed`` is True if the walk has left it.
     """
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
@@ -146,7 +147,7 @@ Narrated = Callable[[Sequence[Clause], int], ClauseEnds]
 def align_clauses(
     dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
 ) -> ClauseEnds:
-    """The clauses laid along the task's gold path; by their lengths if nothing else is known."""
+    """Align clauses with the task's gold path; by their lengths if nothing else is known."""
     stretches = getattr(dataset, "narrated", None)
     if stretches is not None:
         return _from_stretches(clauses, stretches(task))
@@ -195,7 +196,7 @@ def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
 def align_by_turns(
     clauses: Sequence[Clause], walked: Sequence[tuple[int, str]], places: int
 ) -> ClauseEnds:
-    """Each clause that ends in a turn ends where it is made; others share the places in between.
+    """End each clause with a turn at that turn; other clauses share the places in between.
 
     Runs of turns to the same sides are matched, the longest first, in order; a clause whose turn
     is matched with none counts as one without. ``places``: the number of places of the path.
@@ -219,10 +220,10 @@ def align_by_turns(
 
 @dataclass(frozen=True, slots=True)
 class TextChoice:
-    """A decision in the text: ``at`` characters in stands ``taken``, and ``label`` belongs there.
+    """A decision in the text: at offset ``at`` is ``taken``, which should be ``label``.
 
-    Both begin with the blank that stands before them. ``taken`` is empty where the agent did not
-    write the answer down, and only weighed it against others.
+    Both include the space before them. ``taken`` is empty if the agent only ranked the options and
+    did not write an answer.
     """
 
     at: int
@@ -242,7 +243,7 @@ class Example:
 
 
 def refuse_test(on: str, area: str = "") -> None:
-    """Raise ``UsageError`` for a split that must not be learnt from."""
+    """Raise ``UsageError`` for a split that must not be trained on."""
     name, _, split = on.partition(":")
     if "train" in split or (name == "map2seq" and split.startswith("seen_") and area == "seen"):
         return
@@ -366,13 +367,13 @@ def _place(world: World) -> str:
 
 
 class ExampleMaker:
-    """Plays the episodes of one source with one agent, and writes them down as examples.
+    """Plays the episodes of one source with one agent, and writes them as examples.
 
         dataset = Towns("train", None, Towns.Settings())
         maker = ExampleMaker("velma", {"shots": 0}, "towns:train", dataset)
         example = asyncio.run(maker.example(dataset.tasks[0], None, "ft"))
 
-    ``align`` lays an agent's clauses along the gold path; ``near`` labels the last one done
+    ``align`` aligns an agent's clauses with the gold path; ``near`` labels the last one as done
     wherever a stop counts as success.
     """
 
@@ -422,8 +423,8 @@ def write_example(
     *,
     keep_answers: bool,
 ) -> Example:
-    """The prompts of an episode as one text; with ``keep_answers``, what was taken is its own
-    label. Raises ``UsageError`` where one prompt does not extend the last byte for byte.
+    """Return the prompts of an episode as one text; with ``keep_answers``, taken options are their
+    own labels. Raises ``UsageError`` if a prompt does not extend the last byte for byte.
     """
     text, choices = "", []
     for question, after in zip(questions, [*questions[1:], None], strict=True):

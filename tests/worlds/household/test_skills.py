@@ -172,7 +172,7 @@ class Melted:
 def test_what_cannot_be_done_says_why() -> None:
     with pytest.raises(PlanningFailed, match="has no plan for a goal Melted"):
         solved(started(), Melted())
-    with pytest.raises(PlanningFailed, match="no filler takes mug"):
+    with pytest.raises(PlanningFailed, match="no filler accepts mug"):
         solved(started(), Has(("mug",), (("filled", True),)))
     house = flat()
     house.room("cell", [(10, 0), (12, 0), (12, 2), (10, 2)])

@@ -45,7 +45,7 @@ for prefix in ("", "/{token}"):
 def main() -> None:
     host = os.environ.get("HOST", "127.0.0.1")
     if host not in ("127.0.0.1", "localhost") and not TOKEN:
-        raise SystemExit(f"HOST={host}: others can reach it; set WAYWORD_ENV_TOKEN first")
+        raise SystemExit(f"HOST={host} is reachable by other machines; set WAYWORD_ENV_TOKEN")
     uvicorn.run(app, host=host, port=int(os.environ.get("PORT", "8000")), ws_max_size=2**20)
 
 

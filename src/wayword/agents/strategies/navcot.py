@@ -1,12 +1,12 @@
-"""navcot: imagines the next view, filters the ways on by it, and then acts (Lin et al. 2024).
+"""navcot: imagines the next view, filters the next places by it, then acts (Lin et al. 2024).
 
     wayword run navcot --on houses --model openai:gpt-5-mini
     wayword export runs/gold --as navcot --out labels.jsonl
 
-Three fields of one answer, asked of any model without training. The paper fine-tunes a model on
-labels of these fields; ``wayword export`` writes such labels from the walks of an oracle. They
-follow from the perceiver's words: the imagination is what the instruction names of the view towards
-the next place, else that view's caption.
+Any model writes the three fields in one answer, without training. The paper fine-tunes a model on
+labels of these fields; ``wayword export`` writes such labels from an oracle's walks and the
+perceiver: the imagination is the part of the next view that the instruction mentions, else the
+view's caption.
 
 Source: NavCoT (Lin et al. 2024), sections 3.2 and 3.3. Its options have letters; here they are the
 actions of the world.
@@ -38,15 +38,15 @@ LABEL_LENGTH = 80  # characters of a caption that stands for an imagination
 
 @dataclass(frozen=True, slots=True)
 class NavCoTSettings(StrategySettings):
-    """As for every strategy. ``imagine``, ``filter``: the answer holds an imagination; it names the
-    way on that fits it. Each one turned off is an ablation."""
+    """As for every strategy. ``imagine``, ``filter``: the answer contains an imagination, and the
+    action that matches it. Turning one off is an ablation."""
 
     imagine: bool = True
     filter: bool = True
 
 
 class NavCoT(Strategy):
-    """Imagines the next view, filters the ways on by it, and then acts (Lin et al. 2024)."""
+    """Imagines the next view, filters the next places by it, then acts (Lin et al. 2024)."""
 
     recipe: ClassVar[str] = "navcot"
     Settings: ClassVar[type[NavCoTSettings]] = NavCoTSettings
@@ -61,7 +61,7 @@ class NavCoT(Strategy):
 
     @property
     def unknown(self) -> list[str]:
-        """Nothing: all fields have labels."""
+        """Return nothing: all fields have labels."""
         return []
 
     def labels(

@@ -2,9 +2,9 @@
 
     wayword run plan_search --on household --model openai:gpt-5-mini
 
-A Monte Carlo tree search: a question proposes the next actions from a state, each is carried out in
-a copy of the game, and a second question rates the results. The best sequence found is then carried
-out, until it ends or a result is not that of the copy.
+A Monte Carlo tree search: one model call proposes the next actions from a state, each is carried
+out in a copy of the game, and a second call rates the results. The best sequence is then carried
+out until it ends or a result differs from the copy's.
 
 The copies are the simulator itself, so they know what the agent has not seen. Tables mark its runs
 like those of oracles; it is not shown the answer.
@@ -41,7 +41,7 @@ Positive = Annotated[int, Ge(1)]
 
 @dataclass(slots=True, eq=False)
 class TreeNode:
-    """A copy of the game after some actions, and what the search knows of it.
+    """A copy of the game after some actions, with its search statistics.
 
     ``value`` is its rating in [0, 1]; ``total`` sums the ratings of the ``visits`` below it.
     """
@@ -68,13 +68,12 @@ class TreeNode:
 
 @dataclass(frozen=True, slots=True)
 class PlanSearchSettings(PromptSettings):
-    """Settings of the search, besides those of all prompts.
+    """Settings of the search, in addition to those of all prompts.
 
     ``decoding``: ``constrained`` (JSON answers with actions of the right form) or ``free``
     (labelled lines). ``width``: actions tried from a state. ``depth``: actions ahead. ``calls``:
-    questions of one search, two for each state that is tried from. ``exploration``: the weight of
-    states that were rarely tried; at 0 the best one is always tried on. An answer may take 400
-    tokens by default.
+    model calls per search, two per expanded state. ``exploration``: the weight of rarely tried
+    states; 0 always expands the best one. An answer may take 400 tokens by default.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -161,7 +160,7 @@ class PlanSearch(PromptAgent):
         return refused
 
     def _priority(self, node: TreeNode) -> float:
-        """Upper confidence bound of a state; below all others where nothing is left to try."""
+        """Upper confidence bound of a state; below all others if nothing is left to try."""
         if node.is_closed or node.parent is None:
             return -math.inf
         rarity = math.sqrt(math.log(node.parent.visits) / node.visits)

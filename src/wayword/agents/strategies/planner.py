@@ -1,15 +1,14 @@
-"""planner: a plan for the whole task from one answer, carried out step by step, and a new one where
-a step fails.
+"""planner: plans the whole task in one answer, follows the plan, and replans if a step fails.
 
     wayword run planner --on household --model openai:gpt-5-mini
 
-Each prompt holds the task, what is known of the house as a scene graph in words (rooms, then what
-was seen in them), the steps so far with their results, and the reason why a plan is needed. The
-steps of a plan are the world's actions, and ``find[object, place, ...]``, which explores rooms and
-opens containers until the object is seen.
+Each prompt contains the task, the known part of the house as a scene graph in text (rooms and the
+objects seen in them), the steps so far with their results, and the reason for a new plan. The steps
+of a plan are the world's actions and ``find[object, place, ...]``, which explores rooms and opens
+containers until the object is seen.
 
-Source: LLM-Planner (Song et al. 2023), sections 3.2 and 3.4 (plans, and plans anew after failures);
-SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses, plans checked by it).
+Source: LLM-Planner (Song et al. 2023), sections 3.2 and 3.4 (plans and replanning);
+SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses and verifies plans).
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any wo
 
 
 class SceneGraph:
-    """A house as one actor has seen it: rooms, objects in them, and what is in or on what.
+    """The part of a house that one actor has seen: rooms, objects in them, and their holders.
 
-    The latest ``rooms`` seen are written in full, the others as the number of their objects.
+    The ``rooms`` seen last are written in full, the others as the number of their objects.
     """
 
     def __init__(self) -> None:
@@ -62,7 +61,7 @@ class SceneGraph:
         return [name for name, states in self._states.items() if "closed" in states]
 
     def see(self, view: HouseholdObservation) -> None:
-        """Add what is in view; what is held is in no room."""
+        """Add the current view; held objects are in no room."""
         self._visit(view.room)
         for held in view.holding:
             self._room.pop(held.name, None)
@@ -80,7 +79,7 @@ class SceneGraph:
         self.names |= {*self._room, *self._doors, *others}
 
     def learn(self, feedback: Feedback) -> None:
-        """Add what the result of an action says of a room."""
+        """Add facts about a room from the result of an action."""
         details = feedback.details
         if feedback.ok and details.get("action") == "go_explore":
             room = str(details["room"])
@@ -128,17 +127,17 @@ class SceneGraph:
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings(PromptSettings):
-    """Settings of the planner, besides those of all prompts. Each one turned off is an ablation.
+    """Settings of the planner, in addition to those of all prompts. Turning one off is an ablation.
 
     ``decoding``: ``constrained`` (a JSON answer whose steps have the form of actions) or ``free``
     (labelled lines). ``menu``: the steps of a constrained answer name ``any`` objects, or, by
     default with a small local model, only ``seen`` ones, ``find`` excepted. ``graph``: the scene
     graph is shown, its latest ``rooms`` in full (0: as many as fit), the others as a number of
-    objects. ``search``: plans may hold ``find``, and closed doors on the way are opened without a
-    new plan. ``check``: a plan, and each step before it is taken, is compared with what is known,
-    and revised without taking a step. ``replan``: a failed step leads to a new plan; otherwise it
-    is skipped, and the end of the one plan is the end of the episode. An answer may take 600 tokens
-    by default.
+    objects. ``search``: plans may contain ``find``, and closed doors on the path are opened without
+    a new plan. ``check``: plans, and each step before it is taken, are checked against the scene
+    graph and revised without taking a step. ``replan``: a failed step leads to a new plan;
+    otherwise it is skipped, and the end of the one plan is the end of the episode. An answer may
+    take 600 tokens by default.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -151,7 +150,7 @@ class PlannerSettings(PromptSettings):
 
 
 class PlannerAgent(PromptAgent):
-    """Plans the whole task in one answer, and again where a step fails (LLM-Planner, SayPlan)."""
+    """Plans the whole task in one answer, and again if a step fails (LLM-Planner, SayPlan)."""
 
     Settings: ClassVar[type[PlannerSettings]] = PlannerSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
@@ -249,7 +248,7 @@ class PlannerAgent(PromptAgent):
         return f"{step}: it is in no room and no container that you can get to"
 
     def _problem(self, step: Action, space: HouseholdActions) -> str:
-        """Why a step is not possible as far as is known; empty if it is, or is not checked."""
+        """Return the known reason why a step is impossible; empty if possible or not checked."""
         is_free = (
             step.name in space.open_verbs or not step.arguments or step.arguments[0] in space.rooms
         )

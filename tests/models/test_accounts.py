@@ -124,7 +124,7 @@ def test_an_episode_that_just_fits_begins(spent: int, fits: bool) -> None:
     if fits:
         begun(account)
     else:
-        with pytest.raises(BudgetExhausted, match="would not finish"):
+        with pytest.raises(BudgetExhausted, match="does not cover"):
             begun(account)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.parsed_page import Page, check_safe
-from helpers.recorded_run import SCORES, told
+from helpers.recorded_run import SCORES
 from helpers.shown import episode_page
 from wayword.core.action import Action, Decision
 from wayword.core.model import Choice, Usage
@@ -32,29 +32,6 @@ def walk(*words: str, actors: tuple[str, ...] = ("agent",)) -> Trajectory:
         actor, decision = actors[number % len(actors)], Decision(Action(word))
         trajectory.steps.append(Step(actor, {}, decision, Feedback("ok"), {"x": 0, "y": 0}))
     return trajectory
-
-
-def did(page: Page) -> list[str]:
-    assert len(page.all("ol", class_="did")) == 1
-    kinds = {"ok", "odd", "rejected", "fallback", "dim"}
-    return [each.text for each in page.all("li") if each.attributes.get("class") in kinds]
-
-
-def test_every_action_is_told_in_a_line() -> None:
-    assert did(shown(walk("forward", "forward", "left", "stop"))) == [
-        "1 forward × 2", "3 left", "4 stop",
-    ]  # fmt: skip
-    page = shown(walk("chat", "left", "stop", actors=("ann", "bob")))
-    assert did(page) == ["1 ann chat", "2 bob left", "3 ann stop"]
-    page = shown(told("one"))
-    check_safe(page)
-    assert [len(page.all("li", class_=kind)) for kind in ("ok", "rejected", "fallback")] == [1] * 3
-
-
-def test_the_middle_of_many_actions_is_left_out() -> None:
-    told_of = did(shown(walk(*("left", "right") * 20)))
-    assert len(told_of) == 21
-    assert told_of[9:12] == ["10 right", "… 20 more …", "31 left"]
 
 
 def asked(*questions: tuple[str, float]) -> Trajectory:

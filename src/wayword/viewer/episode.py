@@ -57,7 +57,7 @@ def episode_page(
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
         cards=_Cards(document, trajectory, letters), ask=links.ask if served else "",
-        actions=_actions(steps), scores=scores, first=first, figure=Html(document["map"] or ""),
+        scores=scores, first=first, figure=Html(document["map"] or ""),
         others=[metric for metric in present if metric not in first], usage=_usage(steps),
         curve=curve_of(document["progress"], len(steps)), tall=CURVE,
         actors=list(dict.fromkeys(step["actor"] for step in steps)),
@@ -71,24 +71,6 @@ def episode_page(
 _SCORES = 4
 """Metrics of the family that are in view; the others are folded, as is most of the account."""
 _ACCOUNT = ("steps", "rejections", "calls", "cost")
-_MOST_ACTIONS = 20
-"""Actions in the line that lists all of them, an even number; repeated ones count as one."""
-
-
-def _actions(steps: Sequence[Written]) -> list[tuple[int, Written | None, int]]:
-    """Return the actions for one line: first step and number of repetitions of each; in a long
-    list, the middle is replaced by its number of actions."""
-    items: list[tuple[int, Written | None, int]] = []
-    numbered = enumerate(steps, 1)
-    for _, same in itertools.groupby(numbered, lambda item: (item[1]["actor"], label(item[1]))):
-        (number, step), *again = same
-        items.append((number, step, 1 + len(again)))
-    if (more := len(items) - _MOST_ACTIONS) > 0:
-        half = _MOST_ACTIONS // 2
-        items[half:-half] = [(0, None, more)]
-    return items
-
-
 _FLAT = 0.05  # change, as a part of the largest value, below which no curve is drawn
 CURVE = 34
 """Height of the curve in the drawing of time, which is 1000 units wide."""

@@ -4,7 +4,7 @@
     facts({"place": "hall", "objects": [...]})      # any JSON, laid out by templates/parts.html
     observation(seen, taken, letters)               # an actor's observation, with a compass
 
-Figures: histograms, intervals, a compass of an actor's neighbors, free depth as a fan.
+Figures: histograms, intervals, a compass of an actor's neighbors.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def kind_of(value: Any, depth: int) -> str:
         case Mapping():
             if len(value) > _FOLDED and all(isinstance(each, Mapping) for each in value.values()):
                 return "objects"
-            return "depth" if value.get("type") == "DepthImage" and depth_fan(value) else "facts"
+            return "depth" if value.get("type") == "DepthImage" and free_rays(value) else "facts"
         case Sequence():
             if value and all(isinstance(item, Mapping) for item in value):
                 return "rows"
@@ -393,7 +393,7 @@ def side(angle: float) -> str:
     return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
 
 
-# Depth as a fan: the free distance at the height of the eye.
+# Depth: the free distance at the height of the eye.
 
 _LEVEL = 6.0
 """Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
@@ -422,21 +422,3 @@ def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
         (float(bearing), float(reach) * min(near, 254) / 254)
         for bearing, near in zip(bearings, nearest, strict=True)
     ]
-
-
-@template_function
-def depth_fan(depth: Mapping[str, Any]) -> Html | None:
-    """Draw the free floor before a camera from above; None if the image is unreadable."""
-    rays, reach = free_rays(depth), depth.get("reach")
-    if not rays or not isinstance(reach, int | float) or reach <= 0:
-        return None
-    points = []
-    for bearing, far in rays:
-        turn, length = math.radians(bearing), far * 60 / reach
-        points.append(f"{math.sin(turn) * length:.1f} {-math.cos(turn) * length:.1f}")
-    ahead = min(rays, key=lambda ray: abs(ray[0]))[1]
-    words = f"free ahead: {ahead:.1f} m{' or more' if ahead >= reach else ''}"
-    return _FAN("L".join(points), words)
-
-
-_FAN = macro("parts.html", "fan")

@@ -373,7 +373,7 @@
   }
   document.addEventListener("pointerover", (event) => {
     for (const old of document.querySelectorAll(".map .lit")) old.classList.remove("lit");
-    const over = event.target.closest?.("abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge, .did code");
+    const over = event.target.closest?.("abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge");
     if (over) for (const shape of meant(over.title || over.textContent)) shape.classList.add("lit");
   });
 

@@ -133,4 +133,4 @@ def test_the_command_says_what_it_cannot_export(tmp_path: Path) -> None:
             failed.exception
         )
     wrong = CliRunner().invoke(app, [*command, "--format", "steps"])
-    assert "leave --format and --parquet out" in str(wrong.exception)
+    assert "remove --format and --parquet" in str(wrong.exception)

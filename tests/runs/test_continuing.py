@@ -105,7 +105,7 @@ def test_an_oracle_plans_from_there_and_a_person_sees_what_was_seen(
     me = Script(["stop"])
     game = play(game_plan(Plan("human", "", out=tmp_path / "me", continues=at)), me)
     assert game.scores is not None
-    assert f"before you: {actions(after.steps)[1]}" in me.text
+    assert f"recorded: {actions(after.steps)[1]}" in me.text
     assert "Turn 3" in me.text
 
 

@@ -107,8 +107,7 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     ``settings`` are those of ``--set``, as for a run.
     """
     if other := [key for key in settings if key not in ("dataset", "perceiver")]:
-        hint = suggest(other[0], ["dataset", "perceiver"])
-        raise UsageError(f"--set {other[0]}: only dataset.KEY and perceiver apply; {hint}")
+        raise UsageError(f"--set {other[0]}: write dataset.KEY=VALUE or perceiver=NAME")
     plan = Plan("check", on, settings=settings, data=folder)
     dataset = open_dataset(plan)
     on = shown_split(plan, dataset)

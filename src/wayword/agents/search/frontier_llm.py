@@ -19,7 +19,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -34,7 +34,6 @@ from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point, absolute
 from wayword.core.model import user
-from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import ASKED
 from wayword.worlds.objectnav.observation import View
 
@@ -75,15 +74,8 @@ class FrontierLLM(FrontierAgent):
     Settings: ClassVar[type[FrontierLLMSettings]] = FrontierLLMSettings
     needs_model: ClassVar[bool] = True
 
-    @classmethod
-    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        scene_detector: Perceiver = settings.scene_detector()
-        return (*super().caveats(settings, perceiver), *scene_detector.caveats)
-
     def __init__(self, settings: FrontierLLMSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._scene_detector = settings.scene_detector()
-        self.detectors = (self.detector, self._scene_detector)
         self._prompts = Prompts(__file__, settings.prompts)
         self._objects: list[tuple[str, Point]] = []
         self._visits: dict[str, None] = {}
@@ -149,7 +141,7 @@ class FrontierLLM(FrontierAgent):
 
     def _add_objects(self, view: View) -> None:
         """Store the positions of the objects in a view, each object once."""
-        for seen in self._scene_detector.detect(view):
+        for seen in self.detectors[1].detect(view):
             if seen.distance is not None:
                 heading = absolute(view.heading + seen.bearing)
                 point = point_ahead((view.x, view.y), heading, seen.distance)

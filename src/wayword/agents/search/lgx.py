@@ -14,7 +14,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
@@ -37,28 +37,16 @@ QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
 """Direction -> its centre in degrees relative to the first view of a turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDirection:
-    """The nearest object of a name in a turn: ``heading`` (absolute degrees), ``distance`` (metres,
-    None if unknown), and ``score`` of its detection."""
-
-    name: str
-    heading: float
-    distance: float | None
-    score: float
-
-
-def names_around(detector: Perceiver, views: Sequence[View]) -> list[NamedDirection]:
-    """Return every name detected in the views once, in order of first sight."""
-    nearest: dict[str, NamedDirection] = {}
+def names_around(detector: Perceiver, views: Sequence[View]) -> dict[str, float]:
+    """Return every name detected in the views, in order of first sight, with the heading (absolute
+    degrees) of its nearest object."""
+    nearest: dict[str, tuple[float, float]] = {}
     for view in views:
         for seen in detector.detect(view):
-            best = nearest.get(seen.name)
             distance = math.inf if seen.distance is None else seen.distance
-            if best is None or distance < (math.inf if best.distance is None else best.distance):
-                heading = absolute(view.heading + seen.bearing)
-                nearest[seen.name] = NamedDirection(seen.name, heading, seen.distance, seen.score)
-    return list(nearest.values())
+            if seen.name not in nearest or distance < nearest[seen.name][0]:
+                nearest[seen.name] = distance, absolute(view.heading + seen.bearing)
+    return {name: heading for name, (_, heading) in nearest.items()}
 
 
 def quarter_captions(detector: Perceiver, views: Sequence[View]) -> dict[str, str]:
@@ -91,12 +79,9 @@ class ListingSettings(SearchSettings):
     scene: str = "yolo"
     scene_quality: Mapping[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.scene_detector()
-
-    def scene_detector(self) -> Perceiver:
-        return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
+    def detectors(self) -> tuple[Perceiver, ...]:
+        scene = detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
+        return (*super().detectors(), scene)
 
 
 class ListingSearcher(Searcher):
@@ -105,15 +90,9 @@ class ListingSearcher(Searcher):
     Settings: ClassVar[type[ListingSettings]] = ListingSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
 
-    @classmethod
-    def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        scene_detector: Perceiver = settings.scene_detector()
-        return (*super().caveats(settings, perceiver), *scene_detector.caveats)
-
     def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self.scene_detector = settings.scene_detector()
-        self.detectors = (self.detector, self.scene_detector)
+        self.scene_detector = self.detectors[1]
         self.answer_text = ""
         """The model's latest answer, empty without a model."""
 
@@ -137,14 +116,14 @@ class ListingSearcher(Searcher):
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Go towards the picked object. As in the paper, the list may contain the target itself."""
-        directions = {one.name: one for one in names_around(self.scene_detector, views)}
-        if not directions:
+        headings = names_around(self.scene_detector, views)
+        if not headings:
             self.toolkit.note("nothing_listed", turn=self.turns)
             return self.random_direction("Nothing is listed.")
-        picked = await self.decide(list(directions))
+        picked = await self.decide(list(headings))
         if isinstance(picked, Rejection):
             return self.random_direction("No answer that counts.", picked)
-        return NextPoint(self.point_towards(directions[picked].heading), f"Towards the {picked}.")
+        return NextPoint(self.point_towards(headings[picked]), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
         """Return the choice, and note it: as ``asked`` if a model made it, else ``picked``."""
@@ -221,6 +200,10 @@ class LGX(ListingSearcher):
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
         settings, rng = self.settings, self.toolkit.rng
+        if settings.prompt == "captions" and not self.captions:
+            raise UsageError(
+                "lgx: prompt=captions needs views; choose another prompt for two_phase"
+            )
         slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
         text = self._prompts.fill(settings.prompt, **slots)
@@ -233,15 +216,6 @@ class LGX(ListingSearcher):
         reply = await ask(model, [question], names, settings.decoding, *limits, seed)
         self.answer_text = reply.text
         return read_pick(reply, names)
-
-    async def act(
-        self, observation: View | TwoPhaseObservation, space: ActionSpace
-    ) -> Decision | Rejection:
-        if self.settings.prompt == "captions" and not isinstance(observation, View):
-            raise UsageError(
-                "lgx: prompt=captions needs views; choose another prompt for two_phase"
-            )
-        return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         if self.settings.prompt != "captions":

@@ -9,8 +9,8 @@ A strategy is a subclass with one method::
 
 ``choose`` gets the views of a full turn and returns the next point, or None to give up. It can use
 ``self.target`` (the description), ``self.toolkit`` (models, rng, notes), ``self.costmap``,
-``self.reachable()``, ``self.point_towards(heading)`` and ``self.detector``; ``lgx.names_around``
-and ``lgx.quarter_captions`` list what a turn shows.
+``self.point_towards(heading)`` and ``self.detector``; ``lgx.names_around`` and
+``lgx.quarter_captions`` list what a turn shows.
 
 The searcher grounds the target in each view of a turn. If the score reaches the threshold, the
 agent walks up to the object (with ``approach``), faces it, and stops. If the object is not
@@ -32,7 +32,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import NDArray
 
 from wayword.agents.search.costmap import (
     CELL,
@@ -269,10 +268,11 @@ class SearchSettings:
     radius: Annotated[float, Ge(0.01), Le(1.0)] = 0.18
 
     def __post_init__(self) -> None:
-        self.detector()
+        self.detectors()
 
-    def detector(self) -> Perceiver:
-        return detector_called(self.grounding, self.detector_seed, **self.quality)
+    def detectors(self) -> tuple[Perceiver, ...]:
+        """Return all detectors in use; the first one looks for the target."""
+        return (detector_called(self.grounding, self.detector_seed, **self.quality),)
 
     @property
     def captures(self) -> int:
@@ -306,14 +306,12 @@ class Searcher(Agent):
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:
-        detector: Perceiver = settings.detector()
-        return detector.caveats
+        return tuple(caveat for each in settings.detectors() for caveat in each.caveats)
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings, self.toolkit = settings, toolkit
-        self.detector = settings.detector()
-        self.detectors: Sequence[Perceiver] = (self.detector,)
-        """All detectors in use; each checks the first view."""
+        self.detectors: Sequence[Perceiver] = settings.detectors()
+        self.detector = self.detectors[0]
         self.target, self.turns = "", 0
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.earlier_map: Costmap | None = None
@@ -500,24 +498,19 @@ class Searcher(Agent):
         self.toolkit.note(GAVE_UP, why=why, turn=self.turns)
         return Decision(STOP, f"I give up: {why}.")
 
-    def reachable(self) -> NDArray[np.float64]:
-        """Return the distance (H, W) over open cells to each cell, in metres; infinite if
-        unreachable."""
-        return distances(self.costmap.open_, self.costmap.cell(self.view.x, self.view.y)) * CELL
-
-    def point_towards(self, heading: float, width: float | None = None) -> Point | None:
+    def point_towards(self, heading: float) -> Point | None:
         """Return a reachable point at about ``settings.distance`` in a direction (absolute
         degrees), None if the body cannot move.
 
-        It is drawn from the cells within ``width`` degrees (by default the field of view) that are
-        nearest to that distance; if no cell there can be reached, the width grows.
+        It is drawn from the cells in the field of view that are nearest to that distance; if no
+        cell there can be reached, the width grows.
         """
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
         angles = angles_apart(bearings(xs - view.x, ys - view.y), heading)
         away_m = np.hypot(xs - view.x, ys - view.y)
         usable = (away_m >= 2 * CELL) & (metres > 0)
-        for half_width in ((width or view.field_of_view) / 2, *WIDENING):
+        for half_width in (view.field_of_view / 2, *WIDENING):
             candidates = np.flatnonzero((angles <= half_width) & usable)
             if len(candidates):
                 error = np.abs(away_m[candidates] - self.settings.distance)

@@ -16,13 +16,13 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from annotated_types import Ge, Le
 
 from wayword.agents.answers import Reply, replies
-from wayword.core.agent import Toolkit
-from wayword.core.episode import Json
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.model import Message, Prompt, Sampling, system, user
 from wayword.core.trajectory import HISTORY_DROPPED
@@ -257,6 +257,32 @@ class PromptBudget:
             characters = sum(len(message.content) for message in messages)
             self.learn(characters, completion.usage.prompt)
         return replies(completion, sampling)
+
+
+class PromptAgent(Agent):
+    """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
+    and a ``decoding``.
+
+    ``module`` is the file next to which their prompts are, ``answer_tokens`` the maximum tokens of
+    an answer if ``max_tokens`` is 0.
+    """
+
+    needs_model: ClassVar[bool] = True
+    module: ClassVar[str]
+    answer_tokens: ClassVar[int] = 400
+
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        limits = settings.context, settings.max_tokens, self.answer_tokens
+        self._budget = PromptBudget(toolkit, *limits)
+        self._prompts = Prompts(self.module, settings.prompts)
+        self._steps = StepCount(toolkit, self._prompts, settings)
+        self._history = History()
+        self._constrained = settings.decoding == "constrained"
+        self._episode: Episode
+
+    async def begin(self, episode: Episode) -> None:
+        self._episode, self._steps.taken = episode, 0
 
 
 # An episode as a chat.

@@ -39,17 +39,14 @@ from wayword.agents.discussnav.directions import (
 )
 from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
 from wayword.agents.prompting import (
-    History,
-    PromptBudget,
-    Prompts,
+    PromptAgent,
     PromptSettings,
-    StepCount,
     Temperature,
     ask_both,
     joined,
 )
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
+from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.model import Message, system, user
 from wayword.core.perceiver import Perceiver
@@ -90,7 +87,7 @@ class DiscussNavSettings(PromptSettings):
     decoding: Literal["constrained", "free"] = "constrained"
 
 
-class DiscussNav(Agent):
+class DiscussNav(PromptAgent):
     """Consults experts on instruction, scene, completion and decision before every move.
 
     On a viewpoint graph a move goes to a neighbor. A body in object-goal navigation, or a robot,
@@ -100,7 +97,7 @@ class DiscussNav(Agent):
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
-    needs_model: ClassVar[bool] = True
+    module: ClassVar[str] = __file__
     roles: ClassVar[tuple[str, ...]] = EXPERTS
 
     @classmethod
@@ -112,8 +109,7 @@ class DiscussNav(Agent):
         return (f"discussnav reads text ({perceiver.name}); the paper's models see pictures",)
 
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
+        super().__init__(settings, toolkit)
         answer = self._budget.answer
         # Characters of a constrained thought: even at two per token the answer can end.
         self._thought_length = settings.thought_length or 2 * answer
@@ -122,16 +118,14 @@ class DiscussNav(Agent):
             self._surroundings = OnBase(detector_called(settings.tags) if settings.tags else None)
         else:
             self._surroundings = OnViewpoints(toolkit.perceiver)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._count = StepCount(toolkit, self._prompts, settings)
-        constrained = settings.decoding == "constrained"
-        self._meeting = Meeting(toolkit, self._prompts, constrained, settings.patience, answer)
-        self._history, self._analysis = History(), Analysis("")
+        parts = toolkit, self._prompts, self._constrained, settings.patience, answer
+        self._meeting, self._analysis = Meeting(*parts), Analysis("")
         self._last_step: dict[str, str] = {}
         self._directions, self._memory = tuple[Direction, ...](), SceneMemory()
-        self._event, self._steps, self._has_looked = "", 0, False
+        self._event, self._moves, self._has_looked = "", 0, False
 
     async def begin(self, episode: Episode) -> None:
+        await super().begin(episode)
         self._analysis = Analysis(episode.instruction)
         if self._settings.analysis:
             self._analysis = await analyse(self._meeting, episode.instruction)
@@ -145,7 +139,7 @@ class DiscussNav(Agent):
         if directions is not None:
             self._directions, _ = await ask_both(self._look(directions), self._summarise())
         estimate = ""
-        if self._settings.completion and not self._steps:
+        if self._settings.completion and not self._moves:
             estimate = experts.opening_estimate(self._meeting, self._analysis)
         elif self._settings.completion:
             trail = experts.trail_text(self._history)
@@ -159,7 +153,7 @@ class DiscussNav(Agent):
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Store the step, which is summarized while the next scene is described."""
-        self._count.taken += 1
+        self._steps.taken += 1
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
             return
@@ -167,10 +161,10 @@ class DiscussNav(Agent):
         self._event = step.event if step else self._event
         if step is None or step.is_refused:
             return
-        self._steps += 1
+        self._moves += 1
         direction = direction_number(step.heading, step.facing)
         seen = scene_text(self._directions, [direction]) if self._settings.perception else ""
-        turn = f"[Step {self._steps}] {indoor.walk_feedback(step.facing, step.heading)}"
+        turn = f"[Step {self._moves}] {indoor.walk_feedback(step.facing, step.heading)}"
         self._last_step = {"turn": turn, "observation": seen, "thought": decision.thought}
 
     async def _look(self, directions: tuple[Direction, ...]) -> tuple[Direction, ...]:
@@ -204,7 +198,7 @@ class DiscussNav(Agent):
         schema = choice_schema("prediction", exits, self._thought_length)
         answers = await self._budget.ask(
             self._messages(estimate, exits),
-            schema if settings.decoding == "constrained" else None,
+            schema if self._constrained else None,
             settings.temperature,
             samples=settings.samples,
         )
@@ -252,7 +246,7 @@ class DiscussNav(Agent):
             executed=self._prompts["executed_estimated" if has_estimate else "executed"],
             near=self._prompts[f"near_{self._surroundings.goal}"],
         ).replace("\n\n\n\n", "\n\n")
-        limit_text = self._count.limit_text(f"step_limit_{self._surroundings.goal}")
+        limit_text = self._steps.limit_text(f"step_limit_{self._surroundings.goal}")
         form = self._prompts[f"format_{self._settings.decoding}"]
         fixed = joined(fixed, form, limit_text)
         current = fill(
@@ -262,7 +256,7 @@ class DiscussNav(Agent):
             scene=scene_text(self._directions),
             directions=", ".join(exits) or "none",
         )
-        if left_text := self._count.left_text("steps_left"):
+        if left_text := self._steps.left_text("steps_left"):
             current += f"\n{left_text}"
         self._budget.fit(self._history, len(fixed) + len(current), self._budget.answer)
         walk = fill("walk", trajectory=experts.trail_text(self._history))

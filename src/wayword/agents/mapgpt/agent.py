@@ -25,17 +25,10 @@ from typing import ClassVar, Literal
 
 from wayword.agents.answers import StrategyRecipe, fields
 from wayword.agents.legal import Legal
-from wayword.agents.prompting import (
-    History,
-    PromptBudget,
-    Prompts,
-    PromptSettings,
-    StepCount,
-    joined,
-)
+from wayword.agents.prompting import PromptAgent, PromptSettings, joined
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
-from wayword.core.episode import Episode, Json
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Json
 from wayword.core.geometry import sector
 from wayword.core.model import Message, system
 from wayword.core.perceiver import need
@@ -122,41 +115,35 @@ class MapGPTSettings(PromptSettings):
     pictures: bool = True
 
 
-class MapGPT(Agent):
+class MapGPT(PromptAgent):
     """MapGPT: follows an instruction by a map in words and a plan (Chen et al. 2024)."""
 
     Settings: ClassVar[type[MapGPTSettings]] = MapGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    needs_model: ClassVar[bool] = True
+    module: ClassVar[str] = __file__
+    answer_tokens: ClassVar[int] = 500
     small_model: ClassVar[Mapping[str, Json]] = {"pictures": False}
 
     def __init__(self, settings: MapGPTSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "mapgpt")
         self._shows_pictures = settings.pictures and "picture" in self._perceiver.capabilities
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens, 500)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
         form = self._prompts["answer"].splitlines()
         sections = [line for line in form if settings.plan or not line.startswith("Plan:")]
         self._recipe = StrategyRecipe("\n".join(sections), "mapgpt")
-        self._map, self._history = PlaceMap(), History()
+        self._map = PlaceMap()
         self._earlier: set[Action] = set()
-        self._instruction = self._plan = ""
-        self._remembers = False
+        self._plan, self._remembers = "", False
 
     def remember(self, earlier: MapGPT) -> None:
         self._map, self._remembers = copy.deepcopy(earlier._map), True
-
-    async def begin(self, episode: Episode) -> None:
-        self._instruction = episode.instruction
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         actions = self._arrive(observation, space)
         messages = self._messages(observation, actions)
         options = ActionSpace(tuple(actions))
         schema = None
-        if self._settings.decoding == "constrained":
+        if self._constrained:
             # At two characters per token, an answer of full length is within the token limit.
             length = 2 * self._budget.answer // len(self._recipe.fields)
             schema = self._recipe.schema_for(options, self._settings.thought_length or length)
@@ -218,7 +205,7 @@ class MapGPT(Agent):
                 goal=self._prompts[f"goal_{goal_kind}"],
                 start=self._prompts["start_remembered" if self._remembers else "start"],
             ),
-            self._recipe.request(settings.decoding == "constrained"),
+            self._recipe.request(self._constrained),
             self._steps.limit_text("step_limit"),
         )
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
@@ -238,7 +225,7 @@ class MapGPT(Agent):
             ),
             self._steps.left_text("steps_left"),
         )
-        begin = fill("begin", instruction=self._instruction)
+        begin = fill("begin", instruction=self._episode.instruction)
         self._budget.fit(self._history, len(fixed + begin + now), self._budget.answer)
         past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks
         steps = joined(*past, gap="\n") or "none yet"

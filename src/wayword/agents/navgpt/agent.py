@@ -34,18 +34,9 @@ from wayword.agents.answers import (
     replies,
 )
 from wayword.agents.clauses import named_part, note_followed
-from wayword.agents.prompting import (
-    Conversation,
-    History,
-    PromptBudget,
-    Prompts,
-    PromptSettings,
-    StepCount,
-    ask_both,
-    joined,
-)
+from wayword.agents.prompting import Conversation, PromptAgent, PromptSettings, ask_both, joined
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
+from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
@@ -85,23 +76,19 @@ class NavGPTSettings(PromptSettings):
     history: bool = True
 
 
-class NavGPT(Agent):
+class NavGPT(PromptAgent):
     """NavGPT: reasons in words at every viewpoint and names the next one (Zhou et al. 2024)."""
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    needs_model: ClassVar[bool] = True
+    module: ClassVar[str] = __file__
     roles: ClassVar[tuple[str, ...]] = ("summary",)
     small_model: ClassVar[Mapping[str, Json]] = {"decoding": "numbered"}
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
+        super().__init__(settings, toolkit)
         self._perceiver = need(toolkit.perceiver, "perceive", "navgpt")
-        self._budget = PromptBudget(toolkit, settings.context, settings.max_tokens)
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
         self._detail = indoor.Detail(settings.captions, settings.objects, settings.distances)
-        self._history = History()
         self._chat: Conversation | None = None
         self._known_viewpoints: set[str] = set()
         self._visited: set[str] = set()

@@ -26,7 +26,7 @@ from annotated_types import Ge
 from wayword.agents.answers import AnswerForm, Field, Reply, pattern
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import PromptSettings, joined
-from wayword.agents.strategies.strategy import PromptAgent, instruction
+from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
@@ -83,7 +83,7 @@ class PlanSearchSettings(PromptSettings):
     exploration: Annotated[float, Ge(0.0)] = 0.5
 
 
-class PlanSearch(PromptAgent):
+class PlanSearch(AnyWorldAgent):
     """Searches for actions in copies of the home before it acts (LATS, RAP). Uses the simulator."""
 
     Settings: ClassVar[type[PlanSearchSettings]] = PlanSearchSettings

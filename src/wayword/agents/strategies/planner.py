@@ -21,7 +21,7 @@ from typing import ClassVar, Literal, cast
 from wayword.agents.answers import AnswerForm, Field, pattern
 from wayword.agents.legal import Legal, Refusal
 from wayword.agents.prompting import NotNegative, PromptSettings, joined
-from wayword.agents.strategies.strategy import PromptAgent, instruction
+from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
@@ -149,7 +149,7 @@ class PlannerSettings(PromptSettings):
     replan: bool = True
 
 
-class PlannerAgent(PromptAgent):
+class PlannerAgent(AnyWorldAgent):
     """Plans the whole task in one answer, and again if a step fails (LLM-Planner, SayPlan)."""
 
     Settings: ClassVar[type[PlannerSettings]] = PlannerSettings

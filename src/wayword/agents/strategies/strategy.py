@@ -24,19 +24,17 @@ from wayword.agents.answers import MOST_LISTED, AnswerForm, Reply, StrategyRecip
 from wayword.agents.legal import Legal, offered
 from wayword.agents.prompting import (
     Conversation,
-    History,
     NotNegative,
-    PromptBudget,
+    PromptAgent,
     Prompts,
     PromptSettings,
-    StepCount,
     Turn,
     joined,
 )
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
+from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import system, user
@@ -130,27 +128,18 @@ STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
 
 
-class PromptAgent(Agent):
-    """Base of agents that share the prompts of this folder."""
+class AnyWorldAgent(PromptAgent):
+    """Base of the agents of this folder, which share its prompts: rules and actions of any world.
 
-    needs_model: ClassVar[bool] = True
+    A subclass sets ``_verbalizer`` and ``_actor`` at the first turn.
+    """
+
+    module: ClassVar[str] = __file__
     answer_tokens: ClassVar[int] = 1000
-    """Maximum tokens of an answer if ``max_tokens`` is 0."""
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._budget = PromptBudget(
-            toolkit, settings.context, settings.max_tokens, self.answer_tokens
-        )
-        self._prompts = Prompts(__file__, settings.prompts)
-        self._steps = StepCount(toolkit, self._prompts, settings)
-        self._constrained = settings.decoding == "constrained"
-        self._verbalizer, self._history = generic.PLAIN, History()
-        self._episode: Episode
-        self._actor = ""
-
-    async def begin(self, episode: Episode) -> None:
-        self._episode, self._steps.taken = episode, 0
+        super().__init__(settings, toolkit)
+        self._verbalizer, self._actor = generic.PLAIN, ""
 
     def _system_text(self, form: str, space: ActionSpace, intro: str = "agent") -> str:
         about = self._prompts, self._verbalizer, form, self._episode, self._actor, space
@@ -209,7 +198,7 @@ class StrategySettings(PromptSettings):
 _EXAMPLES = SharedKey[list[Turn]]("in-context examples")
 
 
-class Strategy(PromptAgent):
+class Strategy(AnyWorldAgent):
     """Base of the strategies. ``recipe`` is the text of a recipe, or the name of a shipped one."""
 
     recipe: ClassVar[str] = ""

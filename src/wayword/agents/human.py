@@ -25,7 +25,6 @@ from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, unit
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
@@ -241,12 +240,12 @@ class Human(Agent):
     def __init__(self, settings: HumanSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         self._person = person_of(toolkit.shared)
-        self._episode: Episode | None = None
+        self._episode: Episode
         self._verbalizer = generic.PLAIN
         self._turn, self._sketch = 0, MapSketch()
 
     async def begin(self, episode: Episode) -> None:
-        self._episode, self._turn, self._sketch = episode, 0, MapSketch()
+        self._episode = episode
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         situation = self._show(observation, space)
@@ -285,8 +284,6 @@ class Human(Agent):
         self._verbalizer = generic.verbalizer(observation)
         self._sketch.add(observation)
         episode = self._episode
-        if episode is None:
-            raise UsageError("call begin() with an episode before act()")
         actor = str(getattr(observation, "actor", episode.actors[0]))
         if self._turn == 0:
             self._person = self._person.seat(actor)

@@ -102,8 +102,7 @@ class Expert(Agent):
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
-        """Reset the plan, which is made at the first turn; with other actors, allow new plans."""
-        self._plan = None
+        """With other actors, allow new plans."""
         self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:

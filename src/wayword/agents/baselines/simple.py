@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
@@ -46,9 +45,6 @@ class RandomAgent(Agent):
     def __init__(self, settings: RandomSettings, toolkit: Toolkit) -> None:
         self._settings, self._rng, self._moves_taken = settings, toolkit.rng, 0
 
-    async def begin(self, episode: Episode) -> None:
-        self._moves_taken = 0
-
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._settings.may_stop:
             return Decision(space.listed[self._rng.randrange(len(space.listed))])
@@ -85,9 +81,6 @@ class ForwardAgent(Agent):
 
     def __init__(self, settings: ForwardSettings, toolkit: Toolkit) -> None:
         self._moves, self._moves_taken = settings.moves, 0
-
-    async def begin(self, episode: Episode) -> None:
-        self._moves_taken = 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):

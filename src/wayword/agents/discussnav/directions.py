@@ -87,36 +87,32 @@ class OnViewpoints:
 
     source, goal = "recorded sentences", "place"
 
-    @property
-    def viewpoint(self) -> str:
-        return self._observation.viewpoint if self._observation else ""
-
     def __init__(self, perceiver: Perceiver) -> None:
-        self._perceiver = perceiver
+        self._perceiver, self._scene, self.viewpoint = perceiver, "", ""
         self._camera = perceiver if "picture" in perceiver.capabilities else None
-        self._observation: IndoorObservation | None = None
+        self._directions: tuple[Direction, ...] | None = None
         self._visited: set[str] = set()
-        self._is_new_place = True
 
     def take_in(self, observation: Observation) -> Action | None:
         if not isinstance(observation, IndoorObservation):
             raise UsageError("discussnav acts in indoor and objectnav worlds; choose another agent")
-        # False after a rejected answer: the directions have not changed
-        self._is_new_place = observation.viewpoint != self.viewpoint
-        self._observation = observation
+        is_new_place = observation.viewpoint != self.viewpoint  # False after a rejected answer
+        self._scene, self.viewpoint = observation.scene, observation.viewpoint
         self._visited.add(observation.viewpoint)
+        self._directions = None
+        if is_new_place:
+            percept = self._perceiver.perceive(self._scene, self.viewpoint)
+            self._directions = directions_around(observation, percept, self._visited)
         return None
 
     def directions(self) -> tuple[Direction, ...] | None:
-        if not self._is_new_place or self._observation is None:
-            return None
-        percept = self._perceiver.perceive(self._observation.scene, self._observation.viewpoint)
-        return directions_around(self._observation, percept, self._visited)
+        return self._directions
 
     def picture(self, direction: Direction) -> Image | None:
-        if self._camera is None or (view := self._observation) is None:
+        if self._camera is None:
             return None
-        return self._camera.picture(view.scene, view.viewpoint, direction.heading, SECTOR_WIDTH)
+        place = self._scene, self.viewpoint
+        return self._camera.picture(*place, direction.heading, SECTOR_WIDTH)
 
     def step_taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
         details = feedback.details

@@ -29,7 +29,7 @@ from wayword.agents.prompting import PromptSettings, joined
 from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
-from wayword.core.episode import Episode, Reference
+from wayword.core.episode import Reference
 from wayword.core.game import Game
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback, Observation, World
@@ -105,10 +105,6 @@ class PlanSearch(AnyWorldAgent):
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         """Keep the world, to copy it. The answer is not read."""
         self._world = world
-
-    async def begin(self, episode: Episode) -> None:
-        await super().begin(episode)
-        self._path = []
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._path:

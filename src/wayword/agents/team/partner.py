@@ -9,8 +9,9 @@ recipient's next turn, so no actor acts on outdated claims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from wayword.agents.team import messages
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -35,36 +36,18 @@ class Want:
     count: int
 
 
-class Wants:
-    """The objects required by the goals, looked up by object names: ``find_object`` returns an
-    object's id in the goals.
-
-    ``unread_goals`` lists unsupported kinds of goals: all but objects in places or hands.
-    """
-
-    def __init__(
-        self, goals: tuple[GoalCondition, ...], find_object: Callable[[str], str | None]
-    ) -> None:
-        self._find_object = find_object
-        self.wants: list[Want] = []
-        self.unread_goals: list[str] = []
-        for goal in goals:
-            if isinstance(goal, Inside) and not goal.traits:
-                self.wants.append(Want(frozenset(goal.objects), goal.receptacles, goal.parts))
-            elif isinstance(goal, Held):
-                self.wants.append(Want(frozenset(goal.objects), (), goal.parts))
-            else:
-                self.unread_goals.append(type(goal).__name__)
-
-    def serving(self, name: str) -> list[int]:
-        """Return the indices of the wants that an object can serve."""
-        i = self._find_object(name)
-        return [n for n, want in enumerate(self.wants) if i in want.objects]
-
-    def placing(self, name: str) -> list[int]:
-        """Return the indices of the wants that have an object as a place."""
-        i = self._find_object(name)
-        return [n for n, want in enumerate(self.wants) if i in want.places]
+def read_wants(goals: Iterable[GoalCondition]) -> tuple[list[Want], list[str]]:
+    """Return the objects required by the goals, and the unsupported kinds of goals: all but objects
+    in places or hands."""
+    wants, unread = list[Want](), list[str]()
+    for goal in goals:
+        if isinstance(goal, Inside) and not goal.traits:
+            wants.append(Want(frozenset(goal.objects), goal.receptacles, goal.parts))
+        elif isinstance(goal, Held):
+            wants.append(Want(frozenset(goal.objects), (), goal.parts))
+        else:
+            unread.append(type(goal).__name__)
+    return wants, unread
 
 
 @dataclass(slots=True)
@@ -187,24 +170,36 @@ class WantStatus:
     ``want_of``: object that is placed, claimed or held -> index of its want. ``missing_counts``:
     number of objects still missing for each want. ``targets``: the place chosen for each want: of
     the possible ones, the one with most objects placed or claimed for it, else the first known.
+    ``find_object`` returns the id in the goals of an object's name, None if unknown.
     """
 
-    def __init__(self, wants: Wants, knowledge: Knowledge) -> None:
-        self._wants, self._knowledge = wants, knowledge
-        self.missing_counts = [want.count for want in wants.wants]
+    def __init__(
+        self,
+        wants: Sequence[Want],
+        find_object: Callable[[str], str | None],
+        knowledge: Knowledge,
+    ) -> None:
+        self._wants, self._find_object, self._knowledge = wants, find_object, knowledge
+        self.missing_counts = [want.count for want in wants]
         self.want_of: dict[str, int] = {}
         self.targets: list[str] = []
         for number in range(len(self.missing_counts)):
             goes_to = {**knowledge.destinations, **knowledge.placed}
             names = (*knowledge.placed, *knowledge.destinations)  # one in both counts twice
-            counts = Counter(goes_to[name] for name in names if number in wants.serving(name))
-            options = {at for at in (*knowledge.objects, *counts) if number in wants.placing(at)}
+            counts = Counter(goes_to[name] for name in names if number in self.serving(name))
+            possible = (*knowledge.objects, *counts)
+            options = {at for at in possible if find_object(at) in wants[number].places}
             self.targets.append(max(sorted(options), key=lambda p: counts[p], default=""))
         for name, place in knowledge.placed.items():
-            self.assign(name, [n for n in wants.serving(name) if self.targets[n] == place])
+            self.assign(name, [n for n in self.serving(name) if self.targets[n] == place])
         for name in (*knowledge.claims, *knowledge.holders):
             if name not in self.want_of and name not in knowledge.placed:
-                self.assign(name, wants.serving(name))
+                self.assign(name, self.serving(name))
+
+    def serving(self, name: str) -> list[int]:
+        """Return the indices of the wants that an object can serve."""
+        i = self._find_object(name)
+        return [number for number, want in enumerate(self._wants) if i in want.objects]
 
     def unclaimed(self) -> list[str]:
         """Return known objects to claim, at most as many as are missing, firsthand ones first."""
@@ -212,7 +207,7 @@ class WantStatus:
         for name in sorted(knowledge.objects, key=lambda n: not knowledge.objects[n].firsthand):
             if name in self.want_of or name in knowledge.holders or name in knowledge.placed:
                 continue
-            want = next((n for n in self._wants.serving(name) if missing[n] > 0), None)
+            want = next((n for n in self.serving(name) if missing[n] > 0), None)
             if want is not None:
                 missing[want] -= 1
                 names.append(name)
@@ -227,14 +222,14 @@ class WantStatus:
         """True if the actor holds an object whose goal place it has not seen itself."""
         return any(
             name in self.want_of
-            and self._wants.wants[self.want_of[name]].places
+            and self._wants[self.want_of[name]].places
             and not self._knowledge.is_firsthand(self.destination(name))
             for name in holding
         )
 
     def is_done(self) -> bool:
         """True if every want is met: its objects are in their place, or held."""
-        placed, wants = self._knowledge.placed, self._wants.wants
+        placed, wants = self._knowledge.placed, self._wants
         return not any(self.missing_counts) and not any(
             name not in placed and wants[n].places for name, n in self.want_of.items()
         )
@@ -266,7 +261,8 @@ class Partner:
                 "set dataset.actions=high"
             )
         self._hand_count = body.inventory_capacity
-        self.wants = Wants(brief.reference.goals, lambda name: world.object_id(self.actor, name))
+        self._wants, unread_goals = read_wants(brief.reference.goals)
+        self._find_object = partial(world.object_id, self.actor)
         self.knowledge = Knowledge(self.actor)
         self._unsent: list[messages.PartnerSentence] = []
         self._must_speak = False
@@ -282,8 +278,8 @@ class Partner:
         self._room = self._nearest = self._reply = ""
         self._nearby: list[str] = []
         self._silent_turns = 0
-        if self.wants.unread_goals:
-            brief.toolkit.note("goals_not_read", kinds=sorted(self.wants.unread_goals))
+        if unread_goals:
+            brief.toolkit.note("goals_not_read", kinds=sorted(unread_goals))
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         self._room = observation.room
@@ -298,7 +294,7 @@ class Partner:
         if self._may_talk and self._reply:
             text, self._reply = self._reply, ""
             return Decision(Action("chat", (text,)))
-        status = WantStatus(self.wants, self.knowledge)
+        status = WantStatus(self._wants, self._find_object, self.knowledge)
         self._nearby = [o.name for o in observation.objects if o.distance < IN_THE_WAY]
         self._nearest = observation.objects[0].name if observation.objects else ""
         holding = [held.name for held in observation.holding]
@@ -364,7 +360,7 @@ class Partner:
             if free_hands > 0:
                 free_hands -= 1
                 knowledge.claims[name] = self.actor
-                status.assign(name, self.wants.serving(name))
+                status.assign(name, status.serving(name))
                 self._say(messages.FetchClaim(name, status.destination(name)), urgent=True)
             else:
                 announce(name, urgent=True)

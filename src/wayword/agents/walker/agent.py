@@ -124,11 +124,10 @@ class Walker(Agent):
 
     async def begin(self, episode: Episode) -> None:
         instruction = " ".join(episode.instruction.split())
-        self.clauses, self.followed = clauses(instruction), 1
+        self.clauses = clauses(instruction)
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
-        self._visited, self._steps, self._picked_directions = [], 0, {}
         note_clauses(self._toolkit.note, self.clauses)
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:

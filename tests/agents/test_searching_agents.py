@@ -214,7 +214,7 @@ def test_a_score_at_the_threshold_counts_as_found(
             return GroundedRegion(0.6, 10.0, 2.0)
 
     settings = WanderAgent.Settings(grounding_threshold=threshold)
-    monkeypatch.setattr(WanderAgent.Settings, "detector", lambda self: Sure(Quality(), 0))
+    monkeypatch.setattr(WanderAgent.Settings, "detectors", lambda self: (Sure(Quality(), 0),))
     trajectory, _ = play(WanderAgent, settings, SMALL.tasks[0], 12)
     assert ("grounded" in kinds(trajectory)) == found
 

@@ -15,7 +15,6 @@ from helpers.small_house import SmallHouse
 from wayword.agents.strategies.agents import (
     LESSON_LENGTH,
     ReAct,
-    ReflectingStrategy,
     Reflection,
     Reflexion,
     ReflexionEmMem,
@@ -61,7 +60,7 @@ def learner(lesson: str = LESSON) -> Callable[[Prompt, Sampling], str]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_lesson_changes_how_the_second_trial_ends(agent: type[ReflectingStrategy]) -> None:
+def test_a_lesson_changes_how_the_second_trial_ends(agent: type[Reflexion]) -> None:
     house = SmallHouse()
     trajectory, model = play_in(house, agent, learner(), decoding="free", judge=judge(house))
     (first,) = trajectory.earlier
@@ -270,7 +269,7 @@ def test_each_of_two_actors_reflects_on_its_own() -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_they_say_that_they_learn(agent: type[ReflectingStrategy]) -> None:
+def test_they_say_that_they_learn(agent: type[Reflexion]) -> None:
     made = agent(agent.Settings(), Toolkit())
     assert made.learns
     assert not ReAct.learns

@@ -90,21 +90,27 @@ class Reflection:
     lesson: str
 
 
-class ReflectingStrategy(Strategy):
-    """A strategy that writes a lesson after a failed trial, and reads it in the next.
+class Reflexion(Strategy):
+    """ReAct that writes a lesson after a failed trial, and tries again.
+
+        wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
+
+    Results depend on ``trials`` and on ``verdict``: with ``verdict=judge``, the default, the judge
+    knows the answer, and tables count its verdicts.
 
     The question about a trial is appended to the trial's chat, to reuse the prefix cache. In the
-    next trial the lessons follow the task, which is never dropped. A subclass names a recipe.
+    next trial the lessons follow the task, which is never dropped.
     Source: Reflexion (Shinn et al. 2023), section 3.
     """
 
+    recipe: ClassVar[str] = "react"
     Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings
     roles: ClassVar[tuple[str, ...]] = ("reflection",)
     learns: ClassVar[bool] = True
 
     def __init__(self, settings: ReflectingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._judging = settings.verdict
+        self._self_judged = settings.verdict == "self"
         self._lessons: deque[tuple[int, str]] = deque(maxlen=MOST_LESSONS)
 
     async def reflect(self, verdict: Verdict) -> bool:
@@ -112,15 +118,15 @@ class ReflectingStrategy(Strategy):
         succeeded."""
         if self._conversation is None:  # the model was not asked in this trial
             return True
-        outcome = verdict.succeeded if self._judging == "judge" else None
+        outcome = verdict.succeeded if self._settings.verdict == "judge" else None
         ending_prompt = "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
         ending = self._prompts.fill(ending_prompt, steps=str(verdict.steps))
-        form = "reflection_self" if self._judging == "self" else "reflection"
+        form = "reflection_self" if self._self_judged else "reflection"
         questions = self._prompts["reflect"], self._prompts[f"{form}_{self._settings.decoding}"]
         verdict_text = self._prompts[f"trial_{VERDICT_WORDS[outcome]}"]
         lines = (self._feedback, ending, verdict_text, *questions)
         self._message_text = "\n".join(filter(None, lines))
-        answer = SELF_JUDGED if self._judging == "self" else LESSON
+        answer = SELF_JUDGED if self._self_judged else LESSON
         schema = answer.schema(LESSON_LENGTH) if self._constrained else None
         reply = await self._ask(self._conversation, schema, role="reflection")
         return self._learn(reply, verdict.trial + 1)
@@ -129,13 +135,12 @@ class ReflectingStrategy(Strategy):
         """Store the lesson in a reply. Return False if the model judges that it succeeded."""
         answer = read_reflection(reply, must_be_labelled=self._constrained)
         trial_info = {"actor": self._actor, "trial": trial}
-        self_judged = self._judging == "self"
-        if self_judged and answer.succeeded:
+        if self._self_judged and answer.succeeded:
             self._toolkit.note("self_judged", **trial_info, succeeded=True)
             return False
         repeats_question = answer.lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
         problems = []
-        if self_judged and answer.succeeded is None:
+        if self._self_judged and answer.succeeded is None:
             problems.append("the answer contains no verdict")
         if not answer.lesson:
             problems.append("the answer contains no lesson")
@@ -177,19 +182,7 @@ def read_reflection(answer: str | Reply, must_be_labelled: bool) -> Reflection:
     return Reflection(verdicts.get(first_words.pop()) if len(first_words) == 1 else None, lesson)
 
 
-class Reflexion(ReflectingStrategy):
-    """ReAct that writes a lesson after a failed trial, and tries again.
-
-        wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
-
-    Results depend on ``trials`` and on ``verdict``: with ``verdict=judge``, the default, the judge
-    knows the answer, and tables count its verdicts.
-    """
-
-    recipe: ClassVar[str] = "react"
-
-
-class ReflexionEmMem(ReflectingStrategy):
+class ReflexionEmMem(Reflexion):
     """ReAct-EmMem with the trials and lessons of Reflexion.
 
         wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2

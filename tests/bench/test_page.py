@@ -15,6 +15,9 @@ from typer.testing import CliRunner
 
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
+from wayword.runs.running import run, verify
 from wayword_bench import ladders, page
 
 
@@ -99,6 +102,12 @@ def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None
     ladders.write_card(tmp_path / "gold", card)
     reason = page.unverified(tmp_path / "gold", card)
     assert reason == "follow/016 is not a run of the version's level"
+
+
+def test_runs_of_a_search_verify(tmp_path: Path) -> None:
+    plan = Plan("gold", "apartments", limit=1, out=tmp_path / "run")
+    run(plan)
+    assert [difference for _, difference in verify(RunFolder.read(tmp_path / "run"))] == [""]
 
 
 def test_a_changed_recording_does_not_verify(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

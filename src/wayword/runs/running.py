@@ -363,6 +363,7 @@ def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> st
         for field in ("observation", "decision", "feedback", "pose"):
             if plain(getattr(replayed, field)) != plain(getattr(step, field)):
                 return f"step {number}: the {field} differs"
+        step.observation = replayed.observation  # metrics read its type, which records lack
     ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
     if ended != recorded.ended:
         return f"ends as {ended}, recorded as {recorded.ended}"

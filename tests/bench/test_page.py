@@ -104,8 +104,9 @@ def test_runs_of_other_levels_do_not_verify(cards: Path, tmp_path: Path) -> None
     assert reason == "follow/016 is not a run of the version's level"
 
 
-def test_runs_of_a_search_verify(tmp_path: Path) -> None:
-    plan = Plan("gold", "apartments", limit=1, out=tmp_path / "run")
+@pytest.mark.parametrize(("agent", "on"), [("gold", "apartments"), ("random", "ma_wah")])
+def test_runs_of_a_search_and_of_two_actors_verify(agent: str, on: str, tmp_path: Path) -> None:
+    plan = Plan(agent, on, limit=1, max_steps=20, out=tmp_path / "run")
     run(plan)
     assert [difference for _, difference in verify(RunFolder.read(tmp_path / "run"))] == [""]
 

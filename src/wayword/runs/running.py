@@ -353,9 +353,9 @@ def _difference(dataset: Dataset, task: Task, record: EpisodeRecord) -> str:
 def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
     """The first difference between a trajectory and the replay of its actions."""
     world = with_answerer(dataset.world(task.episode), recorded_answers(recorded))
+    game = Game(world, task.episode)  # the episode decides which actors there are
     if unknown := {step.actor for step in recorded.steps} - set(world.actors):
         return f"there is no actor {min(unknown)!r}"
-    game = Game(world, task.episode)
     if difference := _first_difference("start of", game.trajectory.start, recorded.start):
         return difference
     for number, step in enumerate(recorded.steps, 1):

@@ -53,11 +53,8 @@ def seen_in(view: View) -> View:
 class Settings(LGXSettings):
     """LGX's, with eyes for the tests' pictures."""
 
-    def detector(self) -> Any:
-        return ReadsPictures("perfect")
-
-    def scene_detector(self) -> Any:
-        return ReadsPictures("perfect")
+    def detectors(self) -> tuple[Perceiver, ...]:
+        return ReadsPictures("perfect"), ReadsPictures("perfect")
 
 
 def play(robot: Robot, target: str = "vase", **changes: Any) -> Trajectory:

@@ -69,7 +69,7 @@ def test_only_this_machine_is_answered(
     assert found == status
     assert len(inner.asked) - before == (status == 200)
     assert (b"Bearer k3y" in body) is (status == 200)
-    assert (b"of this machine" in body) is (status == 403)
+    assert (b"only requests from this machine" in body) is (status == 403)
 
 
 def test_lists_pass_too(served: tuple[int, Loopback]) -> None:

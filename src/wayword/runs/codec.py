@@ -19,18 +19,11 @@ dataclass                        ``{"type": "IndoorObservation", "heading": 90.0
 enum, numpy scalar, path         its plain value
 nan, infinity                    ``{"$float": "nan"}``, ``"inf"``, ``"-inf"``
 bytes                            ``{"$bytes": "<base64>"}``
-
-A string key that begins with ``$`` is written with a second ``$``, so no text can pass for one of
-these marks. JSON itself has no nan (RFC 8259, section 6).
-====
 numeric keys                     text, as ``json.dumps`` writes them
 ===============================  ==========================================================
 
 String keys that begin with ``$`` get a second ``$``, so that no data can be mistaken for one of
-these marks. (JSON has no nan: RFC 8259, section 6.)====
-
-A string key that begins with ``$`` is written with a second ``$``, so no text can pass for one of
-these marks. JSON itself has no nan (RFC 8259, section 6).
+these marks. (JSON has no nan: RFC 8259, section 6.)
 """
 
 from __future__ import annotations

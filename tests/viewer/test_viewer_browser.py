@@ -67,7 +67,7 @@ def look(
     return page, told
 
 
-@pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (390, "dark")])
+@pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (1400, "dark"), (390, "dark")])
 def test_every_kind_of_page_is_sound(
     browser: Browser, address: str, wide: int, scheme: str
 ) -> None:

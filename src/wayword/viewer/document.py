@@ -92,7 +92,7 @@ class Document:
             "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
             "progress": {
                 "course": progress.values, "conditions": progress.conditions,
-                "informative": progress.informative, "off_path": progress.off_path_step,
+                "informative": progress.informative,
                 "best": progress.best_step, "worst": progress.worst_step,
                 "summary": progress.summary(),
                 "steps": [(progress.describe(n), progress.kind(n)) for n in numbers],
@@ -323,10 +323,13 @@ class Sought:
         placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
         holder, room = str(placed.get("in") or ""), str(placed.get("room") or "").replace("_", " ")
         place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
-        name, wanted, target = words.partition(" in or on ")
         if not place:
             return words
-        return f"{name}: {place} → {target}" if wanted else f"{words}, in the {place}"
+        name, moved, target = words.partition(" in or on ")
+        if not moved and words.endswith(")"):  # ``safe (open)``
+            name, _, wanted = words.removesuffix(")").partition(" (")
+            return f"{name} ({place}): should be {wanted}"
+        return f"{name}: {place} → {target}" if moved else f"{words}, in the {place}"
 
 
 def replay(
@@ -549,47 +552,51 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     return Mistake(number, text)
 
 
-def _behaviour(document: Document) -> str:
-    """Describe an episode in which the target never came into view, after a colon: actions that
-    failed, rooms, headings; empty if there is nothing to report."""
-    trajectory, found = document.trajectory, []
+def _behaviour(document: Document, room: str = "") -> str:
+    """Describe an episode in which the target, in ``room`` if known, never came into view, after a
+    colon: actions that failed, rooms, headings; empty if there is nothing to report."""
+    trajectory, drawn, found, near = document.trajectory, document.drawn, list[str](), list[str]()
     steps, several = trajectory.steps, len(trajectory.start) > 1
     failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
-    if 4 * len(failed) >= len(steps):
-        verb = "were blocked" if set(failed) == {"blocked"} else "failed"
-        found.append(f"{len(failed)} of {count(len(steps), 'step')} {verb}")
     for actor, start in trajectory.start.items():
         name = actor if several else "the agent"
         poses = [as_mapping(start), *(as_mapping(s.pose) for s in steps if s.actor == actor)]
-        rooms = list(dict.fromkeys(str(p["room"]) for p in poses if p.get("room")))
+        named = dict.fromkeys(str(pose["room"]) for pose in poses if pose.get("room"))
+        rooms = [each.replace("_", " ") for each in named]
         spots = [(pose.get("x"), pose.get("y")) for pose in poses]
         still = next((n for n, spot in enumerate(spots) if spot != spots[0]), len(spots)) - 1
-        if len(rooms) == 1:
-            found.append(f"{name} stayed in the {rooms[0].replace('_', ' ')}")
+        one = len(document.conditions) < 2
+        side = _never_faced(drawn, actor) if one and isinstance(drawn, Map) else ""
+        if side and rooms == [room]:
+            near.append(f"{name} was in the {room} with it but never faced it ({side})")
+        elif len(rooms) == 1:
+            found.append(f"{name} stayed in the {rooms[0]}")
         elif still == len(spots) - 1 and still:
             found.append(f"{name} never left the start")
         elif 2 * still >= len(spots) and not several:
             found.append(f"the agent only turned until step {still}")
+        if side and not several and not near:
+            found.append(f"{'' if found else 'the agent '}never faced it ({side})")
+    found = near or found
+    if 4 * len(failed) >= len(steps):
+        verb = "were blocked" if set(failed) == {"blocked"} else "failed"
+        found.insert(0, f"{len(failed)} of {count(len(steps), 'step')} {verb}")
     if several and not any(isinstance(s.decision, Decision) and s.decision.action.name in SPOKEN
                            for s in steps):  # fmt: skip
         found.append("no message was sent")
-    one = not several and len(document.conditions) < 2
-    if one and isinstance(document.drawn, Map) and (side := _never_faced(document.drawn)):
-        again = found and "the agent" in found[-1]
-        found.append(f"{'' if again else 'the agent '}never faced it ({side})")
     return f": {', '.join(found[:-1])}{' and ' if found[1:] else ''}{found[-1]}" if found else ""
 
 
-def _never_faced(drawn: Map) -> str:
-    """Return the direction of the nearest goal object from the end of a walk that never faced it;
-    empty if it did, or if that is unknown."""
+def _never_faced(drawn: Map, actor: str) -> str:
+    """Return the direction of the nearest goal object from the end of an actor's walk that never
+    faced it; empty if it did, or if that is unknown."""
     middles = [
         (sum(x for x, _ in shape.points) / len(shape.points),
          sum(y for _, y in shape.points) / len(shape.points))
         for shape in drawn.shapes if "goal-object" in shape.kind
     ]  # fmt: skip
-    stops = next(iter(drawn.walks.values()))
-    if not middles:
+    stops = drawn.walks.get(actor)
+    if not middles or not stops:
         return ""
     x, y = min(middles, key=lambda middle: math.dist(middle, stops[-1].point))
     for stop in stops:
@@ -655,12 +662,12 @@ def _objects_left(document: Document) -> Mistake | None:
     if not unmet:
         return None
     about, total, last = unmet[0][1], len(document.conditions), len(steps)
-    room = f" (it was in the {about.room})" if about.room else ""
+    how = _behaviour(document, about.room)
+    room = f" (it was in the {about.room})" if about.room and "with it" not in how else ""
     lacked = f"no {about.kind} ever in view{room}"
     if len(unmet) > 1:
         lacked = f"{total - len(unmet)} of {total} goals met and none of their objects ever in view"
-    text = f"Step {last}: {_ended(document)} with {lacked}{_behaviour(document)}."
-    return Mistake(last, text)
+    return Mistake(last, f"Step {last}: {_ended(document)} with {lacked}{how}.")
 
 
 def _short_of_target(document: Document) -> Mistake | None:
@@ -683,8 +690,9 @@ def _short_of_target(document: Document) -> Mistake | None:
         return None  # a task of several parts
     (squares, _), (name,) = min(away), called
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
+    lacked = ", not done" if squares == 1 else ""
     left = "" if len({stop.point for stop in stops}) > 1 else "; it never left the start"
-    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}, not done{left}.")
+    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{left}.")
 
 
 # The expert's actions at the steps of a recorded episode.

@@ -28,6 +28,7 @@ WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
 _SHORT = 16  # moves up to this length are drawn as lines: an arrow would be all there is of them
+_NEAR = 24  # between the start and the end, up to which they share a marker
 _STRIP = 24  # below the map, for the scale bar
 
 
@@ -196,9 +197,9 @@ def render(where: Map) -> Html:
             drawn["wrong"] = min(
                 (m[-1] for m in drawn["moves"] if m[-1] >= where.mistake), default=0
             )
-            x, y = at(before[-1].point)
-            half = next(s["half"] for s in drawn["stops"] if before[-1].step in s["steps"])
-            rings += [(x, y, max(16.0, half + 6))] * (not where.missed)
+            here = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
+            ring = here["x"], here["y"], max(16.0, here["half"] + 6)
+            rings += [ring] * (not where.missed)
     gold = [at(point) for _, point in where.gold]
     points = {name: at(point) for name, point in where.places.items() if paper.holds(point)}
     # Letters keep clear of the goal's star and of numbered stops.
@@ -259,6 +260,8 @@ def _walk(
     for stop in waypoints:
         groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
     start, *others = groups.values()
+    if where.failed and others and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR:
+        start += others.pop()  # the end would be hidden below the start's number
     stops = []
     for group in (start, *others[-1:], *others[:-1]):
         (x, y), place = at(group[0].point), group[0].place

@@ -389,13 +389,14 @@
   }
 
   for (const text of document.querySelectorAll(".instruction:not(:has(.clause))")) {
-    if (text.firstElementChild.scrollHeight <= text.firstElementChild.clientHeight + 2) continue;
+    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2;
+    if (!cut && !text.querySelector(".rest")) continue;
     const more = document.createElement("button");
     more.type = "button";
     more.className = "copy";
     more.textContent = "… more";
     more.addEventListener("click", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
-    text.append(more);
+    (cut ? text : shown).append(more);
   }
   unclutter(document.querySelectorAll("svg.map, svg.dial"));
   const named = /^#step-(\d+)$/.exec(location.hash);

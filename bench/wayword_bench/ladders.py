@@ -300,7 +300,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             rows.append(
                 {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
                  "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
-                 "loss": _triple(loss), "p": round(p, 4), **cost(played)}
+                 "loss": _triple(loss, -1.0), "p": round(p, 4), **cost(played)}
             )  # fmt: skip
     return rows
 
@@ -376,8 +376,10 @@ def foreign_level(folder: Path, header: Mapping[str, Any]) -> str:
     return ""
 
 
-def _triple(found: Interval) -> list[float]:
-    return [round(value, 4) for value in (found.mean, found.low, found.high)]
+def _triple(found: Interval, least: float = 0.0) -> list[float]:
+    """An estimate and its bounds: ``least`` and 1 where one place alone gives no interval."""
+    low, high = (found.low, found.high) if math.isfinite(found.low) else (least, 1.0)
+    return [round(value, 4) for value in (found.mean, low, high)]
 
 
 def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:

@@ -30,7 +30,7 @@ NAMED = (
     *("velma/table-2", "velma/table-3", "velma/figure-5"),
     *("lgx/table-1", "lgx/table-3", "lgx/table-4", "lgx/figure-5", "lgx/two-phase"),
     *(f"langsuite/table-{number}" for number in range(3, 8)),
-    *("llm_planner/alfred", "lats/webshop", "navcot/r2r"),
+    *("llm_planner/alfred", "lats/webshop", "navcot/r2r", "esc/objectnav"),
 )
 
 

@@ -38,7 +38,7 @@ from wayword.settings import make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"
 PAPERS = (
-    *("navgpt", "mapgpt", "navcot", "discussnav", "velma", "lgx"),
+    *("navgpt", "mapgpt", "navcot", "discussnav", "velma", "lgx", "esc"),
     *("langsuite", "llm_planner", "lats"),
 )
 AS_PUBLISHED = "published"

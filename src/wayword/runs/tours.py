@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -118,13 +118,6 @@ def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[
 
 # The report: ``wayword tours RUN [OTHER]``.
 
-Half = Callable[[Sequence[str]], Sequence[str]]
-HALVES: Mapping[str, Half] = {
-    "first half": lambda ids: ids[: len(ids) // 2],
-    "second half": lambda ids: ids[(len(ids) + 1) // 2 :],
-}
-"""Episodes of a tour; the middle one of an odd number is in neither half."""
-
 
 def report(
     path: Path, other: Path | None = None, keys: Sequence[str] = (), form: str = "rich",
@@ -147,36 +140,32 @@ def report(
         clusters=scenes,
         unit="scene",
     )
-    scored = {name: _scores(each, keys) for name, each in runs.items()}
+    chosen = keys or (success_of(run.config), "spl", "ndtw")
+    scored = {
+        name: {id_: {k: row[k] for k in chosen if k in row} for id_, row in each.scores()}
+        for name, each in runs.items()
+    }
+    halves = {  # the middle episode of an odd number is in neither
+        "first half": {tour: ids[: len(ids) // 2] for tour, ids in tours.items()},
+        "second half": {tour: ids[(len(ids) + 1) // 2 :] for tour, ids in tours.items()},
+    }
     tables = []
     for name, scores in scored.items():
-        first, second = (
-            {str(tour): _means(scores, half(ids)) for tour, ids in tours.items()}
-            for half in HALVES.values()
+        (first, before), (second, after) = (
+            (f"{name}, {half}", {str(tour): _means(scores, ids) for tour, ids in by_tour.items()})
+            for half, by_tour in halves.items()
         )
-        names = [f"{name}, {half}" for half in HALVES]
-        tables.append(compare(names[0], first, names[1], second, items="tours"))
-    if other:
-        for half_name, half in HALVES.items():
-            ids = [name for tour in tours.values() for name in half(tour)]
-            kept, forgot = (
-                {name: scores[name] for name in ids if name in scores} for scores in scored.values()
-            )
-            names = [f"{name}, {half_name}" for name in (other, path)]
-            tables.append(compare(names[0], forgot, names[1], kept))
+        tables.append(compare(first, before, second, after, items="tours"))
+    for half, by_tour in halves.items() if other else ():
+        ids = list(chain.from_iterable(by_tour.values()))
+        kept, forgot = (
+            {name: scores[name] for name in ids if name in scores} for scores in scored.values()
+        )
+        tables.append(compare(f"{other}, {half}", forgot, f"{path}, {half}", kept))
     notices = [f"{len(tours)} tours with {sum(map(len, tours.values()))} episodes"]
     if hasattr(dataset, "graph"):
         notices += [f"{name}: {_tour_ndtw(dataset, each, tours)}" for name, each in runs.items()]
     return Report(comparing.render(tables, form), tuple(notices))
-
-
-def _scores(run: RecordedRun, keys: Sequence[str]) -> dict[str, dict[str, float]]:
-    """The chosen metrics of each episode; by default success, SPL and nDTW."""
-    chosen = keys or (success_of(run.config), "spl", "ndtw")
-    return {
-        name: {key: scores[key] for key in chosen if key in scores}
-        for name, scores in run.index.scores().pairs()
-    }
 
 
 def _means(scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]) -> dict[str, float]:

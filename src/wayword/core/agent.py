@@ -90,8 +90,7 @@ class Toolkit:
     ``models`` maps a role to a model; every call is recorded in the trajectory. ``rng`` is seeded
     by run, episode and actor: a resumed run draws the same numbers as an uninterrupted one.
     ``note`` records a visible event in the trajectory: ``toolkit.note("lost", times=3)``.
-    ``shared`` caches values for all episodes of a run, if they do not depend on the episode, such
-    as the text of the in-context examples.
+    ``shared`` caches values for all episodes of a run, such as the text of in-context examples.
     ``demonstrations(count, seed)`` draws solved training episodes. ``max_steps`` is the number of
     turns after which the episode ends, 0 if unknown.
     """
@@ -106,13 +105,11 @@ class Toolkit:
 
     def model(self, role: str = "main") -> Model:
         """Return the model for a role, by default the main one."""
-        model = self.models.get(role)
-        if model is not None:
-            return model
-        main = self.models.get("main")
-        if main is None:
+        if role in self.models:
+            return self.models[role]
+        if "main" not in self.models:
             raise UsageError("this agent needs a language model; choose one with --model")
-        return main.as_role(role)
+        return self.models["main"].as_role(role)
 
 
 MakePlan = Callable[[str], ActionPlan]
@@ -210,9 +207,5 @@ class Agent(ABC):
 def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
     """Raise ``UsageError`` if agents of this class do not act in worlds of that family."""
     if cls.families and family not in cls.families:
-        fits = ", ".join(sorted(cls.families))
-        agent = name or cls.__name__
-        raise UsageError(
-            f"{agent} acts in {fits} worlds, and {dataset} is {family}; "
-            "choose another agent or dataset"
-        )
+        fits = f"{name or cls.__name__} acts in {', '.join(sorted(cls.families))} worlds"
+        raise UsageError(f"{fits}, and {dataset} is {family}; choose another agent or dataset")

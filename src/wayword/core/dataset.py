@@ -14,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, overload
@@ -79,20 +80,11 @@ def of_ids(tasks: Sequence[Task], ids: Set[str]) -> dict[str, Task]:
     Stops at the last match, because a task may be costly to make. If ids are available without
     making the tasks, tasks are made scene by scene, because few scenes are kept in memory.
     """
-    by_id: dict[str, Task] = {}
     if not isinstance(tasks, DrawnTasks) or tasks.ids is None:
-        for task in tasks if ids else ():
-            if task.episode.id in ids:
-                by_id[task.episode.id] = task
-                if len(by_id) == len(ids):
-                    break
-        return by_id
-    numbers: dict[str, int] = {}
-    for number in range(len(tasks)):
-        if len(numbers) == len(ids):
-            break
-        if (name := tasks.ids(number)) in ids:
-            numbers[name] = number
+        matching = (task for task in tasks if task.episode.id in ids)
+        return {task.episode.id: task for task in islice(matching, len(ids))}
+    matches = (number for number in range(len(tasks)) if tasks.ids(number) in ids)
+    numbers = {tasks.ids(number): number for number in islice(matches, len(ids))}
     order = sorted(numbers.values(), key=tasks.scenes) if tasks.scenes else numbers.values()
     tasks_by_number = {number: tasks[number] for number in order}
     return {name: tasks_by_number[number] for name, number in numbers.items()}
@@ -107,11 +99,8 @@ def task_id(tasks: Sequence[Task], number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Source of examples: training tasks and the dataset that solves them.
-
-    ``salt`` separates the draw from other draws with the same seed. It is empty for pools whose
-    published results were made with the bare seed.
-    """
+    """Source of examples: training tasks and the dataset that solves them. ``salt`` separates the
+    draw from others with the same seed; it is empty where published results used the bare seed."""
 
     dataset: Dataset
     tasks: Sequence[Task]
@@ -135,9 +124,9 @@ class Dataset(ABC):
 
     ``tasks`` holds every episode with its reference, in file order. ``files`` maps names to the
     files that were read, for checksums. ``caveats`` are the assumptions behind every score, one
-    short clause each: ``"walls and floors are inferred"``. Tables and pages show them.
-    ``omissions`` counts the published records left out, by cause. ``replaced_by`` is the name of
-    a user's file whose episodes replace those of the split; tables show it instead of the split.
+    short clause each: ``"walls and floors are inferred"``. ``omissions`` counts the published
+    records left out, by cause. ``replaced_by`` is the name of a user's file whose episodes replace
+    those of the split.
 
     If a planner that sees the reference can solve the tasks, the dataset lists its ``solutions``
     and defines :meth:`make_plan`. Each family of worlds has a base class that does.
@@ -203,8 +192,7 @@ class Dataset(ABC):
         return type(self), (self.split, self.folder, self.settings)
 
     def budget(self) -> Extra:
-        """Return ``Episode.extra`` with the episode's action limit if the tasks have a set
-        ``length``, else empty."""
+        """Return ``Episode.extra`` with the action limit of tasks with a set ``length``."""
         return {"budget": self.max_steps} if getattr(self.settings, "length", 0) else {}
 
     @abstractmethod
@@ -216,9 +204,7 @@ class Dataset(ABC):
         return None
 
     def succeeded(self, task: Task, trajectory: Trajectory) -> bool | None:
-        """True if the episode was solved, None if that cannot be judged.
-
-        Called only if the family has no scorer."""
+        """True if the episode was solved, None if unknown. Only for families without a scorer."""
         return None
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
@@ -234,10 +220,8 @@ class Dataset(ABC):
         if not self.solutions:
             raise UsageError(f"{type(self).__name__} has no solutions to its tasks")
         if how not in self.solutions:
-            registered = " and ".join(self.solutions)
-            raise UsageError(
-                f"episode {task.episode.id} has no {how!r} solution, only {registered}"
-            )
+            only = " and ".join(self.solutions)
+            raise UsageError(f"episode {task.episode.id} has no {how!r} solution, only {only}")
         return self.make_plan(task, world, actor, how)
 
     def training(self) -> Training:
@@ -283,10 +267,8 @@ class Dataset(ABC):
         solved = make or (lambda dataset, task: dataset.demonstration(task))
         dataset, tasks, rng = training.dataset, training.tasks, training.rng(seed)
         if count > len(tasks):
-            raise UsageError(
-                f"{count} examples were requested but the training split has {len(tasks)}; "
-                "lower shots"
-            )
+            problem = f"{count} examples were requested but the training split has {len(tasks)}"
+            raise UsageError(f"{problem}; lower shots")
         chosen = rng.sample(range(len(tasks)), count)
         tried, solved_tasks = set(chosen), [solved(dataset, tasks[number]) for number in chosen]
         while None in solved_tasks and len(tried) < len(tasks):
@@ -351,7 +333,7 @@ class SolvableWalks(Dataset):
         return listed(lambda: [*walkable.route(actor, goal), STOP])
 
 
-def listed(actions: Callable[[], Sequence[Action]]) -> ActionPlan:
+def listed(actions: Callable[[], Iterable[Action]]) -> ActionPlan:
     """Yield the listed actions, ignoring feedback; they are computed at the first request."""
     for action in actions():  # noqa: UP028 - `yield from` would send the feedback to a list
         yield action
@@ -360,19 +342,12 @@ def listed(actions: Callable[[], Sequence[Action]]) -> ActionPlan:
 def capable_actors(
     verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: str
 ) -> list[str]:
-    """Return the actors whose ``verbs`` include every verb that the expert needs.
-
-    Raises ``UsageError`` if there are none; ``setting`` is the value of ``dataset.actions`` that
-    allows the verbs.
-    """
-    missing = {
-        actor: [v for v in needed if v not in actor_verbs] for actor, actor_verbs in verbs.items()
-    }
-    capable = [actor for actor, verbs in missing.items() if not verbs]
+    """Return the actors whose ``verbs`` include every verb that the expert needs. Raises
+    ``UsageError`` if there are none; ``dataset.actions=setting`` allows the verbs."""
+    missing = {actor: [v for v in needed if v not in known] for actor, known in verbs.items()}
+    capable = [actor for actor, lacking in missing.items() if not lacking]
     if not capable:
-        actor, actor_missing = next(iter(missing.items()))
-        raise UsageError(
-            f"the expert uses low-level actions, but {actor} cannot {actor_missing[0]}; "
-            f"set dataset.actions={setting}"
-        )
+        actor, lacking = next(iter(missing.items()))
+        problem = f"the expert uses low-level actions, but {actor} cannot {lacking[0]}"
+        raise UsageError(f"{problem}; set dataset.actions={setting}")
     return capable

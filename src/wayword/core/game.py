@@ -28,9 +28,8 @@ class Game:
     """An episode in a world, and its trajectory so far.
 
     The world is reset to the episode; without one, the game starts from the world's current state.
-    ``max_steps`` limits the turns per actor; None sets no limit. The limit decides whose turn
-    it is and when the episode ends. It does not stop :meth:`act`, which allows replay of longer
-    recordings.
+    ``max_steps`` limits the turns per actor; None sets no limit. It does not stop :meth:`act`,
+    which allows replay of longer recordings.
     """
 
     def __init__(
@@ -100,8 +99,7 @@ class Game:
         """Take a turn without observing or recording it, as for :meth:`act`."""
         decision = legal(decision, self.space(actor))
         if isinstance(decision, Rejection):
-            details = {"kind": decision.kind, "reason": decision.reason}
-            feedback = Feedback("rejected", details)
+            feedback = Feedback("rejected", {"kind": decision.kind, "reason": decision.reason})
         else:
             feedback = self.world.step(actor, decision.action)
             if not isinstance(feedback, Feedback):
@@ -165,9 +163,9 @@ class ReplayDiffers(Exception):
 
 def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
     """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
-    recorded_status, status = recorded.feedback.status, feedback.status
-    if recorded_status != status:
-        change = f"the world now returns {status}, recorded {recorded_status}"
+    before, now = recorded.feedback.status, feedback.status
+    if before != now:
+        change = f"the world now returns {now}, recorded {before}"
         raise ReplayDiffers(f"step {number} cannot be replayed: {change}")
 
 
@@ -175,8 +173,6 @@ def copied(world: World) -> World:
     """Return an independent world in the same state. What ``world.read_only`` holds is shared."""
     return copy.deepcopy(world, {id(part): part for part in world.read_only})
 
-
-# Plans: actions of a planner, which sees the feedback of each one before it gives the next.
 
 ActionPlan = Generator[Action, Feedback, None]
 """Actions that depend on the feedback of earlier ones: send each feedback to get the next."""
@@ -196,7 +192,6 @@ class ReasonedPlan(Generator[Action, Feedback, None]):
 
     @property
     def thought(self) -> str:
-        """The reason for the latest action, as a thought."""
         return self._why()
 
 

@@ -61,10 +61,9 @@ def system(content: str) -> Message:
 class Sampling:
     """Sampling parameters of a request. Defaults are greedy, one sample.
 
-    At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` constrains the answer.
-    ``choices`` is a closed list: the answer is exactly one of them. ``logprobs`` requests the
-    log-probabilities of that many alternatives per token, if the backend supports it. ``seed``
-    makes sampling repeatable if the backend honors it.
+    At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` (a closed list) constrains
+    the answer. ``logprobs`` requests the log-probabilities of that many alternatives per token, if
+    the backend supports it. ``seed`` makes sampling repeatable if the backend honors it.
     """
 
     temperature: float = 0.0
@@ -88,10 +87,9 @@ class Sampling:
 class Usage:
     """Tokens of one call.
 
-    ``prompt`` counts the full prompt, and ``reused`` the part of it taken from the prefix cache.
-    ``completion`` counts the generated tokens of all samples, and ``reasoning`` the part of them
-    before the answer. ``estimated`` marks counts that were estimated from the characters because
-    the backend gave none.
+    ``prompt`` counts the full prompt, ``reused`` the part of it from the prefix cache;
+    ``completion`` the generated tokens of all samples, ``reasoning`` the part of them before the
+    answer. ``estimated`` marks counts estimated from the characters: the backend gave none.
     """
 
     prompt: int = 0
@@ -156,10 +154,8 @@ class Choice:
     """A ranking: the log-probability of each option, in the order they were offered.
 
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
-    the winner is known but not the order of the others. ``reasoning`` holds the reasoning text of
-    each call, if the backend returns it. ``other_text`` is the model's text if it matches none of
-    the options; then there is no winner. ``answered_by`` is ``small`` or ``large`` for a cascade's
-    answer.
+    the winner is known but not the order of the others. ``other_text`` is the model's text if it
+    matches none of the options; then there is no winner. Other fields are as in ``Completion``.
     """
 
     options: tuple[str, ...]
@@ -247,11 +243,9 @@ class Wrapper(Model):
         self._inner = inner
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Call the wrapped model's ``complete`` through :meth:`call`."""
         return await self.call(lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Call the wrapped model's ``choose`` through :meth:`call`."""
         return await self.call(lambda: self._inner.choose(prompt, options))
 
     async def call(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -32,7 +32,6 @@ class Log:
         """Replaces every model while recorded turns are replayed."""
 
     def note(self, kind: str, **details: Json) -> None:
-        """Record a visible event."""
         self.notes.append(Note(kind, details))
 
     def read(self, percept: Percept) -> None:
@@ -64,7 +63,6 @@ class DictatedModel(Model):
         self._role = role
 
     def as_role(self, role: str) -> DictatedModel:
-        """Return the same model, asked in another role."""
         other = DictatedModel(role=role)
         other.calls, other.prompts = self.calls, self.prompts
         return other
@@ -79,9 +77,7 @@ class DictatedModel(Model):
         answer = self._next_answer(prompt)
         if isinstance(answer, Choice):
             return answer
-        raise UsageError(
-            "the agent now ranks options, but wrote text when these steps were recorded"
-        )
+        raise UsageError("the agent now ranks options, but wrote text in the recorded steps")
 
     def _next_answer(self, prompt: Prompt) -> Completion | Choice:
         for number, call in enumerate(self.calls):
@@ -103,7 +99,6 @@ class RecordedModel(Wrapper):
         self._role, self._log = role, log
 
     def as_role(self, role: str) -> RecordedModel:
-        """Return the same model with its calls recorded under ``role``."""
         return RecordedModel(self._inner, role, self._log)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:

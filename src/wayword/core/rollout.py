@@ -81,9 +81,8 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     """Play one episode to its end.
 
     If a model fails permanently, or an agent or world raises, the episode ends as ``failed`` with
-    the reason, and the rest of the run continues. Raises only ``BudgetExhausted``,
-    ``ModelUnusable``, ``RecordingError`` and ``UsageError``, which concern the full run: a wrong
-    setting or key would fail every episode.
+    the reason. Raises only ``BudgetExhausted``, ``ModelUnusable``, ``RecordingError`` and
+    ``UsageError``, which concern the full run: a wrong key would fail every episode.
     """
     began = time.perf_counter()
     play = _EpisodeRun(task, setup)
@@ -127,13 +126,23 @@ class _EpisodeRun:
         world = setup.dataset.world(task.episode)
         game = self._new_game(world)
         for actor in world.actors:
-            self._rngs[actor] = random.Random(actor_seed(setup.seed, task, actor))
-        for actor, rng in self._rngs.items():
+            self._rngs[actor] = rng = random.Random(actor_seed(setup.seed, task, actor))
             self._agents[actor] = seat(task, setup, world, actor, rng, self._log)
         await self._trial(game)
-        while await self._needs_trial(self.trials[-1]):
+        learners = [agent for agent in self._agents.values() if agent.learns]
+        while learners and len(self.trials) < setup.trials:
+            trial, number = self.trials[-1], len(self.trials)
+            succeeded = None if setup.judge is None else setup.judge(task, trial)
+            steps = len(trial.steps)
+            trial.verdict = Verdict(number - 1, setup.trials, succeeded, trial.ended, steps)
+            if succeeded:
+                break
+            wishes = [await agent.reflect(trial.verdict) for agent in learners]
+            trial.closing_calls, trial.closing_notes = self._log.drain()
+            if not any(wishes):
+                break
             for actor, rng in self._rngs.items():
-                rng.seed(f"{actor_seed(setup.seed, task, actor)}/{len(self.trials)}")
+                rng.seed(f"{actor_seed(setup.seed, task, actor)}/{number}")
             await self._trial(self._new_game(world))
 
     def fail(self, reason: str) -> None:
@@ -187,20 +196,6 @@ class _EpisodeRun:
                 began = agent.begin(self._task.episode.for_actor(actor))
                 await _awaitable(began, agent, "begin")
 
-    async def _needs_trial(self, trial: Trajectory) -> bool:
-        """True if another trial follows; learning agents have then reflected on this one."""
-        number, max_trials, judge = len(self.trials), self._setup.trials, self._setup.judge
-        learners = [agent for agent in self._agents.values() if agent.learns]
-        if number >= max_trials or not learners:
-            return False
-        succeeded = None if judge is None else judge(self._task, trial)
-        trial.verdict = Verdict(number - 1, max_trials, succeeded, trial.ended, len(trial.steps))
-        if succeeded:
-            return False
-        answers = [await agent.reflect(trial.verdict) for agent in learners]
-        trial.closing_calls, trial.closing_notes = self._log.drain()
-        return any(answers)
-
 
 def actor_seed(seed: int, task: Task, actor: str) -> str:
     """Return the seed of the ``rng`` of an actor's agent in one episode."""
@@ -227,10 +222,7 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
     return agent
 
 
-# Many episodes at once: a few workers draw tasks, and report each episode as soon as it ends.
-#
-# Models are awaited; worlds are synchronous and fast. One thread runs hundreds of episodes
-# concurrently.
+# Models are awaited, worlds are synchronous and fast: one thread runs hundreds of episodes at once.
 
 OnEnd = Callable[[Task, Trajectory], None]
 """Called as soon as an episode ends, also a failed one. An exception from it ends the run."""
@@ -238,11 +230,8 @@ OnEnd = Callable[[Task, Trajectory], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """Outcome of a run.
-
-    ``exhausted`` is the error message if the budget was spent, ``unusable`` if a model refuses
-    every call. Either one ends the run early.
-    """
+    """Outcome of a run. ``exhausted`` is the error message if the budget was spent, ``unusable`` if
+    a model refuses every call; both end it early."""
 
     finished: int = 0
     failed: int = 0
@@ -262,8 +251,7 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     call, ends the run: no new episode starts, running ones continue as far as the budget allows,
     and the rest are left to a resumed run.
     """
-    outcome, gate = Outcome(), setup.gate
-    queue = iter(tasks)
+    outcome, gate, queue = Outcome(), setup.gate, iter(tasks)
 
     async def play(task: Task) -> Trajectory:
         complete = False
@@ -290,10 +278,8 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
                 outcome.unusable = outcome.unusable or str(error)
                 return
             on_end(task, trajectory)
-            if trajectory.ended == "failed":
-                outcome.failed += 1
-            else:
-                outcome.finished += 1
+            outcome.failed += trajectory.ended == "failed"
+            outcome.finished += trajectory.ended != "failed"
             await asyncio.sleep(0)  # agents that never wait must yield to the other episodes
 
     try:

@@ -7,14 +7,14 @@ carried out, including those inside skills and the stop, plus one per turn witho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.scoring import Pair, Standing
+from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.babyai.world import BabyAIWorld
 
 METRICS: tuple[Metric, ...] = (
@@ -27,7 +27,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-class BabyAIScorer:
+class BabyAIScorer(EpisodeScorer):
     """Scores the final state of the grid world.
 
         >>> from wayword.metrics.scoring import scorer
@@ -40,27 +40,26 @@ class BabyAIScorer:
 
     metrics = METRICS
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the metrics of each pair."""
-        return [_score_episode(dataset, *pair) for pair in pairs]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        state = trajectory.state
+        success = float(bool(state.get("success")))
+        rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
+        length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
+        scores = {
+            "sr": success,
+            "reward": float(state.get("reward", 0.0)),
+            "low_level": float(length),
+        }
+        best = dataset.expert_length(task)
+        if best is not None:
+            scores["plw_sr"] = success * best / max(best, length)
+        return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the level's status; each part of a compound instruction is a condition."""
         if not isinstance(world, BabyAIWorld):
             return None
         return Standing(world.level.reward > 0, *world.level.met())
-
-
-def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
-    state = trajectory.state
-    success = float(bool(state.get("success")))
-    rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
-    length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
-    scores = {"sr": success, "reward": float(state.get("reward", 0.0)), "low_level": float(length)}
-    best = dataset.expert_length(task)
-    if best is not None:
-        scores["plw_sr"] = success * best / max(best, length)
-    return scores
 
 
 scorer = BabyAIScorer()

@@ -132,7 +132,6 @@ def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:
 
 
 def _poses(written: Written, actor: str, steps: Sequence[Written]) -> list[dict[str, Any]]:
-    """Return the actor's poses: the start, then one per step."""
     mine = (step for step in steps if step.get("actor") == actor)
     poses = [written.get("start", {}).get(actor), *(s.get("pose", s.get("where")) for s in mine)]
     return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]

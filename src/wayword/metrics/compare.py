@@ -96,7 +96,6 @@ def compare(
     metrics: Sequence[Metric] | None = None,
     clusters: Mapping[str, Hashable] | None = None,
     unit: str = "",
-    seed: int = 0,
     items: str = "episodes",
 ) -> Comparison:
     """Compare two runs on the episodes (or other ``items``) they share.
@@ -106,10 +105,8 @@ def compare(
     """
     shared = [episode for episode in first if episode in second]
     if not shared:
-        raise UsageError(
-            f"{first_name} and {second_name} have no finished episode in common; "
-            "compare runs on the same split"
-        )
+        problem = f"{first_name} and {second_name} have no finished episode in common"
+        raise UsageError(f"{problem}; compare runs on the same split")
     keys = scoring.by_key(metrics if metrics is not None else scoring.scorer(family).metrics)
     present = {key for scores in (first, second) for e in shared for key in scores[e]}
     compared = [metric for key, metric in keys.items() if key in present]
@@ -122,7 +119,7 @@ def compare(
         differences = after - before
     same = (before == after) & np.isinf(before)  # inf - inf: both unreachable
     differences[same] = 0.0
-    tests = permutation_test(differences, groups, seed=seed)
+    tests = permutation_test(differences, groups)
     lines = [
         _line(metric, before[:, k], after[:, k], differences[:, k], *tests[k])
         for k, metric in enumerate(compared)
@@ -160,21 +157,15 @@ def render(
     format: str = "rich",  # noqa: A002
     width: int = 100,
 ) -> str:
-    """Return comparisons as text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``.
-
-    Raises ``UsageError`` for another format.
-    """
+    """Return comparisons as text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``. Raises
+    ``UsageError`` for another format."""
     listed = [results] if isinstance(results, Comparison) else list(results)
-
-    def each(write: Callable[[Comparison], str]) -> Callable[[Sequence[Comparison]], str]:
-        return lambda listed: "\n".join(map(write, listed))
-
-    writers = {
-        "rich": each(lambda result: _to_terminal(result, width)),
+    writers: dict[str, Callable[[Sequence[Comparison]], str]] = {
+        "rich": lambda listed: "\n".join(_to_terminal(each, width) for each in listed),
         "json": _to_json,
         "csv": _to_csv,
-        "markdown": each(_to_markdown),
-        "latex": each(_to_latex),
+        "markdown": lambda listed: "\n".join(map(_to_markdown, listed)),
+        "latex": lambda listed: "\n".join(map(_to_latex, listed)),
     }
     return write_as(format, writers, listed)
 
@@ -185,10 +176,8 @@ def heading(result: Comparison) -> str:
     if result.unit and result.clusters < result.shared:
         text += f" in {result.clusters} {result.unit}s, which are resampled and swapped as units"
     if result.only_first or result.only_second:
-        text += (
-            f"; not compared: {result.only_first} only in {result.first}, "
-            f"{result.only_second} only in {result.second}"
-        )
+        text += f"; not compared: {result.only_first} only in {result.first}, "
+        text += f"{result.only_second} only in {result.second}"
     return text + "."
 
 
@@ -219,20 +208,14 @@ def _to_terminal(result: Comparison, width: int) -> str:
     from rich import box
     from rich.table import Table
 
-    if width < _WIDE:
-        return _narrow(result, width)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-    for name in HEAD:
-        table.add_column(name, justify="left" if name == "Metric" else "right", no_wrap=True)
-    for line in result.lines:
-        table.add_row(*_cells(line))
-    head = f"First:  {result.first}\nSecond: {result.second}\n{heading(result)}\n"
-    return console_text(head, table, f"\n{_note(result)}", width=width)
-
-
-def _narrow(result: Comparison, width: int) -> str:
-    """Return two lines per metric: means and difference, then the counts of episodes."""
     head = [f"First:  {result.first}", f"Second: {result.second}", heading(result)]
+    if width >= _WIDE:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+        for name in HEAD:
+            table.add_column(name, justify="left" if name == "Metric" else "right", no_wrap=True)
+        for line in result.lines:
+            table.add_row(*_cells(line))
+        return console_text("\n".join([*head, ""]), table, f"\n{_note(result)}", width=width)
     lines = [part for line in head for part in textwrap.wrap(line, width, subsequent_indent="  ")]
     for line in result.lines:
         name, first, second, change, better, worse, same, chance = _cells(line)
@@ -247,7 +230,6 @@ def _to_markdown(result: Comparison) -> str:
 
 
 def _to_latex(result: Comparison) -> str:
-    """Return a ``tabular`` with ``booktabs`` rules; comments below name the runs."""
     named = f"First: {result.first}", f"Second: {result.second}"
     return latex(HEAD, 1, list(map(_cells, result.lines)), (*named, heading(result), _note(result)))
 
@@ -286,14 +268,12 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
         for line in result.lines:
             chances.setdefault(line.metric.key, []).append(line.p)
     queues = {key: iter(holm(values)) for key, values in chances.items()}
-    return [
-        replace(
-            result,
-            lines=tuple(replace(line, p=next(queues[line.metric.key])) for line in result.lines),
-            tests=len(results),
-        )
+    lines = [
+        tuple(replace(line, p=next(queues[line.metric.key])) for line in result.lines)
         for result in results
     ]
+    pairs = zip(results, lines, strict=True)
+    return [replace(result, lines=each, tests=len(results)) for result, each in pairs]
 
 
 def mark_best(
@@ -311,20 +291,16 @@ def mark_best(
         result = compare("", scored[b], "", scored[a], family=family, metrics=metrics,
                          clusters=clusters)  # fmt: skip
         for line in result.lines:
-            gain = line.difference.mean * {"higher": 1, "lower": -1}.get(
-                line.metric.better or "", 0
-            )
-            if gain:
+            gain = line.difference.mean * (1 if line.metric.better == "higher" else -1)
+            if gain and line.metric.better:
                 winner = (a if gain > 0 else b, line.metric.key)
                 tests.setdefault(winner, []).append(line.p)
+    best = [
+        won
+        for won, chances in tests.items()
+        if len(chances) == len(rivals) - 1 and max(holm(chances)) < ALPHA
+    ]
     return [
-        replace(
-            row,
-            best=frozenset(
-                key
-                for (winner, key), chances in tests.items()
-                if winner == at and len(chances) == len(rivals) - 1 and max(holm(chances)) < ALPHA
-            ),
-        )
+        replace(row, best=frozenset(key for winner, key in best if winner == at))
         for at, row in enumerate(rows)
     ]

@@ -17,6 +17,7 @@ final state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wayword.core.action import STOP, Decision
 from wayword.core.dataset import Dataset, Task
@@ -24,7 +25,7 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.scoring import Pair, Standing
+from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.household.goals import (
     AnswerReference,
     HouseholdReference,
@@ -69,7 +70,7 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 
-class HouseholdScorer:
+class HouseholdScorer(EpisodeScorer):
     """Scores the final state of the household world.
 
         >>> from wayword.metrics.scoring import scorer
@@ -82,9 +83,20 @@ class HouseholdScorer:
 
     metrics = METRICS
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the metrics of each pair; empty for references of another family."""
-        return [_score_episode(dataset, *pair) for pair in pairs]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        reference = task.reference
+        if not isinstance(reference, HouseholdReference):
+            return {}
+        scores = score_state(reference, trajectory.state)
+        workers: tuple[str, ...] = ()
+        if isinstance(reference, PlannedReference):
+            workers = reference.worker, *reference.helpers
+        length, best = actions_taken(trajectory, workers), dataset.expert_length(task)
+        scores["low_level"] = float(length)
+        if best is not None:
+            for key in [key for key in ("sr", "goal_sr") if key in scores]:
+                scores[f"plw_{key}"] = scores[key] * best / max(best, length)
+        return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the goal conditions that are met now; an answer counts once it is given."""
@@ -97,22 +109,6 @@ class HouseholdScorer:
             return Standing(right, int(right))
         met, parts = reference.met(state), reference.parts()
         return Standing(met == parts, met, parts)
-
-
-def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
-    reference = task.reference
-    if not isinstance(reference, HouseholdReference):
-        return {}
-    scores = score_state(reference, trajectory.state)
-    workers: tuple[str, ...] = ()
-    if isinstance(reference, PlannedReference):
-        workers = reference.worker, *reference.helpers
-    length, best = actions_taken(trajectory, workers), dataset.expert_length(task)
-    scores["low_level"] = float(length)
-    if best is not None:
-        for key in [key for key in ("sr", "goal_sr") if key in scores]:
-            scores[f"plw_{key}"] = scores[key] * best / max(best, length)
-    return scores
 
 
 def score_state(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
@@ -130,10 +126,8 @@ def score_state(reference: HouseholdReference, state: Mapping[str, Json]) -> dic
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
-    """Return L: low-level actions carried out, stops, and turns that failed or were rejected.
-
-    With ``workers``, only theirs are counted: other actors only look and talk.
-    """
+    """Return L: low-level actions carried out, stops, and turns that failed or were rejected; with
+    ``workers``, only theirs."""
     failed = 0
     for step in trajectory.steps:
         if not workers or step.actor in workers:

@@ -4,9 +4,8 @@ A dataset of the family has ``graph(scene) -> ViewpointGraph`` and references th
 definitions are in :mod:`wayword.metrics.paths`.
 
 Two definitions of SPL are in use. ``spl`` compares with the shortest distance from start to goal
-(Anderson et al. 2018, and R2R's own scorer). ``spl_gold`` compares with the length of the annotated
-path, as in the scorers of the HAMT family, including NavGPT's released one. They differ if an
-annotated path is not a shortest one.
+(Anderson et al. 2018, and R2R's own scorer), ``spl_gold`` with the length of the annotated path, as
+in the scorers of the HAMT family and NavGPT's release.
 """
 
 from __future__ import annotations
@@ -118,8 +117,7 @@ def _object_scores(
     dataset: Dataset, task: Task, trajectory: Trajectory, walked: Mapping[str, float]
 ) -> dict[str, float]:
     """Return REVERIE's metrics, which replace those by distance: the object is in view at the end
-    (SR), in view anywhere on the path (OSR), and named at the stop (RGS). Empty for references
-    without an object."""
+    (SR), in view anywhere on the path (OSR), and named at the stop (RGS)."""
     target = task.reference
     if not isinstance(target, ObjectReference):
         return {}

@@ -40,10 +40,8 @@ _CELLS = 1_000_000  # numbers drawn at a time, to limit memory
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95% interval.
-
-    ``low`` and ``high`` are NaN for fewer than two episodes (or clusters) and non-finite values.
-    """
+    """A mean and its 95% interval, NaN for fewer than two episodes (or clusters) and non-finite
+    values."""
 
     mean: float
     low: float = math.nan
@@ -51,7 +49,6 @@ class Interval:
 
     @property
     def half(self) -> float:
-        """Half the interval's width, for ``mean ± half``."""
         return (self.high - self.low) / 2
 
     @property
@@ -106,8 +103,7 @@ def bootstrap(
     if not len(values):
         return [Interval(math.nan)] * values.shape[1]
     sums, counts = _by_cluster(values, clusters)
-    count = len(sums)
-    rng = np.random.default_rng(seed)
+    count, rng = len(sums), np.random.default_rng(seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums.sum(axis=0) / counts.sum(axis=0)
         sums[:, ~np.isfinite(means)] = 0.0  # inf would make the products below NaN
@@ -118,7 +114,12 @@ def bootstrap(
                 Interval(mean, mean - half, mean + half) if math.isfinite(mean) else Interval(mean)
                 for mean, half in zip(means.tolist(), halves.tolist(), strict=True)
             ]
-        drawn = [(w @ sums) / (w @ counts) for w in _draws(count, resamples, rng)]
+        drawn = []
+        for size in _chunks(count, resamples):
+            picks = rng.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+            weights = np.bincount(picks.ravel(), minlength=size * count)  # how often each is drawn
+            w = weights.reshape(size, count).astype(np.float64)
+            drawn.append((w @ sums) / (w @ counts))
     intervals = []
     for mean, column in zip(means.tolist(), np.concatenate(drawn).T, strict=True):
         column = column[~np.isnan(column)]
@@ -215,15 +216,6 @@ def _by_cluster(values: Floats, clusters: Iterable[Hashable] | None) -> tuple[Fl
     np.add.at(sums, owner, filled)
     np.add.at(counts, owner, counted)
     return sums, counts
-
-
-def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Yield chunks of (resamples, count): how often each item is drawn in each resample."""
-    for size in _chunks(count, resamples):
-        drawn = rng.integers(0, count, (size, count))
-        drawn += np.arange(size)[:, None] * count
-        weights = np.bincount(drawn.ravel(), minlength=size * count)
-        yield weights.reshape(size, count).astype(np.float64)
 
 
 def _chunks(width: int, total: int) -> Iterator[int]:

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
@@ -35,7 +36,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
 from wayword.metrics.accounting import PSR_METRICS, psr
-from wayword.metrics.scoring import Pair, Standing
+from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -76,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
 _SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
 
 
-class ObjectNavScorer:
+class ObjectNavScorer(EpisodeScorer):
     """Scores searches by the objects that were truly in view at the end.
 
     >>> from wayword.metrics.scoring import scorer
@@ -95,9 +96,35 @@ class ObjectNavScorer:
         match = _SCENE.fullmatch(episode_id)
         return match[1] if match else episode_id
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the metrics of each pair; empty for references of another family."""
-        return [_score_episode(*pair) for pair in pairs]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        trajectory = replace(trajectory, earlier=[])  # score the last trial, and only its notes
+        reference, state = task.reference, trajectory.state or {}
+        if not isinstance(reference, ObjectNavReference):
+            return {}
+        travelled = float(state.get("metres", 0.0))
+        scores: dict[str, float] = {}
+        for name, max_distance in (("visible", math.inf), ("challenge", reference.within)):
+            success = float(stopped_at(state, reference.targets, max_distance))
+            scores[f"success_{name}"] = success
+            if reference.shortest is not None:
+                best = reference.shortest
+                scores[f"spl_{name}"] = success * (best / max(travelled, best) if best > 0 else 1.0)
+        gave_up = bool(trajectory.noted(GAVE_UP))
+        scores["success_grounded"] = scores["success_visible"] * (not gave_up)
+        if reference.middles:
+            end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
+            near = min(math.dist(end, middle) for middle in reference.middles)
+            scores["success_released"] = float(near <= RELEASED)
+        words = str(task.episode.extra.get("kind", ""))
+        if words in TYPES:
+            scores[f"sr_{words.replace(' ', '_')}"] = scores["success_visible"]
+        scores |= bounds(trajectory, reference.targets)
+        scores |= {
+            "tl": travelled,
+            "motions": float(state.get("moves", 0) + state.get("turns", 0)),
+            "turns": float(len(trajectory.noted(TURN))),
+        }
+        return scores | psr(trajectory)
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return success (a stop with a target in view) and the straight-line distance to the
@@ -109,37 +136,6 @@ class ObjectNavScorer:
         away = min((math.dist(position, middle) for middle in reference.middles), default=None)
         success = world.done("agent") and stopped_at(world.state(), reference.targets, math.inf)
         return Standing(success, int(success), 1, away)
-
-
-def _score_episode(task: Task, trajectory: Trajectory) -> dict[str, float]:
-    trajectory = replace(trajectory, earlier=[])  # score the last trial, and only its notes
-    reference, state = task.reference, trajectory.state or {}
-    if not isinstance(reference, ObjectNavReference):
-        return {}
-    travelled = float(state.get("metres", 0.0))
-    scores: dict[str, float] = {}
-    for name, max_distance in (("visible", math.inf), ("challenge", reference.within)):
-        success = float(stopped_at(state, reference.targets, max_distance))
-        scores[f"success_{name}"] = success
-        if reference.shortest is not None:
-            best = reference.shortest
-            scores[f"spl_{name}"] = success * (best / max(travelled, best) if best > 0 else 1.0)
-    gave_up = bool(trajectory.noted(GAVE_UP))
-    scores["success_grounded"] = scores["success_visible"] * (not gave_up)
-    if reference.middles:
-        end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
-        near = min(math.dist(end, middle) for middle in reference.middles)
-        scores["success_released"] = float(near <= RELEASED)
-    words = str(task.episode.extra.get("kind", ""))
-    if words in TYPES:
-        scores[f"sr_{words.replace(' ', '_')}"] = scores["success_visible"]
-    scores |= bounds(trajectory, reference.targets)
-    scores |= {
-        "tl": travelled,
-        "motions": float(state.get("moves", 0) + state.get("turns", 0)),
-        "turns": float(len(trajectory.noted(TURN))),
-    }
-    return scores | psr(trajectory)
 
 
 def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:

@@ -89,11 +89,8 @@ class Alignment:
 def align(
     graphs: Sequence[Floats], which: Sequence[int] | Ints, paths: Padded, references: Padded
 ) -> Alignment:
-    """Measure paths against references.
-
-    ``graphs`` are the distance matrices (N, N) of the scenes, in metres, and ``which`` (B,) is
-    the scene of each episode.
-    """
+    """Measure paths against references. ``graphs`` are the distance matrices (N, N) of the scenes,
+    in metres, and ``which`` (B,) is the scene of each episode."""
     # Longest paths first: step i then works on a prefix of the batch, the paths with an i-th place.
     order = np.argsort(-paths.lengths, kind="stable")
     metres = _Metres(graphs, np.asarray(which)[order])
@@ -173,19 +170,15 @@ def oracle_success(batch: Alignment) -> Floats:
 
 
 def spl(batch: Alignment) -> Floats:
-    """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``.
-
-    If the start is the goal (g = 0), the fraction is 1 for an agent that did not move, else 0.
-    """
+    """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``. For g = 0, the fraction is 1 for
+    an agent that did not move, else 0."""
     longest = np.maximum(batch.travelled, batch.shortest)
     return success(batch) * _share(batch.shortest, longest)
 
 
 def spl_gold(batch: Alignment) -> Floats:
-    """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``.
-
-    The scorers of HAMT, DUET and NavGPT's release call this SPL.
-    """
+    """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``, as in the
+    scorers of HAMT, DUET and NavGPT's release."""
     return success(batch) * _share(batch.gold, np.maximum(batch.travelled, batch.gold))
 
 
@@ -198,10 +191,9 @@ def ndtw(batch: Alignment) -> Floats:
 def cls(batch: Alignment) -> Floats:
     """Return CLS (B,): coverage of the reference times the length score.
 
-    Coverage is the mean of exp(-d / 3 m) over the reference's places, where d is the distance to
-    the nearest place of the path. The length score compares TL with the expected length E =
-    coverage · reference length: E / (E + abs(E - TL)), and 1 if both are 0. A reference with
-    disconnected places counts as length 0.
+    Coverage is the mean of exp(-d / 3 m) over the reference's places, with the distance d to the
+    nearest place of the path. The length score is E / (E + abs(E - TL)), 1 if both are 0, with the
+    expected length E = coverage · reference length (0 if its places are disconnected).
     """
     closeness = np.exp(batch.nearest / -SUCCESS_METRES)
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]

@@ -40,11 +40,8 @@ ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """A prediction file matched with a split.
-
-    ``pairs`` are in the file's order, ``illegal_moves`` parallel to them. ``of`` is the number of
-    episodes in the split: ``len(pairs)`` of ``of`` were predicted.
-    """
+    """A prediction file matched with a split of ``of`` episodes. ``pairs`` are in the file's order,
+    ``illegal_moves`` parallel to them."""
 
     pairs: list[Pair] = field(default_factory=list)
     illegal_moves: list[int] = field(default_factory=list)
@@ -57,13 +54,12 @@ class Predictions:
 
     def score(self, dataset: Dataset) -> list[dict[str, float]]:
         """Return family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
-        family_scores = scorer(dataset.family).score(dataset, self.pairs)
-        return [
-            {**scores, "steps": len(trajectory.steps), "illegal_moves": illegal}
-            for scores, (_, trajectory), illegal in zip(
-                family_scores, self.pairs, self.illegal_moves, strict=True
-            )
-        ]
+        scores = scorer(dataset.family).score(dataset, self.pairs)
+        for row, (_, trajectory), illegal in zip(
+            scores, self.pairs, self.illegal_moves, strict=True
+        ):
+            row |= {"steps": len(trajectory.steps), "illegal_moves": illegal}
+        return scores
 
 
 def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:
@@ -78,11 +74,8 @@ def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> 
 def trajectory_from_actions(
     dataset: Dataset, episode: Episode, actions: Sequence[Action]
 ) -> Trajectory:
-    """Replay actions in the dataset's world.
-
-    An illegal action changes nothing and is recorded as a rejection, as is every action after the
-    actor is done. Raises ``UsageError`` for worlds with several actors.
-    """
+    """Replay actions in the dataset's world. An illegal action, or one after the actor is done, is
+    recorded as a rejection. Raises ``UsageError`` for worlds with several actors."""
     game = Game(dataset.world(episode), episode)
     if len(game.world.actors) > 1:
         raise UsageError(f"episode {episode.id} has several actors; only one is supported")
@@ -136,9 +129,8 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if kind == ".json":
         records = read_json(path)
         if not isinstance(records, list):
-            raise DataError(
-                path, "", "must be a list of records; JSON lines need the suffix .jsonl"
-            )
+            problem = "must be a list of records; JSON lines need the suffix .jsonl"
+            raise DataError(path, "", problem)
         numbered = [(f"record {number}", record) for number, record in enumerate(records)]
     else:
         numbered = [(f"line {number}", record) for number, record in read_json_lines(path)]
@@ -156,7 +148,6 @@ def _task(
     by_id: Mapping[str, Task],
     by_path: Mapping[str, Task],
 ) -> Task:
-    """Return the task of a record."""
     name = next((name for name in NAMES if name in record), None)
     if name is None:
         raise DataError(path, where, f"has none of the fields {', '.join(NAMES)}")
@@ -183,7 +174,6 @@ def _trajectory(
     task: Task,
     judge: PlaceScorer | None,
 ) -> tuple[Trajectory, int]:
-    """Return the predicted trajectory and its number of illegal moves."""
     name = next((name for name in (*PLACES, "actions") if name in record), None)
     if name is None:
         raise DataError(path, where, "has none of the fields trajectory, path, actions")

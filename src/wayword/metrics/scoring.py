@@ -6,11 +6,12 @@ outside the package has its own: see :class:`~wayword.core.world.Family`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
@@ -21,16 +22,11 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
 
-# Trials: the number of times an episode was played, and of outcomes that a judge revealed.
-#
-# An agent that learns (Reflexion) may play an episode again after a failed trial. The family's
-# metrics score only the last trial, so its SR is the share of episodes solved within that many
-# trials. It is not comparable with the SR of a single trial: a judge that ends the trials at a
-# success reveals one bit each time, and "wrong" almost gives the answer to a yes/no question.
-# Such runs therefore report the number of trials, the number of verdicts revealed, and the
-# success of the first trial.
-#
-# Source: Reflexion (Shinn et al. 2023), section 3; the accounting of verdicts is our own.
+# An agent that learns (Reflexion, Shinn et al. 2023, section 3) may play an episode again after a
+# failed trial. The family's metrics score the last trial, so its SR is the share of episodes solved
+# within that many trials. It is not comparable with the SR of a single trial: a judge that ends the
+# trials at a success reveals one bit each time, and "wrong" almost gives the answer to a yes/no
+# question. Such runs therefore report the trials, the verdicts revealed, and the first success.
 
 TRIAL_METRICS: tuple[Metric, ...] = (
     Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
@@ -47,8 +43,7 @@ def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[
     rows: list[dict[str, float]] = [{} for _ in pairs]
     for n, first in zip(tried, _successes(by, dataset, firsts), strict=True):
         trials = pairs[n][1].trials()
-        verdicts = [trial.verdict for trial in trials if trial.verdict is not None]
-        judged = sum(verdict.succeeded is not None for verdict in verdicts)
+        judged = sum(t.verdict is not None and t.verdict.succeeded is not None for t in trials)
         rows[n] = {} if first is None else {"sr_first": first}
         rows[n] |= {"trials": len(trials), "verdicts": judged}
     return rows
@@ -140,17 +135,30 @@ class Clustered(Protocol):
         ...
 
 
-class SuccessScorer:
+class EpisodeScorer(ABC):
+    """A scorer that scores each episode on its own."""
+
+    metrics: tuple[Metric, ...]
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """Return the metrics of each pair."""
+        return [self.score_episode(dataset, *pair) for pair in pairs]
+
+    @abstractmethod
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        """Return the metrics of an episode; empty if its reference is not public."""
+
+
+class SuccessScorer(EpisodeScorer):
     """The default scorer of a family without one: its datasets judge success."""
 
     def __init__(self, family: Family) -> None:
         self._key = family.success
         self.metrics = (Metric(self._key, self._key.upper(), "rate", "higher", "episodes solved"),)
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the success of each pair; empty for one that cannot be judged."""
-        judged = [dataset.succeeded(task, trajectory) for task, trajectory in pairs]
-        return [{} if success is None else {self._key: float(success)} for success in judged]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        success = dataset.succeeded(task, trajectory)
+        return {} if success is None else {self._key: float(success)}
 
 
 def scorer(family: Family | str) -> Scorer:

@@ -25,10 +25,8 @@ from wayword.core.geometry import relative
 from wayword.core.metric import Metric
 from wayword.core.trajectory import STATE, Trajectory
 
-TOLERANCE = 22.5
-"""Maximum error of a stated heading, degrees."""
-PLACES = ("viewpoint", "room")
-"""Fields of a pose with a place name that agents see."""
+TOLERANCE = 22.5  # maximum error of a stated heading, degrees
+PLACES = ("viewpoint", "room")  # fields of a pose with a place name that agents see
 
 METRICS: tuple[Metric, ...] = (
     Metric("state_heading", "Heading", "rate", "higher",
@@ -39,10 +37,8 @@ METRICS: tuple[Metric, ...] = (
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
-    """Return the metrics of one episode, over all actors; empty without statements.
-
-    A metric is left out if the world has no such state: held objects in a street, for example.
-    """
+    """Return the metrics of one episode, over all actors; empty without statements. A metric is
+    left out if the world has no such state, such as held objects in a street."""
     right: dict[str, list[bool]] = {}
     where = dict(trajectory.start)
     for step in trajectory.steps:
@@ -107,7 +103,6 @@ def claims(
 
 
 def _field(value: Any, name: str) -> Any:
-    """Return a field of an observation, an object or a mapping read back from a run folder."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 

@@ -33,7 +33,7 @@ from wayword.core.errors import DataError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.scoring import Pair, Standing, walked_places
+from wayword.metrics.scoring import EpisodeScorer, Standing, walked_places
 from wayword.worlds.street.graph import StreetGraph
 
 METRICS: tuple[Metric, ...] = (
@@ -48,7 +48,7 @@ METRICS: tuple[Metric, ...] = (
 FAR = 1e9  # replaces infinite distances in DTW, where differences of sums would be NaN
 
 
-class StreetScorer:
+class StreetScorer(EpisodeScorer):
     """Scores walks on street graphs.
 
         >>> from wayword.metrics.scoring import scorer
@@ -61,12 +61,23 @@ class StreetScorer:
 
     metrics = METRICS
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the metrics of each pair; empty if the split's references are not public.
-
-        Raises ``DataError`` if a panorama is not in the graph.
-        """
-        return [_score_episode(dataset, *pair) for pair in pairs]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        if not isinstance(task.reference, PathReference):
+            return {}
+        graph = _graph(dataset, task)
+        walk = _indices(graph, task, walked_places(task, trajectory, "panorama"))
+        route = _indices(graph, task, task.reference.path)
+        costs = graph.hops.table(walk, route)
+        spd = float(costs[-1, -1])
+        reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
+        stopped = trajectory.ended == "stopped"
+        return {
+            "tc": float(reached),
+            "spd": spd,
+            "kpa": kpa(graph, walk, route, reached and stopped),
+            "kpa_released": kpa_released(graph, walk, route, reached),
+            "ndtw": float(np.exp(-dtw(costs) / len(route))),  # the success threshold is one link
+        }
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the links to the goal; success is at most one, in either direction."""
@@ -93,25 +104,6 @@ class StreetScorer:
 def _graph(dataset: Any, task: Task) -> StreetGraph:
     graph: StreetGraph = dataset.graph(task.episode.scene)
     return graph
-
-
-def _score_episode(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
-    if not isinstance(task.reference, PathReference):
-        return {}
-    graph = _graph(dataset, task)
-    walk = _indices(graph, task, walked_places(task, trajectory, "panorama"))
-    route = _indices(graph, task, task.reference.path)
-    costs = graph.hops.table(walk, route)
-    spd = float(costs[-1, -1])
-    reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
-    stopped = trajectory.ended == "stopped"
-    return {
-        "tc": float(reached),
-        "spd": spd,
-        "kpa": kpa(graph, walk, route, reached and stopped),
-        "kpa_released": kpa_released(graph, walk, route, reached),
-        "ndtw": float(np.exp(-dtw(costs) / len(route))),  # the success threshold is one link
-    }
 
 
 def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool) -> float:

@@ -170,16 +170,12 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     table = scores if isinstance(scores, Scores) else Scores.of(scores)
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
-            lines.append(
-                f"in {cut} of {len(table)} episodes, prompts omit {lack} to fit the context"
-            )
+            share = f"in {cut} of {len(table)} episodes"
+            lines.append(f"{share}, prompts omit {lack} to fit the context")
     lost, calls = table.column("advice_lost").sum(), table.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
         lines.append(f"{lost:.0f} of {calls:.0f} calls to experts gave no usable advice")
     return tuple(lines)
-
-
-# Notes below a table: intervals, caveats, totals.
 
 
 def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
@@ -194,11 +190,16 @@ def footnote(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     lines += [f"Note: {line}" for line in caveats(rows)]
     if names := [row.name for row in rows if row.sees_answer]:
         lines.append(f"Upper bound (uses ground truth): {', '.join(names)}.")
-    lines += [line for row in rows if (line := _trials(row, alone))]
+    for row in rows:
+        trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
+        if trials is not None and verdicts is not None:
+            outcomes = f"a judge revealed {verdicts.mean:.1f} outcomes"
+            judged = outcomes if verdicts.mean else "no judge"
+            scored = f"{trials.mean:.1f} trials per episode, of which the last is scored"
+            lines.append(f"{'' if alone else f'{row.name}: '}{scored}; {judged}.")
     lines += [line for row in rows if (line := _spent(row, alone))]
     if hidden:
-        listed = ", ".join(hidden)
-        lines.append(f"Hidden columns (terminal too narrow): {listed}. See --wide.")
+        lines.append(f"Hidden columns (terminal too narrow): {', '.join(hidden)}. See --wide.")
     return "\n".join(lines)
 
 
@@ -210,20 +211,9 @@ def caveats(rows: Sequence[Row]) -> list[str]:
         whose = "" if len(names) == len(rows) else f"{', '.join(names)}: "
         lines.append(f"{whose}{caveat}.")
     if len({decoding for row in rows if (decoding := row.settings.get("decoding"))}) > 1:
-        lines.append(
-            "With decoding=free, answers may be illegal actions; other decodings prevent that."
-        )
+        free = "With decoding=free, answers may be illegal actions; other decodings prevent that."
+        lines.append(free)
     return lines
-
-
-def _trials(row: Row, alone: bool) -> str:
-    """Return a note on a success rate over several trials, empty for one trial."""
-    trials, verdicts = row.values.get("trials"), row.values.get("verdicts")
-    if trials is None or verdicts is None:
-        return ""
-    judged = f"a judge revealed {verdicts.mean:.1f} outcomes" if verdicts.mean else "no judge"
-    name = "" if alone else f"{row.name}: "
-    return f"{name}{trials.mean:.1f} trials per episode, of which the last is scored; {judged}."
 
 
 def _spent(row: Row, alone: bool) -> str:

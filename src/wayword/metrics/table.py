@@ -29,10 +29,6 @@ from wayword.metrics import scoring
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import FAILED_0, Row, caveats, footnote
 
-# Tables in a terminal: as many columns as fit, the most important first. The others are listed
-# below the table, never silently dropped.
-#
-
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -57,28 +53,20 @@ def console_text(*shown: RenderableType, width: int, color: bool = False) -> str
 
     out = io.StringIO()
     console = Console(
-        file=out,
-        width=width,
-        force_terminal=color,
-        force_jupyter=False,  # notebooks get plain text too
-        no_color=not color,
-        highlight=False,
-        markup=False,
-    )
+        file=out, width=width, force_terminal=color, force_jupyter=False, no_color=not color,
+        highlight=False, markup=False,
+    )  # fmt: skip
     for each in shown:
         console.print(each)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
-    """Return the table as text of at most ``width`` columns, optionally in color."""
-    return console_text(rich_table(rows, width), width=width, color=color)
+    """Return the table as text of at most ``width`` columns, with each mean above its interval.
 
-
-def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
-    """Return the table for a rich console, with each mean above its 95% interval."""
+    It has as many metrics as fit, the most important first; the others are listed below.
+    """
     from rich import box
-    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -110,7 +98,8 @@ def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
         table.add_row(head, count, *(texts[metric.key][number] for metric in shown))
     hidden = [metric.key for metric in metrics if metric not in shown]
     named = {metric.key: metric.label for metric in metrics} | {"cost": "Cost"}
-    return Group(table, Text(footnote(rows, [named[key] for key in hidden]), style="dim"))
+    notes = Text(footnote(rows, [named[key] for key in hidden]), style="dim")
+    return console_text(table, notes, width=width, color=color)
 
 
 def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
@@ -143,10 +132,7 @@ def _widest(*texts: str) -> int:
 
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
     """Return the rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv``,
-    ``markdown`` or ``latex``.
-
-    Raises ``UsageError`` for another format.
-    """
+    ``markdown`` or ``latex``. Raises ``UsageError`` for another format."""
     writers = {"json": to_json, "csv": to_csv, "markdown": to_markdown, "latex": to_latex}
     return write_as(format, {"rich": lambda rows: terminal(rows, width), **writers}, rows)
 
@@ -176,14 +162,10 @@ TOTAL_COST = Metric("total_cost", "Total cost", "dollars", None, "US dollars of 
 def shown_metrics(rows: Sequence[Row]) -> list[Metric]:
     """Return ``metrics_of`` the rows, plus the total cost next to the cost per episode."""
     metrics = metrics_of(rows)
-    if any(map(_cost, rows)) and any(metric.key == "cost" for metric in metrics):
-        at = [metric.key for metric in metrics].index("cost")
+    at = next((n for n, metric in enumerate(metrics) if metric.key == "cost"), None)
+    if at is not None and any(row.totals.get("cost") for row in rows):
         metrics[at : at + 1] = [replace(metrics[at], label="Cost per episode"), TOTAL_COST]
     return metrics
-
-
-def _cost(row: Row) -> float:
-    return row.totals.get("cost") or 0.0
 
 
 def to_json(rows: Sequence[Row]) -> str:
@@ -245,7 +227,6 @@ def markdown(
 
 
 def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the heads of the first columns; ``Agent`` only if a run's name does not contain it."""
     agent = ("Agent",) if any(map(_agent, rows)) else ()
     settings = ("Settings",) if any(labels(rows)) else ()
     return ("Run", *agent, *settings, "Model", "Dataset", "Episodes")
@@ -346,8 +327,8 @@ def cell(row: Row, metric: Metric, fewer: int = 0) -> tuple[str, str]:
     with ``fewer`` decimals; empty without an interval."""
     # a run without failures has the same success with them as zeros
     value = row.values.get(metric.key, row.values.get(metric.key.removesuffix(FAILED_0)))
-    if metric is TOTAL_COST and row.totals.get("cost") is not None:
-        value = Interval(_cost(row))
+    if metric is TOTAL_COST and (cost := row.totals.get("cost")) is not None:
+        value = Interval(cost)
     if value is None or math.isnan(value.mean):
         return ("–", "")
     digits = _digits(metric, value.mean)

@@ -6,7 +6,8 @@ to the hallway, phase 2 if it goes from there to a room without the target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
@@ -14,7 +15,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics.accounting import PSR_METRICS, psr
-from wayword.metrics.scoring import Pair, Standing
+from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 METRICS: tuple[Metric, ...] = (
@@ -26,7 +27,7 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 
-class TwoPhaseScorer:
+class TwoPhaseScorer(EpisodeScorer):
     """Scores the room in which the test ended.
 
         >>> from wayword.metrics.scoring import scorer
@@ -38,9 +39,15 @@ class TwoPhaseScorer:
 
     metrics = METRICS
 
-    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Return the metrics of each pair; empty for references of another family."""
-        return [_score_episode(*pair) for pair in pairs]
+    def score_episode(self, dataset: Any, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        phases = _phases(task, trajectory.state or {})
+        if phases is None:
+            return {}
+        first, second = phases
+        scores = {"sr": float(second), "phase_1": float(first)}
+        if first:
+            scores["phase_2"] = float(second)
+        return {**scores, **psr(trajectory)}
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the episode's standing, with the two phases as conditions."""
@@ -54,17 +61,6 @@ def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
         return None
     in_hallway = state.get("phase") == 2
     return in_hallway, in_hallway and state.get("place") == task.reference.room
-
-
-def _score_episode(task: Task, trajectory: Trajectory) -> dict[str, float]:
-    phases = _phases(task, trajectory.state or {})
-    if phases is None:
-        return {}
-    first, second = phases
-    scores = {"sr": float(second), "phase_1": float(first)}
-    if first:
-        scores["phase_2"] = float(second)
-    return {**scores, **psr(trajectory)}
 
 
 scorer = TwoPhaseScorer()

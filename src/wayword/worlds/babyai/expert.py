@@ -13,24 +13,12 @@ from importlib.metadata import version
 from typing import Any
 
 from wayword.core.action import Action
-from wayword.core.dataset import Dataset, Task, capable_actors
+from wayword.core.dataset import Dataset, Task, capable_actors, listed
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level, route
-from wayword.worlds.babyai.world import (
-    CODES,
-    LOW_LEVEL,
-    ON_OBJECT,
-    BabyAIWorld,
-)
-
-
-def solve(world: BabyAIWorld) -> ActionPlan:
-    """Yield every action until the level ends. Raises ``PlanningFailed`` if the bot gives up."""
-    verbs = {code: verb for verb, code in CODES.items()}
-    for code in plan(world.level):
-        yield Action(verbs[code])
+from wayword.worlds.babyai.world import CODES, LOW_LEVEL, ON_OBJECT, BabyAIWorld
 
 
 class SolvableLevels(Dataset):
@@ -45,7 +33,8 @@ class SolvableLevels(Dataset):
         if set(ON_OBJECT) <= set(world.verbs):
             return LevelPlanner(world).plan()
         capable_actors({actor: world.verbs}, LOW_LEVEL, "low")
-        return solve(world)
+        verbs = {code: verb for verb, code in CODES.items()}
+        return listed(lambda: (Action(verbs[code]) for code in plan(world.level)))
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
         game = Game(self.world(task.episode), task.episode)
@@ -94,8 +83,8 @@ def plan(level: Level) -> Iterator[int]:
     for box in squares:
         key = box.contains if box.type == "box" else None
         if key is not None and key.type == "key" and key.color in locked:
-            box_square = level.find(box)
-            codes = route(level, lambda _, front, box_square=box_square: front == box_square)  # type: ignore[misc]
+            at = level.find(box)
+            codes = route(level, lambda _, front, at=at: front == at)  # type: ignore[misc]
             if codes is None:
                 raise PlanningFailed(f"{level.name}: no path to the box with the {key.color} key")
             yield from [*codes, TOGGLE]
@@ -127,20 +116,17 @@ class LevelPlanner:
     def plan(self) -> ActionPlan:
         """Yield skills until the level ends. Raises ``PlanningFailed`` if it does not."""
         for clause in _clauses(self._level.env.instrs):
-            yield from self._clause(clause)
+            kind = type(clause).__name__
+            if kind == "PutNextInstr":
+                if self._level.carried not in clause.desc_move.obj_set:
+                    yield from self._grab(clause.desc_move.obj_set)
+                yield from self._do("go_put", clause.desc_fixed.obj_set)
+            elif kind == "PickupInstr":
+                yield from self._grab(clause.desc.obj_set)
+            else:
+                verb = {"OpenInstr": "go_open", "GoToInstr": "goto"}[kind]
+                yield from self._do(verb, clause.desc.obj_set)
         raise PlanningFailed(f"{self._level.name}: not solved by the instruction's clauses")
-
-    def _clause(self, clause: Any) -> ActionPlan:
-        kind = type(clause).__name__
-        if kind == "PutNextInstr":
-            if self._level.carried not in clause.desc_move.obj_set:
-                yield from self._grab(clause.desc_move.obj_set)
-            yield from self._do("go_put", clause.desc_fixed.obj_set)
-        elif kind == "PickupInstr":
-            yield from self._grab(clause.desc.obj_set)
-        else:
-            verb = {"OpenInstr": "go_open", "GoToInstr": "goto"}[kind]
-            yield from self._do(verb, clause.desc.obj_set)
 
     def _grab(self, objects: Collection[Any]) -> ActionPlan:
         yield from self._free_hands()

@@ -42,8 +42,17 @@ class Level:
     """
 
     def __init__(self, name: str) -> None:
+        with needing("BabyAI levels need the package minigrid", "babyai"):
+            import gymnasium
+            import minigrid
+        if f"{PREFIX}{name}{SUFFIX}" not in gymnasium.registry:
+            keys = [key for key in gymnasium.registry if key.startswith(PREFIX)]
+            names = [key.removeprefix(PREFIX).removesuffix(SUFFIX) for key in keys]
+            problem = f"minigrid {minigrid.__version__} has no level {name!r}"
+            raise UsageError(f"{problem}; {suggest(name, names)}")
         self.name = name
-        self.env: Any = _make_env(name)
+        env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
+        self.env: Any = env.unwrapped
         self.env.gen_obs = dict  # unused and slow to generate; ``look`` reads the squares
         self.reward = 0.0
         self.over = False
@@ -90,7 +99,6 @@ class Level:
 
     @property
     def heading(self) -> float:
-        """Degrees clockwise from north."""
         return HEADINGS[self.env.agent_dir]
 
     @property
@@ -137,18 +145,6 @@ def door_state(obj: Any) -> str:
     if obj.type != "door":
         return ""
     return "open" if obj.is_open else "locked" if obj.is_locked else "closed"
-
-
-def _make_env(name: str) -> Any:
-    with needing("BabyAI levels need the package minigrid", "babyai"):
-        import gymnasium
-        import minigrid
-    if f"{PREFIX}{name}{SUFFIX}" not in gymnasium.registry:
-        keys = [key for key in gymnasium.registry if key.startswith(PREFIX)]
-        names = [key.removeprefix(PREFIX).removesuffix(SUFFIX) for key in keys]
-        problem = f"minigrid {minigrid.__version__} has no level {name!r}"
-        raise UsageError(f"{problem}; {suggest(name, names)}")
-    return gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True).unwrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +201,7 @@ VIEW_SQUARES = tuple(
 
 
 class LevelNames:
-    """An actor's names for the objects of a level, numbered in the order of first sight.
-
-    ``objects``: name -> object.
-    """
+    """An actor's names for the objects of a level, numbered in the order of first sight."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}

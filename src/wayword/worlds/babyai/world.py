@@ -111,7 +111,6 @@ class LevelWalker:
         self._on_step = on_step
 
     def remember(self) -> None:
-        """Add the squares that are visible now."""
         self.explored.update(lv.visible_squares(self.level))
         self._on_step()
 
@@ -206,7 +205,7 @@ class SkillMenu:
     """The action choices of an actor that runs skills.
 
     *Listed* are the skills that suit objects it has seen and that still exist. *Accepted* is every
-    well-formed skill; it may fail when carried out.
+    well-formed skill; it may fail.
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:
@@ -214,7 +213,6 @@ class SkillMenu:
         self._count = len(names.objects)
 
     def accepts(self, action: Action) -> bool:
-        """True if the skill is well-formed."""
         words = action.arguments
         return action.name in HIGH_LEVEL and len(words) == (action.name in ON_OBJECT) and all(words)
 
@@ -232,13 +230,9 @@ class SkillMenu:
             "go_open": lambda obj: obj.type in ("door", "box"),
             "go_put": lambda obj: self._level.carried is not None,
         }
-        actions: list[Action] = []
-        for verb in HIGH_LEVEL:
-            if verb in ON_OBJECT:
-                actions += [Action(verb, (name,)) for name, obj in present if suits_verb[verb](obj)]
-            else:
-                actions.append(Action(verb))
-        return actions
+        suited = ((v, name) for v in ON_OBJECT for name, obj in present if suits_verb[v](obj))
+        others = (Action(verb) for verb in HIGH_LEVEL if verb not in ON_OBJECT)
+        return [*(Action(verb, (name,)) for verb, name in suited), *others]
 
 
 Actions = Literal["low", "high"]
@@ -297,12 +291,24 @@ class BabyAIWorld(World):
         """Carry out an action of the menu; others raise ``ValueError``."""
         if self.done(actor) or action not in self.action_space(actor):
             raise ValueError(f"{action} is not on the menu of {actor}")
-        verb, before = action.name, self.level.steps
-        status, details = self._do(verb, action.arguments)
-        if self.level.steps == before:
+        level, verb, before = self.level, action.name, self.level.steps
+        if verb == STOP.name:
+            status, details = "ok", dict[str, Json]()
+            level.act(lv.DONE)
+            self._stopped = True
+        elif self._walker is not None and verb not in CODES:
+            try:
+                status, details = "ok", getattr(self._walker, verb)(*action.arguments)
+            except SkillFailed as failure:
+                status, details = failure.status, failure.details
+        else:
+            status, details = predict_outcome(level, self.names, verb)
+            level.act(CODES[verb])
+            (self._walker.remember if self._walker else self._update_view)()
+        if level.steps == before:
             self._idle += 1
-        if self.level.over:
-            details["succeeded"] = self.level.reward > 0
+        if level.over:
+            details["succeeded"] = level.reward > 0
         return Feedback(status, {"action": verb, **details})
 
     def done(self, actor: str) -> bool:
@@ -318,9 +324,8 @@ class BabyAIWorld(World):
     def state(self) -> Mapping[str, Json]:
         """Return the full grid and the level's status.
 
-        ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects.
-        These keys are part of the bench's checksums, so they keep their first names.
-        ``steps`` counts the level's steps, ``idle`` actions of the actor that took no step.
+        ``walls`` are rows from the north, ``#`` for a wall; ``things`` are all other objects (the
+        bench's checksums contain these keys). ``idle`` counts actions that took no step.
         """
         level, grid, held = self.level, self.level.env.grid, self.level.carried
         rows, objects = [], []
@@ -346,24 +351,6 @@ class BabyAIWorld(World):
             "walls": rows,
             "things": objects,
         }
-
-    def _do(self, verb: str, words: tuple[str, ...]) -> Outcome:
-        if verb == STOP.name:
-            self.level.act(lv.DONE)
-            self._stopped = True
-            return "ok", {}
-        if self._walker is not None and verb not in CODES:
-            try:
-                return "ok", getattr(self._walker, verb)(*words)
-            except SkillFailed as failure:
-                return failure.status, failure.details
-        outcome = predict_outcome(self.level, self.names, verb)
-        self.level.act(CODES[verb])
-        if self._walker is None:
-            self._update_view()
-        else:
-            self._walker.remember()
-        return outcome
 
     def _update_view(self) -> None:
         self._view = lv.observe_level(self.level, self.names, self._actor)

@@ -27,10 +27,7 @@ BESIDE_DOOR = 0.3  # metres from a door's middle at which a point is in one of i
 
 
 def type_name(label: str) -> str:
-    """Convert a dataset's label to a type: ``CounterTop`` to ``counter_top``.
-
-    Spaces and other characters become underscores.
-    """
+    """Convert a dataset's label to a type: ``CounterTop`` to ``counter_top``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", label)
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
@@ -153,7 +150,7 @@ class SceneBuilder:
 
     def build(self) -> Scene:
         """Build the scene. Raises ``DataError`` if it is inconsistent."""
-        walls = list(self._walls)
+        walls = self._walls
         for gap in self._wall_cuts:
             walls = [Wall(*piece) for wall in walls for piece in leftover((wall.a, wall.b), gap)]
         doors = tuple(replace(door, rooms=self._rooms_next_to(door)) for door in self._doors)

@@ -28,7 +28,6 @@ from wayword.worlds.household.skills import (
     HighLevelSkills,
     PlannedReference,
     Skills,
-    carry_out,
     cheapest,
 )
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
@@ -51,13 +50,26 @@ def solve(
 
 def _solve(skills: Skills, reference: HouseholdReference) -> ActionPlan:
     if isinstance(reference, g.AnswerReference):
-        yield from _look_at_all(skills, reference.look, reference.enough)
+        unseen = list(reference.look)
+        while len(unseen) > (len(reference.look) - reference.enough if reference.enough else 0):
+            nearest = cheapest(skills.world, skills.actor, [unseen])
+            if nearest is None:
+                raise PlanningFailed(f"no path to any of {', '.join(unseen)}")
+            unseen.remove(nearest[0])
+            yield from skills.look_at(nearest[0])
         skills.reasons.append(ANSWER_THOUGHT)
         yield Action("stop", (reference.answer,))
         return
     if isinstance(reference, PlannedReference):
-        if skills.actor == reference.worker:
-            yield from carry_out(skills, reference.plan)
+        for order in reference.plan if skills.actor == reference.worker else ():
+            if order.kind == "bring":
+                yield from skills.put(order.object, order.other)
+            elif order.kind == "slice":
+                yield from skills.slice(order.object, order.other)
+            elif order.kind in ("on", "off"):
+                yield from skills.toggle(order.object, order.kind == "on")
+            else:
+                yield from skills.open_or_close(order.object, order.kind == "open")
         yield STOP
         return
     for _ in range(MAX_ROUNDS):
@@ -168,16 +180,13 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
     goals = [goal for goal in remaining if _goal_rank(goal) == lowest_rank]
     if len(goals) == 1:
         return goals[0]
-    goal_of = {obj: goal for goal in reversed(goals) for obj in _goal_objects(goal)}
+    goal_of: dict[str, GoalCondition] = {}
+    goal: Any
+    for goal in reversed(goals):
+        objects = goal.lamps if isinstance(goal, g.Lit) else getattr(goal, "objects", ())
+        goal_of |= dict.fromkeys([goal.object] if isinstance(goal, Restored) else objects, goal)
     nearest = cheapest(skills.world, skills.actor, [list(goal_of)])
     return goal_of[nearest[0]] if nearest else goals[0]
-
-
-def _goal_objects(goal: Any) -> Ids:
-    if isinstance(goal, Restored):
-        return (goal.object,)
-    objects: Ids = goal.lamps if isinstance(goal, g.Lit) else goal.objects
-    return objects
 
 
 def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
@@ -271,18 +280,6 @@ PLANS: dict[type, Callable[[Skills, Any], ActionPlan]] = {
 """Goal type -> its plan, in the order of execution."""
 
 
-def _look_at_all(skills: Skills, objects: Sequence[str], required_count: int) -> ActionPlan:
-    """Look at objects and into receptacles, nearest first: ``required_count`` of them, or all if
-    it is 0."""
-    remaining = list(objects)
-    while len(remaining) > (len(objects) - required_count if required_count else 0):
-        nearest = cheapest(skills.world, skills.actor, [remaining])
-        if nearest is None:
-            raise PlanningFailed(f"no path to any of {', '.join(remaining)}")
-        remaining.remove(nearest[0])
-        yield from skills.look_at(nearest[0])
-
-
 def _missing_traits(skills: Skills, obj: str, traits: Sequence[Trait]) -> tuple[Trait, ...]:
     return tuple(trait for trait in traits if not skills.has_trait(obj, trait))
 
@@ -315,8 +312,8 @@ def _cheapest_chain(
 
 
 def _has_room_for(skills: Skills, obj: str, receptacle: str) -> bool:
-    has_room = skills.takes(receptacle, obj) and not skills.full(receptacle)
-    return has_room or skills.within(obj, receptacle)
+    is_full = skills.entities.full(skills.number(receptacle))
+    return (skills.takes(receptacle, obj) and not is_full) or skills.within(obj, receptacle)
 
 
 def _usable_tools(skills: Skills, obj: str, trait: Trait) -> Ids:

@@ -55,7 +55,7 @@ def kinds(ids: Sequence[str]) -> str:
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
-    """Return the kinds of objects after their traits: the value of a string, the name of a flag.
+    """Return the kinds of objects after their traits.
 
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
     'hot not dirty egg'
@@ -96,10 +96,8 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """At least ``parts`` of ``objects``, each with the traits, are in or on the same receptacle.
-
-    An object in a bowl on the table is also on the table.
-    """
+    """At least ``parts`` of ``objects``, each with the traits, are in or on the same receptacle. An
+    object in a bowl on the table is also on the table."""
 
     objects: Ids
     receptacles: Ids
@@ -160,11 +158,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """Any of ``lamps`` is on and in an actor's view, at most ``distance`` metres away.
-
-    ALFRED requires that the lamp is on and ``visible``, which in its simulator means in the image
-    and within 1.5 m.
-    """
+    """Any of ``lamps`` is on and in an actor's view, at most ``distance`` metres away (ALFRED's
+    simulator: in the image and within 1.5 m)."""
 
     lamps: Ids
     distance: float = 1.5
@@ -239,10 +234,8 @@ class HouseholdReference(Reference):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """An object is in or on its target receptacle, and open or closed as required.
-
-    With ``at`` (x and y, metres), its centre must also be within ``within`` metres of that point.
-    """
+    """An object is in or on its target receptacle, and open or closed as required; with ``at`` (x
+    and y, metres), its centre is also within ``within`` metres of that point."""
 
     object: str
     receptacle: str

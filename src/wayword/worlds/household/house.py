@@ -99,7 +99,6 @@ class Actor:
     answer: str | None = None
 
     def memory(self) -> tuple[NDArray[Any], ...]:
-        """Return the arrays of its memory."""
         return self.discovered, self.last_x, self.last_y, self.last_box
 
 
@@ -311,48 +310,37 @@ class _LazyRecords(Mapping[str, Json]):
 
 def records(house: House) -> dict[str, Mapping[str, Json]]:
     """Return objects, doors and actors of :func:`report`, each record created on access."""
-    ids, index, first_door = house.layout.ids, house.layout.index, house.entities.objects
+    t, ids, index = house.entities, house.layout.ids, house.layout.index
+
+    def object_record(name: str) -> dict[str, Json]:
+        i = index[name]
+        inside, holder = int(t.inside[i]), house.holder(i)
+        actor = next((a for a in house.actors.values() if a.number == holder), None)
+        x, y = (actor.x, actor.y) if actor else (float(t.x[i]), float(t.y[i]))
+        return {
+            "x": round(x, 6),
+            "y": round(y, 6),
+            "bottom": round(float(t.bottom[i]), 6),
+            "in": t.specs[inside].id if 0 <= inside < t.objects else "",
+            "held": actor.name if actor else "",
+            "room": house.layout.room_at(x, y),
+            **{flag: bool(getattr(t, flag)[i]) for flag in FLAGS},
+            "temperature": TEMPERATURES[t.temperature[i]],
+        }
+
+    def actor_record(name: str) -> dict[str, Json]:
+        a = house.actors[name]
+        in_view = zip(a.view.entities, a.view.distance, strict=True)
+        return {
+            **{field: getattr(a, field) for field in ("room", "x", "y", "heading")},
+            "holding": [ids[i] for i in a.hands],
+            **{field: getattr(a, field) for field in ("actions", "low_level", "stopped", "answer")},
+            "names": {a.names.of[i]: ids[i] for i in a.names.order},
+            "sees": {ids[i]: round(metres, 3) for i, metres in in_view if i < t.first_actor},
+        }
+
     return {
-        "objects": _LazyRecords(ids[:first_door], lambda name: _object_record(house, index[name])),
-        "doors": _LazyRecords(
-            ids[first_door:], lambda name: bool(house.entities.open[index[name]])
-        ),
-        "actors": _LazyRecords(house.actors, lambda name: _actor_record(house, house.actors[name])),
-    }
-
-
-def _object_record(house: House, i: int) -> dict[str, Json]:
-    t, inside = house.entities, int(house.entities.inside[i])
-    actor = next((a for a in house.actors.values() if a.number == house.holder(i)), None)
-    x, y = (actor.x, actor.y) if actor else (float(t.x[i]), float(t.y[i]))
-    return {
-        "x": round(x, 6),
-        "y": round(y, 6),
-        "bottom": round(float(t.bottom[i]), 6),
-        "in": t.specs[inside].id if 0 <= inside < t.objects else "",
-        "held": actor.name if actor else "",
-        "room": house.layout.room_at(x, y),
-        **{flag: bool(getattr(t, flag)[i]) for flag in FLAGS},
-        "temperature": TEMPERATURES[t.temperature[i]],
-    }
-
-
-def _actor_record(house: House, a: Actor) -> dict[str, Json]:
-    ids = house.layout.ids
-    return {
-        "room": a.room,
-        "x": a.x,
-        "y": a.y,
-        "heading": a.heading,
-        "holding": [ids[i] for i in a.hands],
-        "actions": a.actions,
-        "low_level": a.low_level,
-        "stopped": a.stopped,
-        "answer": a.answer,
-        "names": {a.names.of[i]: ids[i] for i in a.names.order},
-        "sees": {
-            ids[i]: round(distance, 3)
-            for i, distance in zip(a.view.entities, a.view.distance, strict=True)
-            if i < house.entities.first_actor
-        },
+        "objects": _LazyRecords(ids[: t.objects], object_record),
+        "doors": _LazyRecords(ids[t.objects :], lambda name: bool(t.open[index[name]])),
+        "actors": _LazyRecords(house.actors, actor_record),
     }

@@ -56,19 +56,11 @@ class Panels:
         ax, ay, bx, by = self.ends.T
         sx, sy = bx - ax, by - ay
         zeros, ones = np.zeros_like(ax), np.ones_like(ax)
-        crosses = np.concatenate(
-            [
-                np.stack(rows, axis=1)
-                for rows in ((sy, -sx, zeros), (ay, -ax, ones), (by, -bx, ones))
-            ]
-        )
+        rows = (sy, -sx, zeros), (ay, -ax, ones), (by, -bx, ones)
+        crosses = np.concatenate([np.stack(each, axis=1) for each in rows])
         object.__setattr__(self, "span", np.stack((sy, -sx), axis=1))
         object.__setattr__(self, "along", ax * sy - ay * sx)
         object.__setattr__(self, "crosses", crosses)
-
-    def is_in_box(self, x: float, y: float) -> bool:
-        """True if a point in that cell is inside a box."""
-        return any(w <= x <= e and s <= y <= n for w, s, e, n in self.boxes_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +89,23 @@ class Layout:
             if o.solid
         )
         self.panels = _panels(scene)
-        self.bounds = _scene_bounds(scene)
+        corners = [corner for room in scene.rooms for corner in room.polygon]
+        if (floor := scene.floor) is not None:
+            columns, rows = max(len(row) for row in floor.rows), len(floor.rows)
+            east, north = (columns - 1) * floor.spacing, (rows - 1) * floor.spacing
+            corners = [(floor.x, floor.y), (floor.x + east, floor.y + north)]
+        self.bounds = _bounding_box(corners)
         self.lattices: dict[tuple[float, ...], object] = {}  # filled by ``route.find_lattice``
         self._near: dict[tuple[int, int, float], NearbyObstacles] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
         self._rooms_at: dict[tuple[float, float], str] = {}
         self.rooms = tuple(room.name for room in scene.rooms)
-        self._shapes = (
+        self._shapes = (  # (4, N) each, to measure all distances at once
             np.array([(*a, *b) for a, b in self.walls], dtype=np.float64).reshape(-1, 4).T,
             np.array([(*a, *b) for a, b in self.doors], dtype=np.float64).reshape(-1, 4).T,
             np.array([box for _, box in self.boxes], dtype=np.float64).reshape(-1, 4).T,
             np.array([_bounding_box(room.polygon) for room in scene.rooms]).reshape(-1, 4).T,
         )
-        # (4, N) each for walls, doors, boxes and rooms, to measure all distances at once.
 
     def with_scene(self, scene: Scene) -> Layout:
         """Return the layout of a scene that differs only in small objects (furniture first, in the
@@ -188,18 +184,9 @@ class Layout:
         return cached
 
 
-def _bounding_box(polygon: tuple[tuple[float, float], ...]) -> Box:
+def _bounding_box(polygon: Sequence[Point]) -> Box:
     xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
     return min(xs), min(ys), max(xs), max(ys)
-
-
-def _scene_bounds(scene: Scene) -> Box:
-    if scene.floor is not None:
-        floor = scene.floor
-        columns, rows = max(len(row) for row in floor.rows), len(floor.rows)
-        east, north = (columns - 1) * floor.spacing, (rows - 1) * floor.spacing
-        return floor.x, floor.y, floor.x + east, floor.y + north
-    return _bounding_box(tuple(corner for room in scene.rooms for corner in room.polygon))
 
 
 def _panels(scene: Scene) -> Panels:
@@ -219,11 +206,8 @@ def _panels(scene: Scene) -> Panels:
     return Panels(table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls)
 
 
-# Collision: a body moves between two points in a straight line.
-#
-# It is a disc against walls, closed doors and other bodies. Against furniture it is a point, and
-# the furniture's box is enlarged by the body's radius on all sides. If the scene has a published
-# floor, the floor replaces walls and furniture.
+# Collision: a body that moves in a straight line is a disc against walls, closed doors and other
+# bodies. Against furniture it is a point, and the furniture's box is enlarged by its radius.
 
 SLACK = 1e-6
 """Tolerated overlap with an obstacle, in metres: otherwise rounding errors could trap a body that
@@ -270,24 +254,19 @@ def can_stand(layout: Layout, radius: float, point: Point, closed_doors: Sequenc
 
 
 def nearest_place(
-    layout: Layout,
-    radius: float,
-    point: Point,
-    closed_doors: Sequence[bool],
-    max_distance: float = 3.0,
+    layout: Layout, radius: float, point: Point, closed_doors: Sequence[bool]
 ) -> Point | None:
-    """Return the free position nearest to a point, on a grid of 0.05 m around it (or the floor's
-    own cells), for published starts that are in furniture. None if there is none."""
-    floor = layout.scene.floor
+    """Return the free position nearest to a point, on a grid of 0.05 m (or the floor's own cells)
+    up to 3 m around it, for published starts that are in furniture. None if there is none."""
+    if can_stand(layout, radius, point, closed_doors):
+        return point
+    (x0, y0), floor = point, layout.scene.floor
     spacing = floor.spacing if floor else 0.05
-    x0, y0 = point
     if floor:
-        x0 = floor.x + round((point[0] - floor.x) / spacing) * spacing
-        y0 = floor.y + round((point[1] - floor.y) / spacing) * spacing
-    reach = math.ceil(max_distance / spacing)
+        x0 = floor.x + round((x0 - floor.x) / spacing) * spacing
+        y0 = floor.y + round((y0 - floor.y) / spacing) * spacing
+    reach = math.ceil(3.0 / spacing)
     steps = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
     places = [(x0 + i * spacing, y0 + j * spacing) for i, j in steps]
     places.sort(key=lambda place: (math.dist(place, point), place))
-    if can_stand(layout, radius, point, closed_doors):
-        return point
     return next((p for p in places if can_stand(layout, radius, p, closed_doors)), None)

@@ -1,5 +1,4 @@
-"""Actions of a body: low-level ones (a single motion), and high-level ones, which run a sequence of
-low-level actions and count as such.
+"""Actions of a body: low-level ones (a single motion), and high-level ones, sequences of them.
 
 A low-level action either raises ``Fail`` before it changes anything, or returns its details. A
 high-level one is atomic: if one of its motions fails, all are undone.
@@ -256,7 +255,6 @@ def check_reach(house: House, me: Actor, i: int) -> int:
 
 
 def _pan(house: House, me: Actor, side: int) -> Details:
-    """Turn slightly, or step aside if the body's ``pan_degrees`` is 0; ``side`` -1 is left."""
     pan = me.body.pan_degrees
     return _turn(me, side * pan) if pan else _step(house, me, absolute(me.heading + side * 90.0))
 
@@ -278,9 +276,6 @@ def _step(house: House, me: Actor, heading: float) -> Details:
         raise Fail("blocked", by=unnamed or house.name(me, number))
     house.stand(me, x, y)
     return {"distance": me.body.step}
-
-
-# High-level actions.
 
 
 class SkillRun:
@@ -306,12 +301,10 @@ class SkillRun:
     def go_to(self, i: int) -> None:
         """Walk to a position from which an object should be visible and within reach."""
         house, me = self.house, self.me
-        if house.holder(i) == me.number:
-            return
         box = believed_box(house, me, i)
-        if i in me.view.entities and house.distance(me, i) <= me.body.manipulation_distance:
-            return
-        self.walk(i, box)
+        is_seen = i in me.view.entities or house.holder(i) == me.number
+        if not is_seen or house.distance(me, i) > me.body.manipulation_distance:
+            self.walk(i, box)
 
     def walk(self, target: int | Room, box: Box | None = None, aim: Point | None = None) -> None:
         """Walk until an object and a point on it are within reach, or into a room."""
@@ -385,32 +378,30 @@ def go_explore(script: SkillRun, name: str) -> Details:
             return name in house.layout.scene.doors[i - entities.objects].rooms
         return house.layout.room_at(float(entities.x[i]), float(entities.y[i])) == name
 
-    in_room = [i for i in observed if is_in_room(i)]
-    openable = [i for i in in_room if entities.openable[i]]
+    names = {i: house.name(me, i) for i in observed if is_in_room(i)}
+    openable = [i for i in names if entities.openable[i]]
     places = {}
-    for i in in_room:
+    for i in names:
         if 0 <= (holder := int(entities.inside[i])) < entities.objects:
-            receptacle = entities.specs[holder].receptacle
-            places[house.name(me, i)] = [receptacle, house.name(me, holder)]
+            places[names[i]] = [entities.specs[holder].receptacle, house.name(me, holder)]
     return {
         "room": name,
-        "seen": [house.name(me, i) for i in in_room],
+        "seen": list(names.values()),
         "places": places,
-        "closed": [house.name(me, i) for i in openable if not entities.open[i]],
-        "opened": [house.name(me, i) for i in openable if entities.open[i]],
+        "closed": [names[i] for i in openable if not entities.open[i]],
+        "opened": [names[i] for i in openable if entities.open[i]],
     }
 
 
 def go_check(script: SkillRun, name: str) -> Details:
     """Walk to a receptacle, open it if it is closed, and list its contents."""
-    house, me = script.house, script.me
+    house, me, entities = script.house, script.me, script.house.entities
     i = find_object(house, me, name)
-    if not house.entities.is_receptacle(i):
+    if not entities.is_receptacle(i):
         raise Fail("not_receptacle", receptacle=name, object=name)
     script.go_open(i)
-    contents = [house.name(me, k) for k in house.entities.contents(i) if k in me.view.entities]
-    preposition = house.entities.specs[i].receptacle
-    return {"receptacle": name, "preposition": preposition, "contents": contents}
+    contents = [house.name(me, k) for k in entities.contents(i) if k in me.view.entities]
+    return {"receptacle": name, "preposition": entities.specs[i].receptacle, "contents": contents}
 
 
 def go_grab(script: SkillRun, name: str) -> Details:

@@ -7,10 +7,10 @@ cached with the layout, because a body stays on it as long as it only turns and 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,31 @@ def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float)
     offset = [round(value - step * round(value / step), 6) for value in coordinates]
     key = (turn, *offset, step, body.radius)
     cached = layout.lattices.get(key)
-    if not isinstance(cached, Lattice):
-        if len(layout.lattices) >= 64:  # bounds the memory of bodies with many step sizes
-            layout.lattices.clear()
-        cached = layout.lattices[key] = _build_lattice(layout, body, turn, offset)
-    return cached
+    if isinstance(cached, Lattice):
+        return cached
+    if len(layout.lattices) >= 64:  # bounds the memory of bodies with many step sizes
+        layout.lattices.clear()
+    west_, south_, east_, north_ = layout.bounds
+    corners = [(cx, cy) for cx in (west_, east_) for cy in (south_, north_)]
+    us = [cx * north - cy * east for cx, cy in corners]
+    vs = [cx * east + cy * north for cx, cy in corners]
+    i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
+    j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
+    u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
+    steps = _Steps((u * north + v * east).ravel(), (v * north - u * east).ravel(), u.shape, step)
+    if layout.scene.floor is not None:
+        steps.keep_floor(layout.scene.floor)
+    else:
+        free = steps.indoors(layout.scene.rooms)
+        steps.is_open &= free & free[steps.targets]
+        for wall in layout.walls:
+            steps.remove(*steps.near_wall(wall, body.radius))
+        for _, box in layout.boxes:
+            steps.remove(*steps.through_box(box, body.radius))
+    doors = tuple(steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors)
+    lattice = Lattice(turn, steps.x, steps.y, steps.neighbors(), doors)
+    layout.lattices[key] = lattice
+    return lattice
 
 
 def step_counts(neighbors: Ints, start: int) -> Ints:
@@ -65,7 +85,7 @@ def step_counts(neighbors: Ints, start: int) -> Ints:
     return _step_counts(neighbors.tobytes(), start)
 
 
-@lru_cache(maxsize=32)  # an expert plans several trips from one position
+@functools.lru_cache(maxsize=32)  # an expert plans several trips from one position
 def _step_counts(neighbors: bytes, start: int) -> Ints:
     # Plain lists: frontiers in a home are too small for array operations to pay off.
     flat = np.frombuffer(neighbors, dtype=np.int32).tolist()
@@ -99,31 +119,6 @@ def path_directions(neighbors: Ints, steps: Ints, goal: int) -> list[int]:
         directions.append((direction + 2) % 4)
         place = before[direction]
     return directions[::-1]
-
-
-def _build_lattice(layout: Layout, body: Body, turn: float, offset: list[float]) -> Lattice:
-    east, north = geo.unit(turn)
-    west_, south_, east_, north_ = layout.bounds
-    corners = [(cx, cy) for cx in (west_, east_) for cy in (south_, north_)]
-    us = [cx * north - cy * east for cx, cy in corners]
-    vs = [cx * east + cy * north for cx, cy in corners]
-    step = body.step
-    i = np.arange(math.floor(min(us) / step) - 1, math.ceil(max(us) / step) + 2)
-    j = np.arange(math.floor(min(vs) / step) - 1, math.ceil(max(vs) / step) + 2)
-    u, v = np.meshgrid(i * step + offset[0], j * step + offset[1])  # (high, wide)
-    x, y = (u * north + v * east).ravel(), (v * north - u * east).ravel()
-    steps = _Steps(x, y, u.shape, step)
-    if layout.scene.floor is not None:
-        steps.keep_floor(layout.scene.floor)
-    else:
-        free = steps.indoors(layout.scene.rooms)
-        steps.is_open &= free & free[steps.targets]
-        for wall in layout.walls:
-            steps.remove_steps(*steps.near_wall(wall, body.radius))
-        for _, box in layout.boxes:
-            steps.remove_steps(*steps.through_box(box, body.radius))
-    doors = tuple(steps.door_edges(*steps.near_wall(leaf, body.radius)) for leaf in layout.doors)
-    return Lattice(turn, x, y, steps.neighbors(), doors)
 
 
 def is_inside_polygon(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArray[np.bool_]:
@@ -168,16 +163,14 @@ class _Steps:
     def keep_floor(self, floor: Floor) -> None:
         """Remove every step that leaves the floor, checked every half cell."""
         count, cells = max(1, math.ceil(2 * self.step / floor.spacing)), floor_cells(floor)
-        for k in range(2):
-            for n in range(count + 1):
-                x = self.x + (self.x[self.targets[k]] - self.x) * n / count
-                y = self.y + (self.y[self.targets[k]] - self.y) * n / count
-                self.is_open[k] &= geo.grid_lookup(cells, x, y, (floor.x, floor.y), floor.spacing)
+        for n in range(count + 1):
+            x = self.x + (self.x[self.targets] - self.x) * n / count
+            y = self.y + (self.y[self.targets] - self.y) * n / count
+            self.is_open &= geo.grid_lookup(cells, x, y, (floor.x, floor.y), floor.spacing)
 
-    def remove_steps(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
+    def remove(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> None:
         """Remove the hit steps (2, N) of positions (N,)."""
-        for k in range(2):
-            self.is_open[k, near[is_hit[k]]] = False
+        self.is_open[:, near] &= ~is_hit
 
     def door_edges(self, near: NDArray[np.intp], is_hit: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return both directions of the hit steps, as flat indices into ``neighbors``."""
@@ -201,38 +194,31 @@ class _Steps:
         (ax, ay), (bx, by) = wall
         near = self._around(_segment_box(*wall), radius + self.step)
         px, py = self.x[near], self.y[near]
-        is_hit = np.zeros((2, len(near)), dtype=np.bool_)
-        for k in range(2):
-            qx, qy = self.x[self.targets[k, near]], self.y[self.targets[k, near]]
-            rx, ry, sx, sy, dx, dy = qx - px, qy - py, bx - ax, by - ay, ax - px, ay - py
-            turn = rx * sy - ry * sx
-            safe = np.where(turn == 0, 1.0, turn)
-            t, u = (dx * sy - dy * sx) / safe, (dx * ry - dy * rx) / safe
-            crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
-            # Segments that do not cross are closest at an endpoint of one of them.
-            steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
-            walls = (ax, ay, px, py, qx, qy), (bx, by, px, py, qx, qy)
-            away = np.minimum.reduce([geo.segment_distances(*each) for each in (*steps, *walls)])
-            is_hit[k] = np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
-        return near, is_hit
+        qx, qy = self.x[self.targets[:, near]], self.y[self.targets[:, near]]  # (2, N)
+        rx, ry, sx, sy, dx, dy = qx - px, qy - py, bx - ax, by - ay, ax - px, ay - py
+        turn = rx * sy - ry * sx
+        safe = np.where(turn == 0, 1.0, turn)
+        t, u = (dx * sy - dy * sx) / safe, (dx * ry - dy * rx) / safe
+        crosses = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
+        # Segments that do not cross are closest at an endpoint of one of them.
+        steps = (px, py, ax, ay, bx, by), (qx, qy, ax, ay, bx, by)
+        walls = (ax, ay, px, py, qx, qy), (bx, by, px, py, qx, qy)
+        away = functools.reduce(np.minimum, (geo.segment_distances(*s) for s in (*steps, *walls)))
+        return near, np.where(crosses, 0.0, away) < radius + PLANNING_MARGIN
 
     def through_box(self, box: Box, radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return positions around a box, and a mask of steps that enter it grown by a radius."""
         near = self._around(box, radius + self.step)
         grown = radius + PLANNING_MARGIN
-        low, high = (box[0] - grown, box[1] - grown), (box[2] + grown, box[3] + grown)
-        is_hit = np.zeros((2, len(near)), dtype=np.bool_)
-        for k in range(2):
-            entry, exit_ = np.zeros(len(near)), np.ones(len(near))
-            for axis, values in enumerate((self.x, self.y)):
-                start, step = values[near], values[self.targets[k, near]] - values[near]
-                # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
-                step = np.where(np.abs(step) < 1e-9, 1e-9, step)
-                one, two = (low[axis] - start) / step, (high[axis] - start) / step
-                entry = np.maximum(entry, np.minimum(one, two))
-                exit_ = np.minimum(exit_, np.maximum(one, two))
-            is_hit[k] = entry <= exit_
-        return near, is_hit
+        entry, exit_ = np.zeros((2, len(near))), np.ones((2, len(near)))
+        for axis, values in enumerate((self.x, self.y)):
+            start, step = values[near], values[self.targets[:, near]] - values[near]
+            # For a step along the other axis, a tiny number avoids 0 / 0 in the slab test.
+            step = np.where(np.abs(step) < 1e-9, 1e-9, step)
+            one, two = (box[axis] - grown - start) / step, (box[axis + 2] + grown - start) / step
+            entry = np.maximum(entry, np.minimum(one, two))
+            exit_ = np.minimum(exit_, np.maximum(one, two))
+        return near, entry <= exit_
 
     def _around(self, box: Box, by: float) -> NDArray[np.intp]:
         """Return positions within a box enlarged by a distance."""
@@ -267,7 +253,7 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
     door_at = {flat: n for n in closed for flat in trip.grid.doors[n].tolist()}
     doors: dict[int, None] = {}
     place = trip.start
-    for direction in trip.path(goal):
+    for direction in path_directions(trip.neighbors, trip.steps, goal):
         number = door_at.get(place * 4 + direction)
         if number is not None:
             doors[number + house.entities.objects] = None
@@ -301,15 +287,11 @@ class Trip:
             neighbors[taken] = -1
         self.steps = step_counts(neighbors, self.start)
 
-    def path(self, goal: int) -> list[int]:
-        """Return the directions of a shortest path to ``goal``."""
-        return path_directions(self.neighbors, self.steps, goal)
-
     def verbs(self, goal: int, heading: float | None) -> list[str]:
         """Return verbs for a shortest path to ``goal`` and a final turn to ``heading`` if given."""
         verbs: list[str] = []
         facing = self.me.heading
-        for direction in self.path(goal):
+        for direction in path_directions(self.neighbors, self.steps, goal):
             ahead = geo.absolute(self.grid.turn + 90.0 * direction)
             verbs += [*turn_verbs(self.me.body, facing, ahead), "move_ahead"]
             facing = ahead
@@ -352,31 +334,28 @@ class Trip:
 
         ``box`` is the assumed box of the object, by default its true one. Raises ``Fail``.
         """
-        if isinstance(target, int):
-            return self._to_object(target, box, aim)
-        inside = (self.steps >= 0) & is_inside_polygon(self.grid.x, self.grid.y, target.polygon)
-        places = np.flatnonzero(inside)
-        if not len(places):
-            raise Fail("no_path", place=target.name)
-        x, y = self.grid.x[places], self.grid.y[places]
-        return int(places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]), None
-
-    def _to_object(self, i: int, box: Box | None, aim: Point | None) -> tuple[int, float]:
+        if isinstance(target, Room):
+            inside = (self.steps >= 0) & is_inside_polygon(self.grid.x, self.grid.y, target.polygon)
+            places = np.flatnonzero(inside)
+            if not len(places):
+                raise Fail("no_path", place=target.name)
+            x, y = self.grid.x[places], self.grid.y[places]
+            return int(places[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)]), None
         turn, fine = self.grid.turn, self.me.body.fine_turn
-        west, south, east, north = at = box or true_box(self.house, i)
+        west, south, east, north = at = box or true_box(self.house, target)
 
         def headings(place: Point) -> Iterator[float]:
             """Yield headings closest to the object's centre, then to its nearest point."""
             if aim and math.dist(place, aim) > self.reach:
                 return
             near = min(max(place[0], west), east), min(max(place[1], south), north)
-            for target in (((west + east) / 2, (south + north) / 2), near):
-                parts = round((geo.bearing(place, target) - turn) / fine)
+            for point in (((west + east) / 2, (south + north) / 2), near):
+                parts = round((geo.bearing(place, point) - turn) / fine)
                 yield geo.absolute(round(turn + parts * fine, 6))
 
-        for goal, heading in self.views(i, at, headings, None if aim else MAX_TRIES):
+        for goal, heading in self.views(target, at, headings, None if aim else MAX_TRIES):
             return goal, heading
-        raise Fail("no_path", place=self.house.name(self.me, i))
+        raise Fail("no_path", place=self.house.name(self.me, target))
 
 
 def believed_box(house: House, me: Actor, i: int) -> Box:
@@ -410,9 +389,6 @@ def turn_verbs(body: Body, start: float, end: float) -> list[str]:
     pans = round((degrees - 90 * quarters) / body.fine_turn)
     return [f"turn_{side}"] * quarters + [f"pan_{side}"] * pans
 
-
-# Landing: where an object ends up when put in or on a receptacle, and from where a body must put
-# it to land near a given point.
 
 HAND_REACH = 0.3  # metres past the near edge of a receptacle at which objects are put
 ARM_LENGTH = 0.6  # metres from the body instead, if it is inside the box, as in a counter's bend

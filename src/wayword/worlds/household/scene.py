@@ -161,7 +161,6 @@ def validate(scene: Scene, source: str = "") -> None:
 
 
 def _find_problem(obj: HouseObject, by_id: Mapping[str, HouseObject]) -> str:
-    """Return the first problem of an object in its scene; empty if there is none."""
     if unknown := sorted(obj.affordances - AFFORDANCES):
         return f"has unknown affordances {unknown}"
     if obj.temperature not in TEMPERATURES or obj.receptacle not in ("", "on", "in"):

@@ -176,10 +176,9 @@ class Sight:
 def _gather(
     t: Entities, i: NDArray[np.intp], enclosed: list[int], slot: list[int]
 ) -> NearbyEntities:
-    centre, low = np.stack((t.x[i], t.y[i])), np.stack((t.west[i], t.south[i]))
-    return NearbyEntities(
-        i, centre, low, np.stack((t.east[i], t.north[i])), t.mid_height[i], enclosed, slot
-    )
+    pairs = (t.x, t.y), (t.west, t.south), (t.east, t.north)
+    centre, low, high = (np.stack((x[i], y[i])) for x, y in pairs)
+    return NearbyEntities(i, centre, low, high, t.mid_height[i], enclosed, slot)
 
 
 def sees_box(
@@ -187,17 +186,15 @@ def sees_box(
 ) -> bool:
     """True if a body at ``place`` (x, y, heading) would see an object with that (inset) box and
     ``mid_height``."""
-    body_x, body_y, heading = place
-    east, north = unit(heading)
-    west_, south_, east_, north_ = box
-    rx = np.array([(west_ + east_) / 2 - body_x, min(max(body_x, west_), east_) - body_x])
-    ry = np.array([(south_ + north_) / 2 - body_y, min(max(body_y, south_), north_) - body_y])
-    distance = np.hypot(rx, ry)
-    ahead = rx * east + ry * north
+    (x, y, heading), (west, south, east, north) = place, box
+    rx = np.array([(west + east) / 2 - x, min(max(x, west), east) - x])
+    ry = np.array([(south + north) / 2 - y, min(max(y, south), north) - y])
+    distance, (ahead_x, ahead_y) = np.hypot(rx, ry), unit(heading)
     cone = math.cos(math.radians(body.view_angle / 2))
-    is_in_view = (ahead >= cone * distance - SLACK) & (distance <= body.view_distance)
-    eye = (body_x, body_y, body.eye)
-    is_clear = is_unhidden(panels, eye, np.stack((rx, ry)), np.full(2, mid_height))
+    is_in_view = rx * ahead_x + ry * ahead_y >= cone * distance - SLACK
+    is_in_view &= distance <= body.view_distance
+    heights = np.full(2, mid_height)
+    is_clear = is_unhidden(panels, (x, y, body.eye), np.stack((rx, ry)), heights)
     return bool((is_in_view & is_clear).any())
 
 
@@ -232,7 +229,7 @@ def is_unhidden(
             x, y = aims[0, point] + eye[0], aims[1, point] + eye[1]
             is_hidden = (low <= line_height) & (line_height <= high)
             is_hidden &= (x < west) | (x > east) | (y < south) | (y > north)
-            if panels.is_in_box(eye[0], eye[1]):
+            if any(w <= eye[0] <= e and s <= eye[1] <= n for w, s, e, n in panels.boxes_in):
                 is_hidden &= (eye[0] < west) | (eye[0] > east) | (eye[1] < south) | (eye[1] > north)
             is_clear[point[is_hidden]] = False
     return is_clear

@@ -109,14 +109,6 @@ def with_reason(skill: Skill) -> Skill:
 class Skills:
     """Skills of one actor with objects, by their ids in the scene.
 
-        >>> from wayword.datasets.household import Household
-        >>> homes = Household("generated_train", None, Household.Settings(homes=1, episodes=1))
-        >>> shown = homes.demonstration(homes.tasks[0])
-        >>> len(shown.thoughts) == len(shown.actions)
-        True
-        >>> shown.thoughts[-1]
-        'All that was asked for is done, so I stop.'
-
     ``tidy``: close receptacles that were opened to reach an object. ``reasons``: those of the
     running skills, outermost first. Skills raise ``PlanningFailed``.
     """
@@ -157,9 +149,6 @@ class Skills:
         fits = self.entities.fits(self.number(obj), r)
         return bool(self.entities.specs[r].receptacle) and fits and receptacle != obj
 
-    def full(self, receptacle: str) -> bool:
-        return self.entities.full(self.number(receptacle))
-
     def is_closed(self, receptacle: str) -> bool:
         return self.entities.closed(self.number(receptacle))
 
@@ -179,10 +168,10 @@ class Skills:
         if skill in REASONS:
             return REASONS[skill].format(name)
         match skill, arguments:
+            case "find", _ if self.has_seen(obj):
+                return ""
             case "find", _:
-                return (
-                    "" if self.has_seen(obj) else f"I have not seen {name} yet, so I look for it."
-                )
+                return f"I have not seen {name} yet, so I look for it."
             case "look_at", _ if self.has_seen(obj):
                 return f"I look at {name}, as the answer depends on it."
             case "look_at", _:  # not named: its existence may be the question
@@ -208,12 +197,9 @@ class Skills:
     @property
     def thought(self) -> str:
         """The outermost and innermost reasons; without reasons, a statement that all is done."""
-        distinct = list(dict.fromkeys(reason for reason in self.reasons if reason))
-        outermost_innermost = distinct if len(distinct) < 3 else (distinct[0], distinct[-1])
-        return (
-            " ".join("T" + s[1:] if s.startswith("the ") else s for s in outermost_innermost)
-            or STOP_THOUGHT
-        )
+        distinct = list(dict.fromkeys(filter(None, self.reasons)))
+        both = dict.fromkeys(distinct[:1] + distinct[-1:])
+        return " ".join("T" + s[1:] if s.startswith("the ") else s for s in both) or STOP_THOUGHT
 
     def action(self, verb: str, *objects: str) -> Action:
         """Return an action on objects, with the actor's names for them."""
@@ -310,7 +296,6 @@ class Skills:
         yield from self.close_opened()
 
     def _grab(self, obj: str) -> ActionPlan:
-        """Go to an object and pick it up with a free hand."""
         yield from self.uncover(obj)
         yield from self.do("pick_up", obj)
 
@@ -319,14 +304,13 @@ class Skills:
         """Bring an object into or onto a receptacle."""
         if self.number(receptacle) == int(self.entities.inside[self.number(obj)]):
             return
-        if self.full(receptacle):
+        if self.entities.full(self.number(receptacle)):
             yield from self.make_room(receptacle, obj)
         yield from self.take(obj)
         yield from self._put_held(obj, receptacle)
         yield from self.close_opened()
 
     def _put_held(self, obj: str, receptacle: str) -> ActionPlan:
-        """Go to a receptacle and put a held object into or onto it."""
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
         yield from self.do("put", obj, receptacle)
@@ -364,7 +348,7 @@ class Skills:
             and "pickupable" not in spec.affordances
             and spec.id not in (*excluded, obj)
             and self.takes(spec.id, obj)
-            and not self.full(spec.id)
+            and not self.entities.full(self.number(spec.id))
         ]
         yield from self.take(obj)
         house, me = self.world.house, self.me
@@ -384,7 +368,7 @@ class Skills:
         yield from self.do("slice", obj)
         holders = self.entities.holders(self.number(obj))
         surface = self.world.layout.ids[holders[0]] if holders else ""
-        if surface and self.takes(surface, knife) and not self.full(surface):
+        if surface and self.takes(surface, knife) and not self.entities.full(holders[0]):
             yield from self.put(knife, surface)
         else:
             yield from self.put_down(knife)
@@ -393,11 +377,10 @@ class Skills:
     def treat(self, obj: str, trait: Trait, tool: str) -> ActionPlan:
         """Heat, cool, wash or fill an object with a suitable tool, and leave it there."""
         yield from self.put(obj, tool)
-        if not self.has_trait(obj, trait) and self.entities.has_affordance(
-            self.number(tool), "cooler"
-        ):
+        t = self.number(tool)
+        if not self.has_trait(obj, trait) and self.entities.has_affordance(t, "cooler"):
             yield from self.unlock(tool)  # contents present from the start cool when it is closed
-        if not self.has_trait(obj, trait) and self.entities.is_ajar(self.number(tool)):
+        if not self.has_trait(obj, trait) and self.entities.is_ajar(t):
             yield from self.reach(tool)
             yield from self.do("close", tool)
         if not self.has_trait(obj, trait):
@@ -537,17 +520,12 @@ class HighLevelSkills(Skills):
             raise PlanningFailed(f"{verb} {obj} had no effect")
 
 
-# Orders: sub-tasks on particular objects, in the order of execution.
-#
-# If a task specifies its sub-tasks and their order (TEACh), its reference contains the plan; the
-# expert carries it out, and a scripted commander passes it on to the actor.
-
 OrderKind = Literal["bring", "slice", "on", "off", "open", "close"]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A sub-task, with ids of the scene: ``Order("bring", "mug|1", "sink_basin|1")``.
+    """A sub-task on an object of the scene: ``Order("bring", "mug|1", "sink_basin|1")``.
 
     ``other`` is the destination of the object, or the knife to slice it with.
     """
@@ -559,22 +537,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PlannedReference(HouseholdReference):
-    """Goals and the orders that reach them. ``worker`` is the actor who carries them out, alone or
-    with ``helpers``; the actions of all of these count for path-weighted metrics."""
+    """Goals, and the sub-tasks that reach them in order, as in TEACh. ``worker`` is the actor who
+    carries out the plan, alone or with ``helpers``; path-weighted metrics count their actions."""
 
     plan: tuple[Order, ...] = ()
     worker: str = "agent"
     helpers: tuple[str, ...] = ()
-
-
-def carry_out(skills: Skills, plan: Sequence[Order]) -> ActionPlan:
-    """Yield the actions that carry out a plan. Raises ``PlanningFailed``."""
-    for order in plan:
-        if order.kind == "bring":
-            yield from skills.put(order.object, order.other)
-        elif order.kind == "slice":
-            yield from skills.slice(order.object, order.other)
-        elif order.kind in ("on", "off"):
-            yield from skills.toggle(order.object, order.kind == "on")
-        else:
-            yield from skills.open_or_close(order.object, order.kind == "open")

@@ -18,9 +18,8 @@
     'ok'
 
 Abilities of a body are set in :class:`~wayword.worlds.household.verbs.Body`, the contents of a
-house in :class:`~wayword.worlds.household.scene.Scene`; the verbs and their failures are in
-``verbs``. The action space accepts every well-formed action, and the world answers with a
-status. A failed action changes nothing.
+house in :class:`~wayword.worlds.household.scene.Scene`. The action space accepts every well-formed
+action, and the world answers with a status. A failed action changes nothing.
 
 Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
 """
@@ -71,9 +70,9 @@ recorded episodes."""
 class HouseholdActions(ActionSpace):
     """The actions available to an actor in a house, and the ``body`` that does them.
 
-    ``rooms`` are the names of the house's rooms. ``fixed_names``: every object has its name from
-    the start, not only from first sight; ``shared_names``: all actors use the same
-    names; ``has_spots``: positions on furniture are described.
+    ``fixed_names``: every object has its name from the start, not only from first sight;
+    ``shared_names``: all actors use the same names; ``has_spots``: positions on furniture are
+    described.
     """
 
     body: Body = field(kw_only=True)
@@ -88,9 +87,8 @@ class ActionMenu:
 
     *Listed* are actions that are possible as far as the actor knows: each verb with the objects
     seen so far that have the affordance, in the order of first sight; hand actions only for objects
-    in view and within reach. They may still fail for reasons it cannot know: a door may be closed,
-    a box emptied. *Accepted* is every well-formed action: a verb of the body with the right number
-    of arguments. It may fail when carried out.
+    in view and within reach. *Accepted* is every verb of the body with the right number of
+    arguments. Both may fail: a door may be closed, a box emptied.
     """
 
     def __init__(self, house: House, me: Actor) -> None:
@@ -117,22 +115,15 @@ class ActionMenu:
     def spot_forms(self) -> tuple[str, ...]:
         """Return patterns of ``put`` and ``go_put`` with a spot, for held objects and visible or
         remembered receptacles; empty with empty hands."""
-        names = self._me.names
+        me, names = self._me, self._me.names
         held = "|".join(names.of[i] for i in self._held)
-        seen = [i for i in names.order[: self._count] if self._me.discovered[i]]
-        places = "|".join(
-            names.of[i]
-            for i in seen
-            if i not in self._held and self._house.entities.is_receptacle(i)
-        )
+        seen = [i for i in names.order[: self._count] if me.discovered[i] and i not in self._held]
+        places = "|".join(names.of[i] for i in seen if self._house.entities.is_receptacle(i))
         if not held or not places:
             return ()
         forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
-        return tuple(
-            rf"{verb}\[{words}, {SPOT_PATTERN}\]"
-            for verb, words in forms.items()
-            if verb in self._verbs
-        )
+        verbs = [verb for verb in forms if verb in self._verbs]
+        return tuple(rf"{verb}\[{forms[verb]}, {SPOT_PATTERN}\]" for verb in verbs)
 
     def listed(self) -> list[Action]:
         """Return the choices, verb by verb."""
@@ -219,11 +210,10 @@ class HouseholdWorld(World):
     ``Episode.start`` contains ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees) for
     every actor; optionally ``"scene"``, the required name of the scene, and ``"bodies"``: actor ->
     fields of ``Body`` that differ from ``body``, the default. ``answerer`` answers ``ask``, and may
-    be set later. With ``shared_names``, an object named by one actor has that name for all, so that
-    they can talk about it; each still sees only its own view. With ``named``, every object has a
-    shared name from the start, in scene order, so an actor who knows the house can refer to it.
-    With ``spots``, observations give positions on long furniture. ``layout`` may be reused from
-    a scene with the same rooms, doors and furniture.
+    be set later. With ``shared_names``, an object named by one actor has that name for all; with
+    ``named``, every object has a shared name from the start, in scene order. With ``spots``,
+    observations give positions on long furniture. ``layout`` may be reused from a scene with the
+    same rooms, doors and furniture.
     """
 
     def __init__(
@@ -274,12 +264,12 @@ class HouseholdWorld(World):
         )
         closed_doors = house.entities.closed_doors.tolist()
         for a in house.actors.values():
-            colliding = [
-                n
-                for n, x, y, r in house.others(a)
-                if (x - a.x) ** 2 + (y - a.y) ** 2 < (r + a.body.radius - 1e-6) ** 2
-            ]
-            if colliding or not can_stand(self.layout, a.body.radius, (a.x, a.y), closed_doors):
+            radius = a.body.radius
+            collides = any(
+                (x - a.x) ** 2 + (y - a.y) ** 2 < (r + radius - 1e-6) ** 2
+                for _, x, y, r in house.others(a)
+            )
+            if collides or not can_stand(self.layout, radius, (a.x, a.y), closed_doors):
                 where = f"in scene {self.scene.name}, pose of {a.name!r}"
                 problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or occupied"
                 remedy = "find a free one with wayword.worlds.household.layout.nearest_place"
@@ -290,12 +280,10 @@ class HouseholdWorld(World):
         return observation(self.house, self._actor(actor))
 
     def action_space(self, actor: str) -> HouseholdActions:
-        me, pointless = self._actor(actor), self.house.pointless
-        menu = ActionMenu(self.house, me)
+        me, menu = self._actor(actor), ActionMenu(self.house, self._actor(actor))
         # No chat with a single actor, no ask without an answerer.
-        open_verbs = useful_verbs(
-            me.body.open_verbs, pointless | {"ask"} if self.answerer is None else pointless
-        )
+        pointless = self.house.pointless | ({"ask"} if self.answerer is None else set())
+        open_verbs = useful_verbs(me.body.open_verbs, pointless)
         return HouseholdActions(
             *(LazyActions(menu.listed), open_verbs, menu.accepts, menu.knows),
             forms=menu.spot_forms() if self.house.has_spots else (),

@@ -170,10 +170,8 @@ def _parse(scan: str, path: Path) -> ViewpointGraph:
     poses = [field(i, "pose", list) for i in included]
     try:
         positions = np.array([(p[3], p[7], p[11]) for p in poses], dtype=np.float64).reshape(-1, 3)
-        unobstructed_rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
-        free = np.frombuffer(unobstructed_rows, np.bool_).reshape(len(included), len(records))[
-            :, included
-        ]
+        rows = b"".join(bytes(field(i, "unobstructed", list)) for i in included)
+        free = np.frombuffer(rows, np.bool_).reshape(len(included), len(records))[:, included]
     except (IndexError, TypeError, ValueError) as error:
         raise DataError(path, "pose or unobstructed", f"has the wrong shape ({error})") from error
     ids = tuple(field(i, "image_id", str) for i in included)

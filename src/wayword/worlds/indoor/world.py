@@ -28,10 +28,7 @@ from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 
 @dataclass(frozen=True, slots=True)
 class IndoorObservation(Observation):
-    """The actor's viewpoint and its neighbors; ``heading`` is absolute, in degrees.
-
-    ``neighbors`` are listed clockwise from north.
-    """
+    """The actor's viewpoint, absolute heading (degrees), and neighbors, clockwise from north."""
 
     family = indoor.family
 
@@ -78,10 +75,10 @@ class IndoorWorld(Walkable):
             return Feedback()
         for neighbor in self.graph.neighbors(self._viewpoint):
             if action == Action("goto", (neighbor.viewpoint,)):
-                old_heading = self._heading
+                details = {"heading_before": self._heading, "heading": neighbor.heading}
                 self._viewpoint = neighbor.viewpoint
                 self._heading, self._elevation = neighbor.heading, neighbor.elevation
-                return Feedback("ok", {"heading_before": old_heading, "heading": neighbor.heading})
+                return Feedback("ok", details)
         raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
 
     def route(self, actor: str, goal: str) -> list[Action]:
@@ -101,10 +98,6 @@ class IndoorWorld(Walkable):
 
     def state(self) -> Mapping[str, Json]:
         return {**self.pose("agent"), "stopped": self._stopped}
-
-
-# Walks that end at an object (REVERIE): ``stop[81]`` ends the walk and selects object 81 of the
-# scan, which must be in view; a plain ``stop`` selects none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class ObjectsObservation(IndoorObservation):
 
 
 class ObjectsWorld(IndoorWorld):
-    """A walk whose stop may select an object in view."""
+    """A walk whose stop may select an object in view (REVERIE): ``stop[81]`` selects object 81."""
 
     def __init__(self, graph: ViewpointGraph, objects: ObjectsAt) -> None:
         super().__init__(graph)

@@ -1,16 +1,15 @@
 """The interface of robots that agents search with, and the actions of a search.
 
-LGX and frontier exploration need only three motions: capture a picture with depth, turn in place,
-and go straight to a point. :class:`~wayword.worlds.objectnav.simulated.SimulatedBase` implements
-them in a scene; a real robot needs one adapter class.
-:class:`~wayword.worlds.objectnav.world.ObjectNavWorld` turns any base into a world.
+Searchers need three motions: capture a picture with depth, turn in place, and go straight to a
+point. A real robot needs one adapter class; :class:`~wayword.worlds.objectnav.world.ObjectNavWorld`
+turns any base into a world.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
@@ -57,16 +56,9 @@ class Odometer:
 
     def report(self, shown: Iterable[Shown]) -> dict[str, Json]:
         """Return the counts and the objects truly in view, in the format for judges."""
-        return {
-            "metres": round(self.metres, 4),
-            "moves": self.moves,
-            "turns": self.turns,
-            "bumps": self.bumps,
-            "in_view": [
-                {"id": s.id, "kind": s.kind, "distance": s.distance, "fraction": s.fraction}
-                for s in shown
-            ],
-        }
+        fields = ("id", "kind", "distance", "fraction")
+        in_view = [{field: getattr(obj, field) for field in fields} for obj in shown]
+        return {**asdict(self), "metres": round(self.metres, 4), "in_view": in_view}
 
 
 @runtime_checkable
@@ -96,11 +88,8 @@ class Base(Protocol):
         """Stop moving at the end of the search."""
 
 
-# The actions of a search, and their menu.
-#
-# ``rotate[degrees]`` turns in place (right positive), ``goto[x, y]`` faces a point and goes
-# there in a straight line (metres), ``move_ahead`` goes one step of 0.25 m, ``stop`` ends the
-# search.
+# Actions: ``rotate[degrees]`` turns in place (right positive), ``goto[x, y]`` faces a point and
+# goes there in a straight line (metres), ``move_ahead`` goes one step of 0.25 m.
 
 MOVE_AHEAD = Action("move_ahead")
 LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)

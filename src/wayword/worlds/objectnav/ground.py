@@ -109,7 +109,6 @@ class Ground:
         return path if path[0] == corners[0] else path[::-1]
 
     def _cell_number(self, point: Point) -> int:
-        """Return the flat index of the cell nearest to a point."""
         j, i = self.cell(*point)
         return int(j * self.free.shape[1] + i)
 
@@ -154,13 +153,14 @@ def grid_graph(free: Bools, spacing: float) -> Any:
     """
     from scipy.sparse import csr_array
 
-    number = np.arange(free.size).reshape(free.shape)
-    pairs: list[tuple[Any, Any, float]] = []
-    pairs.append((number[:, :-1][free[:, :-1] & free[:, 1:]], 1, 1.0))
-    pairs.append((number[:-1][free[:-1] & free[1:]], free.shape[1], 1.0))
+    number, wide = np.arange(free.size).reshape(free.shape), free.shape[1]
     is_open_square = free[:-1, :-1] & free[1:, :-1] & free[:-1, 1:] & free[1:, 1:]
-    pairs.append((number[:-1, :-1][is_open_square], free.shape[1] + 1, math.sqrt(2)))
-    pairs.append((number[:-1, 1:][is_open_square], free.shape[1] - 1, math.sqrt(2)))
+    pairs = (
+        (number[:, :-1][free[:, :-1] & free[:, 1:]], 1, 1.0),
+        (number[:-1][free[:-1] & free[1:]], wide, 1.0),
+        (number[:-1, :-1][is_open_square], wide + 1, math.sqrt(2)),
+        (number[:-1, 1:][is_open_square], wide - 1, math.sqrt(2)),
+    )
     starts = np.concatenate([first for first, _, _ in pairs])
     ends = np.concatenate([first + offset for first, offset, _ in pairs])
     metres = np.concatenate([np.full(len(first), cost * spacing) for first, _, cost in pairs])

@@ -1,4 +1,5 @@
-"""View: one capture of a robot's camera, with its depth image."""
+"""View: one capture of a robot's camera, with its depth image. Lengths are metres, angles degrees;
+bearings are positive to the right, elevations up."""
 
 from __future__ import annotations
 
@@ -95,8 +96,7 @@ class Camera:
 
     @property
     def bearings(self) -> tuple[float, ...]:
-        """Bearings of the centres of the depth columns, from left to right."""
-        return _columns(self.field_of_view, self.column)
+        return columns(max(1, round(self.field_of_view / self.column)), self.column)
 
     @property
     def slopes(self) -> Floats:
@@ -110,8 +110,8 @@ class Camera:
 
 
 @lru_cache(maxsize=64)
-def _columns(field_of_view: float, column: float) -> tuple[float, ...]:
-    count = max(1, round(field_of_view / column))
+def columns(count: int, column: float) -> tuple[float, ...]:
+    """Return the bearings of the centres of ``count`` columns of a width, from left to right."""
     return tuple((k + 0.5) * column - count * column / 2 for k in range(count))
 
 
@@ -220,10 +220,6 @@ class View(Observation):
     floor: FloorMap | None = None
 
 
-# Depth images from the measurements of cameras and lasers.
-#
-# Angles are degrees; bearings are positive to the right, elevations up. Lengths are metres.
-
 ROW_ELEVATIONS = Camera().rows
 COLUMN_DEGREES = 2.0  # width of a depth column in degrees
 
@@ -234,7 +230,6 @@ def from_camera(
     reach: float,
     rows: tuple[float, ...] = ROW_ELEVATIONS,
     tilt: float = 0.0,
-    column: float = COLUMN_DEGREES,
 ) -> DepthImage:
     """Convert a pinhole camera's ``depth`` (H, W): metres along its axis; not finite or not
     positive if nothing was measured.
@@ -253,8 +248,7 @@ def from_camera(
     """
     picture_height, picture_width = depth.shape
     focal = picture_width / 2 / math.tan(math.radians(field_of_view / 2))
-    count = max(1, int(field_of_view / column))
-    bearings = tuple((k + 0.5) * column - count * column / 2 for k in range(count))
+    bearings = columns(max(1, int(field_of_view / COLUMN_DEGREES)), COLUMN_DEGREES)
     # (E, C) each: unit rays as the camera's right, up and ahead.
     level, across = np.radians(np.array(rows))[:, None], np.radians(np.array(bearings))[None, :]
     right, forward = np.cos(level) * np.sin(across), np.cos(level) * np.cos(across)
@@ -293,22 +287,20 @@ def from_laser(
     return DepthImage.of(np.where(metres <= reach, metres, np.inf), bearings, rows, reach)
 
 
-def nearest_per_column(
-    ranges: Floats, bearings: Floats, column: float = COLUMN_DEGREES
-) -> tuple[Floats, Floats]:
+def nearest_per_column(ranges: Floats, bearings: Floats) -> tuple[Floats, Floats]:
     """Return ranges and bearings of columns from left to right: the nearest range in each."""
-    numbers = np.floor((bearings + 180.0) / column).astype(np.intp)
-    columns = np.unique(numbers)
-    metres = np.array([ranges[numbers == n].min() for n in columns])
-    return metres, np.asarray((columns + 0.5) * column - 180.0)
+    numbers = np.floor((bearings + 180.0) / COLUMN_DEGREES).astype(np.intp)
+    found = np.unique(numbers)
+    metres = np.array([ranges[numbers == n].min() for n in found])
+    return metres, np.asarray((found + 0.5) * COLUMN_DEGREES - 180.0)
 
 
-def clear_ahead(image: DepthImage, eye: float, bearing: float, half_width: float = 0.25) -> float:
-    """Return metres free towards a bearing until an obstacle is within ``half_width`` to the side,
-    between ankle and head height; the image's reach if there is none."""
+def clear_ahead(image: DepthImage, eye: float, bearing: float) -> float:
+    """Return metres free towards a bearing until an obstacle is within 0.25 m to the side, between
+    ankle and head height; the image's reach if there is none."""
     ahead, right, up = image.points(eye)
     angle = math.radians(bearing)
     along = ahead * math.cos(angle) + right * math.sin(angle)
     aside = right * math.cos(angle) - ahead * math.sin(angle)
-    is_blocking = (np.abs(aside) <= half_width) & (along > 0) & (up > 0.1) & (up < 1.4)
+    is_blocking = (np.abs(aside) <= 0.25) & (along > 0) & (up > 0.1) & (up < 1.4)
     return float(min(along[is_blocking].min(), image.reach)) if is_blocking.any() else image.reach

@@ -56,9 +56,8 @@ Positive = Annotated[float, Gt(0)]
 CANCEL_TYPE = "action_msgs/srv/CancelGoal"
 ALL_GOALS = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
 """Cancels all goals of an action: no ID and no time (``action_msgs/srv/CancelGoal``)."""
-MESSAGE_TYPES = {
-    "scan": "sensor_msgs/msg/LaserScan",
-    "image": "sensor_msgs/msg/Image",
+DEPTH_TYPES = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
+POSE_TYPES = {
     "odometry": "nav_msgs/msg/Odometry",
     "pose": "geometry_msgs/msg/PoseStamped",
     "pose_with_covariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
@@ -69,21 +68,14 @@ MIN_PROGRESS = 0.05  # metres that each leg must get closer to the goal, or the 
 TF_TOPICS = "/tf", "/tf_static"
 SPEED_TOPIC = "/speed_limit"
 
-
-# Conversion of ROS 2 messages from and to this project's poses, depth images and maps. Frames are
-# converted only here.
-#
-# Sources: REP 103 (axes: x forward, y left; counter-clockwise), REP 105 (frames), and the messages
-# of ``nav_msgs``, ``sensor_msgs`` and ``tf2_msgs``. rosbridge sends bytes in base64, and numbers
-# that are not finite as null.
+# Conversion of ROS 2 messages. Sources: REP 103 (x forward, y left; counter-clockwise), REP 105
+# (frames). rosbridge sends bytes in base64, and numbers that are not finite as null.
 
 DEPTH_ENCODINGS = {"16UC1": ("<u2", 0.001), "mono16": ("<u2", 0.001), "32FC1": ("<f4", 1.0)}
 """Encoding -> type of a pixel, and its unit in metres."""
 
 Message = Mapping[str, Json]
-Place = tuple[float, float, float]
-"""x and y in metres, and the heading in degrees clockwise from y."""
-Vector = tuple[float, ...]
+Place = tuple[float, float, float]  # x, y (metres), and the heading in degrees clockwise from y
 
 
 @contextmanager
@@ -181,7 +173,7 @@ class Transforms:
     """The latest transforms between frames, from ``/tf`` and ``/tf_static``."""
 
     def __init__(self) -> None:
-        self._parents: dict[str, tuple[str, Vector, Vector, float]] = {}
+        self._parents: dict[str, tuple[str, list[float], list[float], float]] = {}
 
     def add(self, message: Message, topic: str) -> None:
         """Add the transforms of a ``TFMessage``; those on ``/tf_static`` never expire."""
@@ -191,8 +183,8 @@ class Transforms:
                 shift, turn = (each["transform"][key] for key in ("translation", "rotation"))
                 entry = (
                     str(each["header"]["frame_id"]).lstrip("/"),
-                    tuple(float(shift[axis]) for axis in "xyz"),
-                    tuple(float(turn[axis]) for axis in "xyzw"),
+                    [float(shift[axis]) for axis in "xyz"],
+                    [float(turn[axis]) for axis in "xyzw"],
                     received,
                 )
                 self._parents[str(each["child_frame_id"]).lstrip("/")] = entry
@@ -214,7 +206,7 @@ class Transforms:
             if received < after:
                 return None
             rotation = Rotation.from_quat(quaternion)
-            point, turn = rotation.apply(point) + np.array(shift), rotation * turn
+            point, turn = rotation.apply(point) + shift, rotation * turn
         return None
 
 
@@ -301,12 +293,9 @@ class RosBase:
         s, link = self.settings, self.link
         link.close()  # a new subscription repeats the messages of topics that publish only once
         self._halted, link.listener, link.heartbeat = "", self._on_message, s.heartbeat
-        link.subscribe(s.depth, MESSAGE_TYPES[s.depth_from], s.throttle)
-        if s.pose_from == "tf":
-            for topic in TF_TOPICS:
-                link.subscribe(topic, MESSAGE_TYPES["tf"], queue=100)
-        else:
-            link.subscribe(s.odometry, MESSAGE_TYPES[s.pose_from])
+        link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
+        for topic in TF_TOPICS if s.pose_from == "tf" else (s.odometry,):
+            link.subscribe(topic, POSE_TYPES[s.pose_from], queue=100 if topic in TF_TOPICS else 1)
         states = {
             s.battery: "sensor_msgs/msg/BatteryState",
             s.emergency_stop: "std_msgs/msg/Bool",
@@ -384,11 +373,8 @@ class RosBase:
 
     def report(self) -> Mapping[str, Json]:
         """Return the counts, without ``in_view``: the objects truly in view are unknown."""
-        return {
-            "metres": round(self._metres, 4),
-            **self._counts,
-            "reconnections": self.link.reconnections,
-        }
+        metres, reconnections = round(self._metres, 4), self.link.reconnections
+        return {"metres": metres, **self._counts, "reconnections": reconnections}
 
     def stop(self) -> None:
         """Cancel every goal and disconnect. A lost link is ignored: no goal is running, because
@@ -421,9 +407,23 @@ class RosBase:
 
     def _do_motion(self, action: str, kind: str, args: Mapping[str, Json]) -> MotionResult:
         """Carry out a goal, and record its result."""
-        start = self._place
+        start, s = self._place, self.settings
         with self._cancel_on_interrupt():
-            status, reason = self._send_goal(action, kind, args)
+            try:
+                if not self.link.connected:
+                    raise LinkLost
+                if s.speed:
+                    self.link.publish(SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed})
+                status, reason = self.link.goal(action, kind, args, s.motion)
+            except LinkLost:
+                since = time.monotonic()
+                self._reopen()
+                away, status = f"{time.monotonic() - since:.1f} s", "lost"
+                reason = f"the connection broke; restored after {away}, all goals cancelled"
+            except TimeoutError as error:  # without feedback, only the pose shows any motion
+                self._cancel_quietly()
+                status = "blocked" if error.args[:1] == (True,) else "silent"
+                reason = f"cancelled after {s.motion:g} s"
             self._with_retries(self._locate)
         distance = math.dist(start[:2], self._place[:2])
         if status == "silent":
@@ -435,32 +435,9 @@ class RosBase:
         if breaks and status != "lost":
             note = "before it, the connection broke and all goals were cancelled"
             reason = f"{reason}; {note}" if reason else note
-        counter = {"blocked": "bumps", "refused": "refused", "lost": "lost"}.get(status)
-        if counter:
-            self._counts[counter] += 1
+        if status != "ok":
+            self._counts["bumps" if status == "blocked" else status] += 1
         return MotionResult(status, round(distance, 4), reason)
-
-    def _send_goal(self, action: str, kind: str, args: Mapping[str, Json]) -> tuple[str, str]:
-        """Return the motion's status and the reason for it; ``silent`` if only the robot's pose can
-        show whether it moved."""
-        s = self.settings
-        try:
-            if not self.link.connected:
-                raise LinkLost
-            if s.speed:
-                self.link.publish(SPEED_TOPIC, {"percentage": False, "speed_limit": s.speed})
-            return self.link.goal(action, kind, args, s.motion)
-        except LinkLost:
-            start = time.monotonic()
-            self._reopen()
-            seconds = time.monotonic() - start
-            reason = f"the connection broke; restored after {seconds:.1f} s, all goals cancelled"
-            return "lost", reason
-        except TimeoutError as error:
-            self._cancel_quietly()
-            has_feedback = error.args[:1] == (True,)
-            reason = f"cancelled after {s.motion:g} s"
-            return ("blocked" if has_feedback else "silent"), reason
 
     def _reopen(self) -> None:
         """Reconnect and cancel any running goal. Raises ``RobotError``, also once halted."""
@@ -539,8 +516,7 @@ class RosBase:
                 raise DataError(s.costmap, "field 'header.frame_id'", problem, remedy)
             floor = floor_map(latest[s.costmap], s.costmap)
         if s.depth_from == "scan":
-            mounting = s.scan_turn, s.scan_flipped
-            depth = scan_depth(scan, s.depth, s.eye, s.reach, *mounting)
+            depth = scan_depth(scan, s.depth, s.eye, s.reach, s.scan_turn, s.scan_flipped)
         else:
             depth = image_depth(scan, s.depth, s.field_of_view, s.reach, s.tilt)
         return View("robot", *self._place, s.eye, s.field_of_view, depth, None, image, floor)
@@ -567,11 +543,8 @@ def calling_on_ctrl_c(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 class SharedRobotWorld(ObjectNavWorld):
-    """A search with a robot that all episodes share. The episode that started last drives it; an
-    earlier one fails at its next motion.
-
-    ``drivers`` is shared by all of these worlds, and contains the one that drives.
-    """
+    """A search with a robot that all episodes share, driven by the episode that started last: the
+    only one in ``drivers``, which all worlds share. An earlier one fails at its next motion."""
 
     def __init__(self, base: Base, drivers: list[SharedRobotWorld]) -> None:
         super().__init__(base)

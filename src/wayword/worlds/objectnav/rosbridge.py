@@ -60,8 +60,7 @@ class Link:
         self._connection: ClientConnection | None = None
         self.listener: Callable[[str, Mapping[str, Json]], None] = lambda topic, message: None
         """Called with each message and its topic, in the reading thread."""
-        self._topics: dict[str, tuple[str, int, int]] = {}
-        self._advertised: dict[str, str] = {}
+        self._topics: dict[str, dict[str, Json]] = {}  # topic -> the message that sets it up
         self.heartbeat = ""
         """Topic on which an empty message is published while connected; empty for none."""
         self._server_error = ""
@@ -76,17 +75,14 @@ class Link:
         return self._connection is not None
 
     def subscribe(self, topic: str, kind: str, throttle: int = 0, queue: int = 1) -> None:
-        """Receive a topic of that ROS type, now and after every reconnection: a message every
+        """Receive a topic of that ROS type from the next connection on: a message every
         ``throttle`` milliseconds at most, with a queue of ``queue`` messages."""
-        self._topics[topic] = kind, throttle, queue
-        if self.connected:
-            self._subscribe(topic)
+        self._topics[topic] = {"op": "subscribe", "topic": topic, "type": kind,
+                               "throttle_rate": throttle, "queue_length": queue}  # fmt: skip
 
     def advertise(self, topic: str, kind: str) -> None:
-        """Announce a topic of that ROS type, now and after every reconnection."""
-        self._advertised[topic] = kind
-        if self.connected:
-            self._send({"op": "advertise", "topic": topic, "type": kind})
+        """Announce a topic of that ROS type from the next connection on."""
+        self._topics[topic] = {"op": "advertise", "topic": topic, "type": kind}
 
     def publish(self, topic: str, message: Mapping[str, Json]) -> None:
         """Send a message on an advertised topic. Raises ``LinkLost``."""
@@ -129,11 +125,19 @@ class Link:
         return {topic: self._latest[topic][0] for topic in after}
 
     def wait(self, missing: Callable[[], str], timeout: float) -> None:
-        """Wait until ``missing`` returns an empty string. Raises ``LinkLost``, and ``TimeoutError``
-        with that string and the server's last error."""
+        """Wait until ``missing`` returns an empty string. Raises ``LinkLost``, ``TimeoutError``
+        with that string and the server's last error, and ``InterruptedError``."""
         with self._changed:
-            self._wait(lambda: not missing(), timeout)
-            if silent := missing():
+            self._changed.wait_for(
+                lambda: not missing() or not self.connected or self._interruption is not None,
+                timeout,
+            )
+            silent = missing()
+            if self._interruption or (self._interruption is not None and silent):
+                raise InterruptedError(self._interruption)  # with a reason, even if it is here
+            if silent and not self.connected:
+                raise LinkLost
+            if silent:
                 error = f" (rosbridge: {self._server_error})" if self._server_error else ""
                 raise TimeoutError(silent + error)
 
@@ -153,7 +157,7 @@ class Link:
         self._send({"op": "send_action_goal", **header, "action_type": kind, "feedback": True,
                     "args": args})  # fmt: skip
         try:
-            answer = self._answer(request_id, timeout)
+            answer = self._answer(request_id, action, timeout)
         except TimeoutError:
             self._send({"op": "cancel_action_goal", **header})
             raise TimeoutError(request_id in self._with_feedback) from None
@@ -179,11 +183,10 @@ class Link:
         request_id = f"wayword:{secrets.token_hex(6)}"
         self._send({"op": "call_service", "id": request_id, "service": service, "type": kind,
                     "args": args})  # fmt: skip
-        return self._answer(request_id, timeout)
+        return self._answer(request_id, service, timeout)
 
     def interrupt(self, reason: str = "") -> None:
-        """End the current wait, or the next, with ``InterruptedError`` for that reason. For signal
-        handlers and listeners."""
+        """End the current or next wait with ``InterruptedError``, from a handler or listener."""
         with self._changed:
             self._interruption = reason
             self._changed.notify_all()
@@ -214,10 +217,8 @@ class Link:
         name, args = "wayword-robot", (connection,)
         threading.Thread(target=self._read, args=args, name=name, daemon=True).start()
         try:
-            for topic, kind in self._advertised.items():
-                self.advertise(topic, kind)
-            for topic in self._topics:
-                self._subscribe(topic)
+            for message in self._topics.values():
+                self._send(message)
         except LinkLost:
             return "it closed the connection immediately"
         threading.Thread(target=self._beat, args=args, name=name, daemon=True).start()
@@ -266,27 +267,9 @@ class Link:
                     self._with_feedback.add(request_id)
                 self._changed.notify_all()
 
-    def _answer(self, request_id: str, timeout: float) -> Mapping[str, Json]:
-        with self._changed:
-            self._wait(lambda: request_id in self._answers, timeout)
-            if request_id not in self._answers:
-                raise TimeoutError(request_id)
-            return self._answers.pop(request_id)
-
-    def _wait(self, is_ready: Callable[[], bool], timeout: float) -> None:
-        """Wait until it is ready, time is up, or the connection breaks. The lock is held."""
-        self._changed.wait_for(
-            lambda: is_ready() or not self.connected or self._interruption is not None, timeout
-        )
-        if self._interruption or (self._interruption is not None and not is_ready()):
-            raise InterruptedError(self._interruption)  # with a reason, even if the answer is here
-        if not is_ready() and not self.connected:
-            raise LinkLost
-
-    def _subscribe(self, topic: str) -> None:
-        kind, throttle, queue = self._topics[topic]
-        self._send({"op": "subscribe", "topic": topic, "type": kind, "throttle_rate": throttle,
-                    "queue_length": queue})  # fmt: skip
+    def _answer(self, request_id: str, name: str, timeout: float) -> Mapping[str, Json]:
+        self.wait(lambda: "" if request_id in self._answers else name, timeout)
+        return self._answers.pop(request_id)
 
     def _send(self, message: Mapping[str, Json]) -> None:
         _, errors = _websockets()

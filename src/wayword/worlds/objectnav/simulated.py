@@ -180,10 +180,8 @@ STEP, TURN = 0.25, 30.0  # metres and degrees of one counted motion
 
 @dataclass(frozen=True, eq=False)
 class SimulatedScene:
-    """A scene with its ground and surfaces, computed once and shared by all episodes in it.
-
-    ``words`` maps an object's id to its description, if that is more than its type.
-    """
+    """A scene with its ground and surfaces, shared by all episodes. ``words`` maps an object's id
+    to its description, if that is more than its type."""
 
     scene: Scene
     words: Mapping[str, str]
@@ -199,13 +197,11 @@ class SimulatedScene:
 
     def visible_from(self, camera: Camera, x: float, y: float, heading: float) -> tuple[Shown, ...]:
         """Return the objects truly in view of a camera facing ``heading``, nearest first."""
-        surfaces = self.surfaces
-        numbers = self._in_view(camera, x, y, heading)
-        fractions = surfaces.fractions(np.array((x, y, camera.eye)), numbers)
-        shown, at = [], (x, y, heading)
+        numbers, shown, at = self._in_view(camera, x, y, heading), [], (x, y, heading)
+        fractions = self.surfaces.fractions(np.array((x, y, camera.eye)), numbers)
         for i, fraction in zip(numbers.tolist(), fractions.tolist(), strict=True):
             if fraction > 0:
-                o = surfaces.objects[i]
+                o = self.surfaces.objects[i]
                 words = self.words.get(o.id, o.type.replace("_", " "))
                 box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
                 shown.append(sighting(o.id, o.type, words, box, at, camera.eye, fraction))
@@ -231,10 +227,7 @@ class SimulatedScene:
 
 
 class SimulatedBase:
-    """A disc-shaped body with an RGB-D camera in a scene.
-
-    Its start pose is ``Episode.start``: ``{"x", "y", "heading"}``.
-    """
+    """A disc-shaped body with an RGB-D camera, at ``Episode.start``: ``{"x", "y", "heading"}``."""
 
     def __init__(self, place: SimulatedScene, camera: Camera | None = None) -> None:
         self.place, self.camera = place, camera or Camera()

@@ -72,10 +72,8 @@ class ThorCamera(Checked):
 def check_installed() -> None:
     """Raise ``UsageError`` if AI2-THOR is not installed."""
     if find_spec("ai2thor") is None:
-        remedy = (
-            "pip install ai2thor==5.0.0 (its first start downloads Unity; needs a display or GPU)"
-        )
-        raise UsageError(f"AI2-THOR is not installed: {remedy}")
+        remedy = "its first start downloads Unity; needs a display or GPU"
+        raise UsageError(f"AI2-THOR is not installed: pip install ai2thor==5.0.0 ({remedy})")
 
 
 def launch(**options: Any) -> Any:

@@ -19,8 +19,7 @@
     >>> world.step("agent", Action("goto", ("2", "2.6"))).status
     'blocked'
 
-The world is a :class:`~wayword.worlds.objectnav.base.Base` plus rules, so the same agents search in
-simulation and with a real robot. Actions: ``wayword.worlds.objectnav.base``.
+The same agents search in simulation and with a real robot.
 
 Sources: RoboTHOR (Deitke et al. 2020) for steps, turns and the camera; LGX (Dorbala et al. 2024,
 section III) for rotating in place, depth, and going to a chosen point.
@@ -85,14 +84,12 @@ def places_to_see(
     for number, obj in enumerate(place.surfaces.objects):
         if obj.id not in targets:
             continue
-        reach_x, reach_y = obj.width / 2 + max_distance, obj.depth / 2 + max_distance
-        columns = range(
-            math.ceil((obj.x - reach_x) / GRID_SPACING),
-            math.floor((obj.x + reach_x) / GRID_SPACING) + 1,
-        )
-        rows = range(
-            math.ceil((obj.y - reach_y) / GRID_SPACING),
-            math.floor((obj.y + reach_y) / GRID_SPACING) + 1,
+        columns, rows = (
+            range(math.ceil((a - half) / GRID_SPACING), math.floor((a + half) / GRID_SPACING) + 1)
+            for a, half in (
+                (obj.x, obj.width / 2 + max_distance),
+                (obj.y, obj.depth / 2 + max_distance),
+            )
         )
         for x, y in ((i * GRID_SPACING, j * GRID_SPACING) for j in rows for i in columns):
             is_near = place.ground.at(x, y) and floor_distance(obj, x, y) <= max_distance
@@ -112,11 +109,8 @@ MENU = ActionSpace(LISTED_MOTIONS, accepts=is_motion, forms=MOTION_PATTERNS)
 
 
 class ObjectNavWorld(World):
-    """A base and its search; family ``"objectnav"``.
-
-    ``base`` moves and looks. The world's state combines its pose, ``base.report()`` and whether the
-    search was stopped; judges read from it the objects truly in view at the end.
-    """
+    """A search with a base; family ``"objectnav"``. Its state combines the base's pose and report;
+    judges read from it the objects truly in view at the end."""
 
     def __init__(self, base: Base) -> None:
         self.base = base

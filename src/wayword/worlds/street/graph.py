@@ -1,8 +1,7 @@
 """Street graphs: panoramas and the links between them.
 
 Reads Touchdown's and Map2seq's ``nodes.txt`` (``panorama,yaw,lat,lng[,seen|unseen|gone]``) and
-``links.txt`` (``panorama,heading,panorama``), plain or gzipped. The parsed graph is cached in one
-``.npz`` file under the checksum of both files.
+``links.txt`` (``panorama,heading,panorama``), plain or gzipped.
 
 Sources: Chen et al. 2019, "Touchdown"; Mehta et al. 2020, "Retouchdown"; Schumann and Riezler 2021
 and 2022 (Map2seq, the seen and unseen areas).
@@ -31,8 +30,6 @@ AREAS = ("", "seen", "unseen", "gone")
 
 CACHE_VERSION = 2  # increase it when the cached arrays change
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
-
-
 Floats = NDArray[np.float64]
 
 
@@ -68,10 +65,8 @@ class Hops:
         return np.ascontiguousarray(hops.T, np.float32)
 
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Return shortest distances in links from ``starts`` to ``ends`` (broadcast).
-
-        inf without a path.
-        """
+        """Return shortest distances in links from ``starts`` to ``ends`` (broadcast), inf without a
+        path."""
         start, end = np.asarray(starts), np.asarray(ends)
         start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
         end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
@@ -107,10 +102,9 @@ class Hops:
 class _Rows:
     """The row of each panorama, and the links between hubs.
 
-    ``row``: index of its row; each hub has a unique negative one. ``ends``: the hubs at its two
-    ends, numbered in the order of discovery (a hub has itself twice). ``gaps``: the number of links
-    to these ends. ``links``: for each hub, the hubs at the other end of a row or a single
-    link, with the number of links to each.
+    ``row``: index of its row, unique and negative for hubs. ``ends``: the hubs at its two ends (a
+    hub has itself twice), ``gaps``: the number of links to them. ``links``: for each hub, those at
+    the other end of a row or a single link, with the number of links to each.
     """
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
@@ -265,10 +259,7 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     return graph
 
 
-_Text = tuple[Path, bytes]
-
-
-def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
+def _parse(name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]) -> StreetGraph:
     """Parse a graph from its two files. Raises ``DataError`` naming the line at fault."""
     path, index = nodes[0], dict[str, int]()
     geography: list[list[float]] = []

@@ -106,10 +106,8 @@ class Navigator:
         return after
 
     def execute(self, state: State, word: str, dead_ends: DeadEnds) -> tuple[str, State]:
-        """Return the action actually carried out for ``word``, and the state after it.
-
-        See :class:`~wayword.worlds.street.world.StreetWorld` for the rules.
-        """
+        """Return the action carried out for ``word`` by the rules of ``StreetWorld``, and the state
+        after it."""
         edges = self._edges[self.panoramas[state]]
         exits, executed = len(edges), word
         if word in ("stop", "turn_around") or self.transition == "original":
@@ -117,12 +115,9 @@ class Navigator:
         elif exits == 2:  # nearly all panoramas: the general rules come to the closest edge
             return "forward", self._closest(self.headings[state], edges)
         elif exits < 2:
-            can_leave = (
-                exits
-                and word == "forward"
-                and self._exit_headings[edges[0]] == self.headings[state]
-            )
-            executed = word if can_leave and dead_ends == "open" else "stop"
+            faces_exit = exits and self._exit_headings[edges[0]] == self.headings[state]
+            leaves = faces_exit and word == "forward" and dead_ends == "open"
+            executed = word if leaves else "stop"
         return executed, self._after(state, executed, edges)
 
     def linked(self, start: int, end: int) -> bool:
@@ -130,10 +125,8 @@ class Navigator:
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
-        """Return the heading of the exit closest to ``heading``; ties go to the first.
-
-        The rounded heading itself if there is no exit.
-        """
+        """Return the heading of the exit closest to ``heading`` (of a tie, the first); the rounded
+        heading itself if there is no exit."""
         edges = self._edges[panorama]
         if not edges:
             return round(heading) % 360
@@ -208,12 +201,9 @@ class Navigator:
 
 
 def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
-    """Return the next action towards a neighboring panorama.
-
-    Forward if it leads there; else turn around if that faces it; else the turn that faces it; else
-    the turn that gets closer (the order of the released oracle). Raises ``ValueError`` if the
-    panorama is not a neighbor.
-    """
+    """Return the next action towards a neighboring panorama, in the order of the released oracle:
+    forward if it leads there; else turn around if that faces it; else the turn that faces it; else
+    the turn that gets closer. Raises ``ValueError`` if the panorama is not a neighbor."""
     current = navigator.stand(state).panorama
     exits = navigator.graph.exits(current)
     headings = [heading for heading, target in exits if target == panorama]
@@ -249,11 +239,8 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
 
 
 def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
-    """Return a shortest path to a panorama as actions, without a final stop.
-
-    Among equally short paths, going straight is preferred, then the first link in file
-    order. Raises ``ValueError`` if there is no path.
-    """
+    """Return a shortest path to a panorama as actions, without a stop; of equal ones, the one that
+    goes straight, then the first in file order. Raises ``ValueError`` if there is no path."""
     hops, graph = navigator.graph.hops, navigator.graph
     path = [navigator.stand(state).panorama]
     if np.isinf(hops(path[0], goal)):

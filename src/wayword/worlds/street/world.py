@@ -143,10 +143,8 @@ class StreetWorld(Walkable):
         return [Action(word) for word in words]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Convert a path from the actor's panorama to actions that end in ``stop``.
-
-        Raises ``ValueError`` for a path that does not follow the links.
-        """
+        """Convert a path to actions, ending in ``stop``. Raises ``ValueError`` for a path that does
+        not follow the links."""
         numbers = [self.graph.index[panorama] for panorama in path]
         return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
 

@@ -113,7 +113,6 @@ class TwoPhaseWorld(World):
         return {"place": self._place}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the place and phase in which the test ended, and the choices made."""
         chosen = list(self._chosen)
         return {"place": self._place, "phase": self._phase, "chosen": chosen, "done": self._is_done}
 

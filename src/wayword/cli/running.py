@@ -255,11 +255,13 @@ def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
     """Run all variants, and print a table (a row per group of seeds) and a plot. True if all runs
     are complete."""
     from wayword.runs import sweep as sweeping
+    from wayword.runs.reports import SEEDS
 
     sweeps = _sweeps(recipe)
     variants = sweeping.variants(recipe, sweeps)
     results = [carry_out(each.plan, recipe.track, person) for each in variants]
-    print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
+    pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
+    print_table([result.path for result in results], pool)
     typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
     return all(result.outcome.complete for result in results)
 

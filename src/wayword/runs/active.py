@@ -42,7 +42,6 @@ from wayword.core.trajectory import (
     Step,
     Trajectory,
 )
-from wayword.core.world import Feedback
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import RateLimit
@@ -73,30 +72,20 @@ def choose(
     Shuffles if requested, takes the plan's shard, then the first ``limit``; a plan that names its
     episodes gets those. Raises ``UsageError`` for an unknown name.
     """
-    if plan.episodes:
-        return _listed(plan, tasks)
     order: Sequence[int] = range(len(tasks))
+    if plan.episodes:
+        numbers = {task_id(tasks, number): number for number in order}
+        for name in plan.episodes:
+            if name not in numbers:
+                hint = suggest(name, list(numbers)[:2000])
+                raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
+        return [numbers[name] for name in dict.fromkeys(plan.episodes)]
     if plan.shuffle is not None:
         order = list(order)
         random.Random(plan.shuffle).shuffle(order)
     shard, shards = plan.shard_of()
     chosen = order[shard::shards][: plan.limit]
     return [_single(plan, tasks, chosen, finished)] if plan.episode else chosen
-
-
-def _listed(plan: Plan, tasks: Sequence[Task]) -> list[int]:
-    """Numbers of ``plan.episodes``."""
-    requested, numbers = set(plan.episodes), dict[str, int]()
-    for number in range(len(tasks)):
-        if len(numbers) == len(requested):
-            break
-        if (name := task_id(tasks, number)) in requested:
-            numbers[name] = number
-    for name in plan.episodes:
-        if name not in numbers:
-            ids = [task_id(tasks, number) for number in range(len(tasks))[:2000]]
-            raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
-    return [numbers[name] for name in dict.fromkeys(plan.episodes)]
 
 
 def _single(
@@ -108,8 +97,10 @@ def _single(
         for number, episode in zip(chosen, ids, strict=True):
             if episode not in finished:
                 return number
-        problem = f"all {len(ids)} episodes are finished"
-        raise UsageError(f"{problem}; give another folder with --out to play them again")
+        raise UsageError(
+            f"all {len(ids)} episodes are finished; give another folder with --out to play them "
+            "again"
+        )
     if name in ids:
         return chosen[ids.index(name)]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
@@ -164,10 +155,10 @@ def open_models(
 
 def model_notices(models: Mapping[str, Model]) -> list[str]:
     """Notices about request fields that servers refused, and warnings of models."""
-    lessons = dict.fromkeys(line for model in models.values() for line in model.lessons)
+    refused = dict.fromkeys(line for model in models.values() for line in model.lessons)
     warnings = dict.fromkeys(line for model in models.values() for line in model.warnings)
-    return [*(f"the server refused a field, which is no longer sent: {line}" for line in lessons),
-            *warnings]  # fmt: skip
+    notice = "the server refused a field, which is no longer sent: "
+    return [*(notice + line for line in refused), *warnings]
 
 
 def setup_of(
@@ -211,8 +202,7 @@ def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
-    checksums = Checksums()
-    perceiver = dataset.perceiver()
+    checksums, perceiver = Checksums(), dataset.perceiver()
     return {
         "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
         "sees_answer": agent.sees_answer,
@@ -269,16 +259,16 @@ class Moves:
         share = max(1, self._limit // max(1, len(shown)))
         episodes = []
         for episode, trail in shown:
-            moves = [_move(step) for step in list(trail)[-share:]]
+            moves = []
+            for step in list(trail)[-share:]:
+                action = str(getattr(step.decision, "action", ""))
+                if isinstance(step.decision, Rejection):
+                    action = f"rejected: {step.decision.kind}"
+                move = {"actor": step.actor, "action": action[:_MAX_ACTION]}
+                moves.append({**move, "ok": step.feedback.ok, "pose": plain(step.pose)})
             entry = {"id": episode, "step": self._counts[episode], "of": self._max_steps}
             episodes.append({**entry, **moves[-1], "moves": moves})
         return episodes
-
-
-def _move(step: Step) -> dict[str, Any]:
-    decision, ok, pose = step.decision, step.feedback.ok, plain(step.pose)
-    action = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
-    return {"actor": step.actor, "action": str(action)[:_MAX_ACTION], "ok": ok, "pose": pose}
 
 
 class Reporter:
@@ -463,13 +453,20 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
         return None
     turns, was_idle = list[tuple[str, Action]](), dict[str, bool]()
     for step in played.steps:
-        if isinstance(step.decision, Decision):
-            action = step.decision.action
-            idle = action in _IDLE
-            if not (idle and was_idle.get(step.actor)):
-                actions = _single_steps(action, step.feedback) if single_steps else [action]
-                turns += [(step.actor, each) for each in actions]
-            was_idle[step.actor] = idle
+        if not isinstance(step.decision, Decision):
+            continue
+        action = step.decision.action
+        idle = action in _IDLE
+        if not (idle and was_idle.get(step.actor)):
+            motions = step.feedback.details.get("low_level")
+            whole = action.name in ("chat", "stop") or (motions is None and step.feedback.ok)
+            # a failed skill changed nothing, so it has no motions
+            taken = [action]
+            if single_steps and not whole:
+                found = filter(None, map(_ACTION.fullmatch, motions or ()))
+                taken = [Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in found]
+            turns += [(step.actor, each) for each in taken]
+        was_idle[step.actor] = idle
     first = tuple(action for actor, action in turns if actor == task.episode.actors[0])
     return Demonstration(task.episode, first, lambda: dataset.world(task.episode), tuple(turns))
 
@@ -487,12 +484,3 @@ def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
         played: Trajectory = end.value
         return played
     raise RuntimeError("the scripted team must not wait")
-
-
-def _single_steps(action: Action, feedback: Feedback) -> list[Action]:
-    """The single motions of a skill; empty if the skill failed, as it changed nothing."""
-    texts = feedback.details.get("low_level")
-    if action.name in ("chat", "stop") or (texts is None and feedback.ok):
-        return [action]
-    matches = [match for text in texts or () if (match := _ACTION.fullmatch(text))]
-    return [Action(m[1], tuple(m[2].split(", ")) if m[2] else ()) for m in matches]

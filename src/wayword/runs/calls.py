@@ -34,8 +34,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Choice, user
 from wayword.core.trajectory import Trajectory
 from wayword.runs.config import success_of
-from wayword.runs.export import Card, OnEpisode, require_new
-from wayword.runs.plan import cast_of
+from wayword.runs.export import Card, OnEpisode, records, require_new
 from wayword.runs.record import RunFolder
 from wayword.settings import make
 
@@ -63,10 +62,6 @@ class CallSettings:
     role: str = ""
     actors: Sequence[str] = ()
 
-    def keeps(self, row: Mapping[str, Any]) -> bool:
-        """True if calls of this actor and role are exported."""
-        return self.role in ("", row["role"]) and (not self.actors or row["actor"] in self.actors)
-
 
 Answers = tuple[int, defaultdict[str, list[float]]]
 """Byte offset of a prompt in ``kto.jsonl``, and the outcomes of each of its answers."""
@@ -92,46 +87,41 @@ def export_calls(
     opened = [RunFolder.read(path) for path in runs]
     out.mkdir(parents=True, exist_ok=True)
     card = Card("calls", "chat", asdict(settings))
+    about = {run: card.describe(run) for run in opened}
     answers: dict[bytes, Answers] = {}
-    digests, done, total = set[bytes](), 0, sum(len(run.index) for run in opened)
+    digests = set[bytes]()
     with (out / "sft.jsonl").open("wb") as sft, (out / "kto.jsonl").open("wb") as kto:
-        for run in opened:
-            identity, metric = run.config["identity"], settings.by or success_of(run.config)
-            split = str(identity["dataset"])
-            about = {"split": split, "run": run.path.name, "agent": cast_of(identity)}
-            card.runs.append(run.path.name)
-            card.splits += [] if split in card.splits else [split]
-            for record in run.records():
-                if metric not in record.scores:
-                    hint = suggest(metric, list(record.scores))
-                    raise UsageError(f"{run.path}: the episodes have no metric {metric!r}; {hint}")
-                before, score = card.lines, record.scores[metric]
-                if not any(True for _ in record.trajectory.calls()):
-                    card.omit("episodes without model calls")
-                for row in _rows(record.trajectory, score, thoughts, card):
-                    if not settings.keeps(row):
-                        continue
-                    row |= {"episode": record.episode_id, **about}
-                    *prompt, answer = row["messages"]
-                    first = kto.tell(), defaultdict[str, list[float]](list)
-                    _, outcomes = answers.setdefault(_digest(prompt), first)
-                    outcomes[json.dumps(answer)].append(row["outcome"])
-                    good = row["outcome"] >= settings.least
-                    kto.write(_line({**row, "label": good}))
-                    card.decisions += 1
-                    if not (good or everything):
-                        illegal = row["outcome"] == ILLEGAL
-                        card.omit("illegal" if illegal else f"below {settings.least:g}")
-                    elif (digest := _digest(row["messages"])) in digests:
-                        card.omit("duplicate")
-                    else:
-                        digests.add(digest)
-                        sft.write(_line(row))
-                        card.lines += 1
-                card.episodes += card.lines > before
-                done += 1
-                if on_episode:
-                    on_episode(done, total)
+        for run, record in records(opened, on_episode):
+            metric = settings.by or success_of(run.config)
+            if metric not in record.scores:
+                hint = suggest(metric, list(record.scores))
+                raise UsageError(f"{run.path}: the episodes have no metric {metric!r}; {hint}")
+            before = card.lines
+            if not any(True for _ in record.trajectory.calls()):
+                card.omit("episodes without model calls")
+            for row in _rows(record.trajectory, record.scores[metric], thoughts, card):
+                if settings.role not in ("", row["role"]):
+                    continue
+                if row["actor"] not in (settings.actors or (row["actor"],)):
+                    continue
+                row |= {"episode": record.episode_id, **about[run]}
+                *prompt, answer = row["messages"]
+                first = kto.tell(), defaultdict[str, list[float]](list)
+                _, outcomes = answers.setdefault(_digest(prompt), first)
+                outcomes[json.dumps(answer)].append(row["outcome"])
+                good = row["outcome"] >= settings.least
+                kto.write(_line({**row, "label": good}))
+                card.decisions += 1
+                if not (good or everything):
+                    illegal = row["outcome"] == ILLEGAL
+                    card.omit("illegal" if illegal else f"below {settings.least:g}")
+                elif (digest := _digest(row["messages"])) in digests:
+                    card.omit("duplicate")
+                else:
+                    digests.add(digest)
+                    sft.write(_line(row))
+                    card.lines += 1
+            card.episodes += card.lines > before
     _write_pairs(out, answers.values())
     info = {}
     for name, columns in COLUMNS.items():

@@ -35,22 +35,6 @@ NAME = "run.json"
 _MINIMUM = 8  # characters from which a secret is also found inside longer values, such as a URL
 
 
-def refuse_secrets(config: Json) -> None:
-    """Raise ``RecordingError`` if ``config`` contains a secret from an environment variable.
-
-    :mod:`wayword.core.secrets` recognizes secret variables by name. The message names the field
-    and the variable, never the value.
-    """
-    secrets = {name: value for name, value in environment_secrets().items() if value}
-    for field, text in _texts(config, ""):
-        for name, secret in secrets.items():
-            if text == secret or (len(secret) >= _MINIMUM and secret in text):
-                raise RecordingError(
-                    f"field {field!r} of the config contains the secret ${name}; remove it: keys "
-                    "are read from the environment and must not be recorded"
-                )
-
-
 def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
     """Path and text of every string inside a value, including keys."""
     if isinstance(value, str):
@@ -71,13 +55,7 @@ FileState = tuple[Path, int, int]
 
 class Checksums:
     """SHA-256 checksums of files. A file is read again only if its size or modification time
-    changes.
-
-    ``cached`` are the checksums of files that were read earlier.
-
-    >>> Checksums().combined({})
-    ''
-    """
+    changes; ``cached`` are the checksums of files that were read earlier."""
 
     def __init__(self, cached: Mapping[FileState, str] | None = None) -> None:
         self.cached: dict[FileState, str] = dict(cached or {})
@@ -238,16 +216,22 @@ def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> fl
 FORMAT = 2
 """Version of the folder's layout: the field ``format`` of ``run.json``."""
 
-_ABSENT = "(absent)"
-
 
 def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     """The content of ``run.json``. Raises ``RecordingError`` without an ``identity``, and if a
-    value is a secret."""
+    value contains a secret from an environment variable: the message names the field and the
+    variable, never the value."""
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config must have a mapping in the field 'identity'")
     content: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
-    refuse_secrets(content)
+    secrets = {name: value for name, value in environment_secrets().items() if value}
+    for field, text in _texts(content, ""):
+        for name, secret in secrets.items():
+            if text == secret or (len(secret) >= _MINIMUM and secret in text):
+                raise RecordingError(
+                    f"field {field!r} of the config contains the secret ${name}; remove it: keys "
+                    "are read from the environment and must not be recorded"
+                )
     return content
 
 
@@ -311,10 +295,9 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
 def difference(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> tuple[str, Json, Json] | None:
-    """Dotted name and both values of the first field in which the identities differ."""
     old, new = dict(_leaves(recorded["identity"])), dict(_leaves(current["identity"]))
     for field in [*new, *old]:
-        values = old.get(field, _ABSENT), new.get(field, _ABSENT)
+        values = old.get(field, "(absent)"), new.get(field, "(absent)")
         if values[0] != values[1]:
             return field, *values
     return None

@@ -16,7 +16,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
@@ -40,7 +40,7 @@ from wayword.runs.active import demonstrations
 from wayword.runs.codec import dump
 from wayword.runs.config import success_of
 from wayword.runs.plan import cast_of, dataset_of
-from wayword.runs.record import RecordedRun, RunFolder
+from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.running import recorded_answers
 from wayword.settings import make
 
@@ -106,10 +106,17 @@ class Card:
 
     def why_empty(self) -> str:
         """The reason why an export has no lines."""
-        remedy = "; --all includes episodes without success"
-        remedy = remedy if "without success" in self.omitted else ""
-        reason = f"left out: {self.left_out}{remedy}"
-        return reason if self.left_out else "the runs have no finished episodes"
+        if not self.omitted:
+            return "the runs have no finished episodes"
+        hint = "; --all includes episodes without success" * ("without success" in self.omitted)
+        return f"left out: {self.left_out}{hint}"
+
+    def describe(self, run: RecordedRun) -> dict[str, str]:
+        """Add a run to the card; returns the run's columns of each line."""
+        split = str(run.config["identity"]["dataset"])
+        self.runs.append(run.path.name)
+        self.splits += [] if split in self.splits else [split]
+        return {"split": split, "run": run.path.name, "agent": cast_of(run.config["identity"])}
 
     @property
     def line(self) -> str:
@@ -161,15 +168,12 @@ def export(
     fields = cls(settings, Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]
     card = Card(options.strategy, options.form, asdict(settings), missing_fields=missing)
-    total = sum(len(run.index) for run in opened)
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with new.open("w", encoding="utf-8", newline="\n") as file:
-            for done, lines in enumerate(_lines(opened, options, cls, settings, card), 1):
+            for lines in _lines(opened, options, cls, settings, card, on_episode):
                 file.writelines(lines)
-                if on_episode:
-                    on_episode(done, total)
         os.replace(new, out)
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
         out.with_name(f"{out.name}.card.json").write_text(text, encoding="utf-8")
@@ -181,71 +185,73 @@ def export(
     return card
 
 
+def records(
+    runs: Sequence[RecordedRun], on_episode: OnEpisode | None
+) -> Iterator[tuple[RecordedRun, EpisodeRecord]]:
+    """Iterate over the episodes of several runs, and report the progress after each."""
+    total = sum(len(run.index) for run in runs)
+    pairs = ((run, record) for run in runs for record in run.records())
+    for done, pair in enumerate(pairs, 1):
+        yield pair
+        if on_episode:
+            on_episode(done, total)
+
+
 def _lines(
     runs: Sequence[RecordedRun],
     options: Export,
     cls: type[Strategy],
     settings: StrategySettings,
     card: Card,
+    on_episode: OnEpisode | None,
 ) -> Iterator[list[str]]:
-    """Yield the lines of each episode; none if it is left out."""
+    """Yield the lines of each episode that is not left out."""
     digests: set[bytes] = set()
-    shared = Shared()
+    shared, data = Shared(), {}
     for run in runs:
         dataset = dataset_of(run, options.data)
-        tasks = of_ids(dataset.tasks, set(run.index.ids()))
-        identity = run.config["identity"]
-        card.runs.append(run.path.name)
-        split = str(identity["dataset"])
-        card.splits += [] if split in card.splits else [split]
-        for record in run.records():
-            task, trajectory = tasks.get(record.episode_id), record.trajectory
-            success = record.scores.get(dataset.family.success, 0.0) > 0.5
-            try:
-                if not (options.everything or success):
-                    raise Omitted("without success")
-                if task is None:
-                    raise Omitted("not in the dataset")
-                tools = {"shared": shared, "max_steps": identity.get("max_steps") or 0}
-                replay = _replay(task, trajectory, dataset, cls, settings, tools, options.thoughts)
-                players = asyncio.run(replay)
-                players = [
-                    each for each in players if each.actor in (options.actors or [each.actor])
-                ]
-                if not players:
-                    raise Omitted("without a decision")
-            except Omitted as reason:
-                card.omit(str(reason))
-                yield []
+        data[run] = dataset, of_ids(dataset.tasks, set(run.index.ids())), card.describe(run)
+    for run, record in records(runs, on_episode):
+        dataset, tasks, about = data[run]
+        task, trajectory = tasks.get(record.episode_id), record.trajectory
+        success = record.scores.get(dataset.family.success, 0.0) > 0.5
+        try:
+            if not (options.everything or success):
+                raise Omitted("without success")
+            if task is None:
+                raise Omitted("not in the dataset")
+            steps = run.config["identity"].get("max_steps") or 0
+            tools = {"shared": shared, "max_steps": steps}
+            replay = _replay(task, trajectory, dataset, cls, settings, tools, options.thoughts)
+            players = asyncio.run(replay)
+            players = [each for each in players if each.actor in (options.actors or [each.actor])]
+            if not players:
+                raise Omitted("without a decision")
+        except Omitted as reason:
+            card.omit(str(reason))
+            continue
+        ending = {"family": dataset.family.name, **about, "success": success}
+        new = []
+        for player in players:
+            # do not teach an actor to leave the work to the others
+            if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {STOP}:
+                card.omit("actor that only stopped")
                 continue
-            about = {
-                "episode": record.episode_id,
-                "split": split,
-                "family": dataset.family.name,
-                "agent": cast_of(identity),
-                "run": run.path.name,
-                "success": success,
-            }
-            new = []
-            for player in players:
-                # do not teach an actor to leave the work to the others
-                if len(trajectory.start) > 1 and set(trajectory.actions(player.actor)) == {STOP}:
-                    card.omit("actor that only stopped")
-                    continue
-                card.decisions += len(player.answers)
-                card.longer_than_context += not player.complete
-                card.unlisted += player.unlisted
-                for text in player.lines(options):
-                    digest = hashlib.sha256(json.dumps(text).encode()).digest()
-                    if digest in digests:
-                        card.omit("duplicate")
-                    else:
-                        new.append(json.dumps({**text, **about}, ensure_ascii=False) + "\n")
-                    digests.add(digest)
-            card.lines += len(new)
-            card.episodes += bool(new)
-            card.characters += sum(map(len, new))
-            yield new
+            card.decisions += len(player.answers)
+            card.longer_than_context += not player.complete
+            card.unlisted += player.unlisted
+            for text in player.lines(options):
+                digest = hashlib.sha256(json.dumps(text).encode()).digest()
+                if digest in digests:
+                    card.omit("duplicate")
+                else:
+                    line = {**text, "episode": record.episode_id, **ending}
+                    new.append(json.dumps(line, ensure_ascii=False) + "\n")
+                digests.add(digest)
+        card.lines += len(new)
+        card.episodes += bool(new)
+        card.characters += sum(map(len, new))
+        yield new
 
 
 # Replay of a recorded episode by strategies whose answers are given.
@@ -410,8 +416,10 @@ def publish(
     export(runs, paths["completion"], replace(options, form="steps"))
     opened = [RunFolder.read(path) for path in runs]
     steps = ({**about, **row_of(step)} for run in opened for step, about in _steps(run, options))
-    _write(paths["steps"], steps)
-    _write(paths["trajectory"], _pictured(opened, options, out / "images"))
+    tables = {"steps": steps, "trajectory": _pictured(opened, options, out / "images")}
+    for name, table in tables.items():
+        with paths[name].open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table)
     rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
     for name, path in paths.items():
         path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)
@@ -422,11 +430,6 @@ def publish(
     suffix = "parquet" if parquet else "jsonl"
     (out / "README.md").write_text(card_text(opened, card, rows, suffix), encoding="utf-8")
     return card
-
-
-def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _pack(duckdb: Any, path: Path, images: Path | None) -> None:

@@ -9,13 +9,12 @@ A sample of the plan's episodes is rehearsed without calling a model. The agent 
 prompts and receives legal actions and thoughts of typical length, for as many steps as the expert
 takes (with skills if the body has them, as a team if there are several actors) plus 10%, because
 models take detours. Turns without a call or a move, such as looking around, are not counted. A
-search that ends by itself is rehearsed to its end. Repeated samples are equal; if the server
-returns one sample per request, the prompt is counted each time. Answers are constrained even if the
-run's are free, because free answers have no fixed form. Scripted models cost nothing, so they
-answer themselves. If the run already has finished episodes (play ``--limit 5`` first), the estimate
-uses their usage, scaled by how long the other episodes are in rehearsal.
-
-Time is estimated only from finished episodes: by their duration and the run's ``concurrency``.
+search that ends by itself is rehearsed to its end. If the server returns one sample per request,
+the prompt is counted each time. Answers are constrained even if the run's are free, because free
+answers have no fixed form. Scripted models cost nothing, so they answer themselves. If the run
+already has finished episodes (play ``--limit 5`` first), the estimate uses their usage, scaled by
+how long the other episodes are in rehearsal; only then is time estimated, by their duration and the
+run's ``concurrency``.
 """
 
 from __future__ import annotations
@@ -129,7 +128,10 @@ class _Stage:
     def estimate(self, tasks: Sequence[Task], episodes: int) -> Forecast:
         """Estimate ``episodes`` episodes from a rehearsal of these tasks."""
         plan, choices = self.plan, self.choices
-        rehearsals = [self._rehearse(task) for task in tasks]
+        for task in tasks:
+            if task.episode.id not in self._rehearsed:
+                self._rehearsed[task.episode.id] = self._rehearse(task)
+        rehearsals = [self._rehearsed[task.episode.id] for task in tasks]
         rehearsals = [each for each in rehearsals if each[0].steps or each[1]]
         extra = self._extra_prompt_tokens(tasks[0]) if tasks else 0
         table = load_prices(plan.prices)
@@ -186,11 +188,6 @@ class _Stage:
 
     def _rehearse(self, task: Task) -> tuple[Trajectory, float]:
         """A rehearsed episode, and the factor by which a real one would be longer."""
-        if task.episode.id not in self._rehearsed:
-            self._rehearsed[task.episode.id] = self._rehearse_once(task)
-        return self._rehearsed[task.episode.id]
-
-    def _rehearse_once(self, task: Task) -> tuple[Trajectory, float]:
         ends_itself = all(parts.cls.ends_itself for parts in self.agent.playing())
         if self._scripted or ends_itself:
             agent = self.agent if self._scripted else self._constrained
@@ -207,18 +204,14 @@ class _Stage:
 
     def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
         examples, seed = demonstrations(self.dataset), self.plan.seed
-        models = self.opened if self._scripted else self._models()
-        setup = Setup(self.dataset, agent.maker(), models, seed, max_steps, demonstrations=examples)
-        return asyncio.run(rollout(task, setup))
-
-    def _models(self) -> dict[str, Model]:
-        models: dict[str, Model] = {}
-        for role, (name, settings) in self.choices.items():
+        models = dict[str, Model](self.opened if self._scripted else {})
+        for role, (name, settings) in () if self._scripted else self.choices.items():
             profile = _profile(name, settings)
             ranks = not name.startswith("openai:") or (profile.completions and profile.logprobs > 0)
             writes = not ranks or settings.get("choose") == "constrained"
             models[role] = Rehearsal(name, self.window(role), writes)
-        return models
+        setup = Setup(self.dataset, agent.maker(), models, seed, max_steps, demonstrations=examples)
+        return asyncio.run(rollout(task, setup))
 
     def _extra_prompt_tokens(self, task: Task) -> int:
         """Tokens by which the run's main prompts are longer than those of constrained decoding."""
@@ -361,32 +354,23 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
         time = "" if each.hours is None else f", {_duration(each.hours)}"
         rows.append(f"{name}: {calls}, {_tokens(each)}{time}, {_dollars(each)}")
     if len(rows) > 1:
-        total = named[0][1]
-        for _, each in named[1:]:
-            total = _add(total, each)
+        estimates = [each for _, each in named]
+        unknown = any(each.dollars is None for each in estimates)
+        total = replace(
+            estimates[0],
+            prompt_tokens=sum(each.prompt_tokens for each in estimates),
+            completion_tokens=sum(each.completion_tokens for each in estimates),
+            dollars=None if unknown else sum(each.dollars or 0.0 for each in estimates),
+            max_dollars=None if unknown else sum(each.max_dollars or 0.0 for each in estimates),
+            unpriced=tuple(name for each in estimates for name in each.unpriced),
+            measured=0,
+        )
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
     return rows
 
 
 def _tokens(estimate: Forecast) -> str:
     return f"{estimate.prompt_tokens:,} tokens read, {estimate.completion_tokens:,} written"
-
-
-def _add(one: Forecast, two: Forecast) -> Forecast:
-    """Tokens and cost of two estimates; the cost is unknown if either is."""
-
-    def dollars(first: float | None, second: float | None) -> float | None:
-        return None if first is None or second is None else first + second
-
-    return replace(
-        one,
-        prompt_tokens=one.prompt_tokens + two.prompt_tokens,
-        completion_tokens=one.completion_tokens + two.completion_tokens,
-        dollars=dollars(one.dollars, two.dollars),
-        max_dollars=dollars(one.max_dollars, two.max_dollars),
-        unpriced=(*one.unpriced, *two.unpriced),
-        measured=0,
-    )
 
 
 # A model for rehearsals: legal actions that do not stop, and texts of typical length.

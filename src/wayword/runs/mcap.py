@@ -20,7 +20,7 @@ from typing import Any
 
 from wayword.core.errors import needing
 from wayword.core.trajectory import Step, Trajectory
-from wayword.runs.export import OnEpisode, require_new, row_of
+from wayword.runs.export import OnEpisode, records, require_new, row_of
 from wayword.runs.record import RunFolder
 from wayword.worlds.objectnav.robot import ros_pose
 
@@ -36,18 +36,14 @@ def export_mcap(runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = 
     with needing("MCAP files are written by mcap", "mcap"):
         writers = import_module("mcap.writer")
     require_new(out)
-    opened, done = [RunFolder.read(path) for path in runs], 0
-    total = sum(len(run.index) for run in opened)
-    for run in opened:
-        for record in run.records():
-            name = re.sub(r"[^\w.-]", "_", record.episode_id)
-            path = out / run.path.name / f"{name}.mcap"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                write_episode(writers.Writer(file), record.trajectory)
-            done += 1
-            if on_episode:
-                on_episode(done, total)
+    done = 0
+    for run, record in records([RunFolder.read(path) for path in runs], on_episode):
+        name = re.sub(r"[^\w.-]", "_", record.episode_id)
+        path = out / run.path.name / f"{name}.mcap"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            write_episode(writers.Writer(file), record.trajectory)
+        done += 1
     return done
 
 

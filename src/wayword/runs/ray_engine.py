@@ -22,7 +22,6 @@ import socket
 from collections import Counter, deque
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -122,40 +121,21 @@ def _check_address(address: str) -> None:
         raise UsageError(f"Ray did not start: {line}") from None
 
 
-@dataclass(slots=True)
-class _Seat:
-    """A player's actor, its current process, and the queue of its next episodes.
-
-    ``process`` is ``machine:number:token``, empty while it is starting."""
-
-    actor: Any
-    process: str = ""
-    queue: deque[int] = field(default_factory=deque)
-
-
 class _Driver:
     """Assigns the episodes of a run to players, and stores the results."""
 
     def __init__(self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any) -> None:
-        self._active, self._account, self._ray = active, account, ray
-        self._todo, self._left = deque(todo), len(todo)
+        self._active, self._account, self._ray, self._left = active, account, ray, len(todo)
         self._attempts: Counter[int] = Counter()
-        self._playing = self._lost = self._steps = 0
-        self._dead = set[str]()
-        self._outcome = Outcome()
-        self._more, self._over = asyncio.Event(), asyncio.Event()
+        self._playing = self._steps = 0
+        self._outcome, self._over = Outcome(), asyncio.Event()
         plan, path = active.plan, active.folder.path
         budget = {"max_tokens": account.max_tokens, "max_dollars": account.max_dollars}
         node = ray.get_runtime_context().get_node_id()
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
         bank = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=near)(Bank)
-        self._bank = bank.remote(
-            str(path.absolute()),
-            budget,
-            list(account.estimate.ended),
-            account.estimate.limit,
-            plan.rpm or 0,
-        )
+        ended, limit = list(account.estimate.ended), account.estimate.limit
+        self._bank = bank.remote(str(path.absolute()), budget, ended, limit, plan.rpm or 0)
         player = ray.remote(
             num_cpus=1,
             max_concurrency=2 * plan.concurrency + 8,
@@ -164,10 +144,18 @@ class _Driver:
             scheduling_strategy="SPREAD",
         )(Player)
         identity = plain(active.folder.config["identity"])
-        self._seats = [
-            _Seat(player.remote(plan, os.getcwd(), self._bank, identity))
-            for _ in range(plan.workers)
+        self._players = [
+            player.remote(seat, plan, os.getcwd(), self._bank, identity)
+            for seat in range(plan.workers)
         ]
+        self._processes: dict[int, str] = {}
+        """``machine:number:token`` of each player that is ready."""
+        self._chunks, at = asyncio.Queue[Sequence[int]](), 0
+        while at < len(todo):
+            # small chunks at the end, so that all players finish at about the same time
+            size = min(_CHUNK, (len(todo) - at) // (2 * plan.workers) or 1)
+            self._chunks.put_nowait(todo[at : at + size])
+            at += size
 
     async def play(self) -> Outcome:
         """Play until all episodes have ended or the run must stop."""
@@ -176,23 +164,23 @@ class _Driver:
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._use(seat)) for seat in self._seats]
+            tasks = [group.create_task(self._use(seat)) for seat in range(len(self._players))]
             tasks.append(group.create_task(self._watch()))
             await self._over.wait()
             for task in tasks:
                 task.cancel()
         notices: list[str] = []
-        for seat in self._seats:
+        for seat in self._processes:
             with suppress(self._ray.exceptions.RayError, TimeoutError):
-                if seat.process:
-                    leaving = seat.actor.leave.options(max_task_retries=0).remote()
-                    notices += await asyncio.wait_for(leaving, 10)
-        if self._lost:
+                leaving = self._players[seat].leave.options(max_task_retries=0).remote()
+                notices += await asyncio.wait_for(leaving, 10)
+        *_, dead, lost = await self._bank.counts.remote()
+        if lost:
             notices.append(
-                f"{self._lost} calls were in progress in processes that died; they may have been "
+                f"{lost} calls were in progress in processes that died; they may have been "
                 "billed, so their estimated cost is included"
             )
-        if dead := len(self._dead):
+        if dead:
             notices.append(f"{dead} processes died and were restarted with their episodes")
         self._active.notices += dict.fromkeys(notices)
         return self._outcome
@@ -202,8 +190,8 @@ class _Driver:
         account, ray = self._account, self._ray
         with suppress(ray.exceptions.RayError, TimeoutError):
             counts = await asyncio.wait_for(self._bank.counts.remote(True), 5)
-            account.calls, account.late, account.retries = counts
-        for actor in [self._bank, *(seat.actor for seat in self._seats)]:
+            account.calls, account.late, account.retries, *_ = counts
+        for actor in [self._bank, *self._players]:
             ray.kill(actor)
         account.tokens, account.dollars, _ = configs.billed(self._active.folder.path)
 
@@ -213,80 +201,66 @@ class _Driver:
         while True:
             await asyncio.sleep(_POLL)
             try:
-                _, _, self._account.retries = await self._bank.counts.remote()
+                _, _, self._account.retries, *_ = await self._bank.counts.remote()
             except self._ray.exceptions.RayError as error:
                 self._stop(error)
-            seats = [seat for seat in self._seats if seat.process]
-            requests = (seat.actor.moves.options(max_task_retries=0).remote() for seat in seats)
+            players = [self._players[seat] for seat in self._processes]
+            requests = (player.moves.options(max_task_retries=0).remote() for player in players)
             polled = await asyncio.gather(
                 *(asyncio.wait_for(each, 5) for each in requests), return_exceptions=True
             )
             moves = [move for each in polled if isinstance(each, list) for move in each]
             if active.reporter:
-                workers = [seat.process.rpartition(":")[0] for seat in seats]
+                workers = [name.rpartition(":")[0] for name in self._processes.values()]
                 active.reporter.show(active.done, moves, workers)
             active.steps = self._steps + sum(move["step"] for move in moves)
             active.on_progress(active.done, active.total, {"steps_so_far": active.steps})
 
-    async def _use(self, seat: _Seat) -> None:
-        """Keep a player busy, including after restarts."""
-        while True:
-            await self._opened(seat)
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self._active.plan.concurrency):
-                    group.create_task(self._slot(seat, seat.process))
+    async def _use(self, seat: int) -> None:
+        """Keep a player busy."""
+        await self._open(seat)
+        queue = deque[int]()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._active.plan.concurrency):
+                group.create_task(self._slot(seat, queue))
 
-    async def _opened(self, seat: _Seat) -> None:
+    async def _open(self, seat: int) -> None:
         """Wait until a player is ready. Raises ``UsageError`` if it cannot play the run."""
-        while not seat.process:
-            try:
-                process = await seat.actor.open.remote()
-            except self._ray.exceptions.RayTaskError as error:
-                self._stop(error)
-            except self._ray.exceptions.RayError as error:
-                line = " ".join(str(error).split())[:300]
-                raise UsageError(f"--engine ray: processes die repeatedly: {line}") from None
-            if process in self._dead:  # it only lost its connection
-                self._ray.kill(seat.actor, no_restart=False)
-            else:
-                seat.process = process
+        try:
+            self._processes[seat] = await self._players[seat].open.remote()
+        except self._ray.exceptions.RayTaskError as error:
+            self._stop(error)
+        except self._ray.exceptions.RayError as error:
+            line = " ".join(str(error).split())[:300]
+            raise UsageError(f"--engine ray: processes die repeatedly: {line}") from None
 
-    async def _slot(self, seat: _Seat, process: str) -> None:
-        """Play episodes in this process, one at a time, until it dies."""
-        while seat.process == process:
-            number = self._next(seat)
-            if number is None:
-                self._more.clear()
-                await self._more.wait()
+    async def _slot(self, seat: int, queue: deque[int]) -> None:
+        """Let a player play the episodes of its queue, one at a time, until the run must stop."""
+        while not (self._outcome.exhausted or self._outcome.unusable):
+            if not queue:
+                queue.extend(await self._chunks.get())
                 continue
+            number = queue.popleft()
             self._playing += 1
             try:
-                played = await seat.actor.play.options(max_task_retries=0).remote(number)
+                play = self._players[seat].play.options(max_task_retries=0)
+                self._record(await play.remote(number))
             except self._ray.exceptions.RayTaskError as error:
                 self._stop(error)
             except self._ray.exceptions.RayError:
-                await self._died(seat, process, number)
-            else:
-                self._record(played)
+                self._attempts[number] += 1
+                if self._attempts[number] < _TRIES:
+                    self._chunks.put_nowait([number])
+                else:
+                    name = self._active.dataset.tasks[number].episode.id
+                    reason = f"its worker process died {_TRIES} times"
+                    self._record(Line.of(FailedEpisode(name, reason)))
+                await self._open(seat)
             finally:
                 self._playing -= 1
-            if not self._left or (self._stopped and not self._playing):
+            stopped = self._outcome.exhausted or self._outcome.unusable
+            if not self._left or (stopped and not self._playing):
                 self._over.set()
-
-    @property
-    def _stopped(self) -> bool:
-        """True if the run must stop before its last episode."""
-        return bool(self._outcome.exhausted or self._outcome.unusable)
-
-    def _next(self, seat: _Seat) -> int | None:
-        """Number of a player's next episode; None if there is currently none."""
-        if self._stopped:
-            return None
-        if not seat.queue and self._todo:
-            # small chunks at the end, so that all players finish at about the same time
-            share = len(self._todo) // (2 * len(self._seats)) or 1
-            seat.queue.extend(self._todo.popleft() for _ in range(min(_CHUNK, share)))
-        return seat.queue.popleft() if seat.queue else None
 
     def _record(self, line: Line) -> None:
         self._steps += line.steps
@@ -309,23 +283,6 @@ class _Driver:
             raise cause
         else:
             raise RuntimeError(str(error)) from None  # a bug; the text has the remote traceback
-
-    async def _died(self, seat: _Seat, process: str, number: int) -> None:
-        """Requeue the episode that a dead process was playing, and those in its queue."""
-        self._attempts[number] += 1
-        if self._attempts[number] < _TRIES:
-            self._todo.appendleft(number)
-        else:
-            name = self._active.dataset.tasks[number].episode.id
-            reason = f"its worker process died {_TRIES} times"
-            self._record(Line.of(FailedEpisode(name, reason)))
-        if process not in self._dead:
-            self._dead.add(process)
-            seat.process = ""
-            self._todo.extendleft(reversed(seat.queue))
-            seat.queue.clear()
-            self._lost += await self._bank.lost.remote(process)
-        self._more.set()
 
 
 # The actors. Nothing below imports Ray: methods of an actor are called through its handle, as in
@@ -360,7 +317,9 @@ class Bank:
         self._limiters: dict[str, Limiter] = {}
         self._meters: dict[int, tuple[str, Meter]] = {}
         self._flying: Counter[str] = Counter()
+        self._players: dict[int, str] = {}  # the process of each seat
         self._dead = set[str]()
+        self._lost = 0
         self._reserved: dict[str, tuple[str, LedgerRow]] = {}
 
     async def open(self) -> None:
@@ -370,6 +329,25 @@ class Bank:
             raise RecordingError(f"{self._run}: not found on {socket.gethostname()}; {remedy}")
         self._bills = self._account.ledger = configs.Spending(self._run)
         self._account.tokens, self._account.dollars = self._bills.tokens, self._bills.dollars
+
+    async def join(self, seat: int, player: str) -> None:
+        """Register the process of a seat. If it follows one that died, settle the calls of that
+        one at their estimated cost, as they may have been billed."""
+        dead = self._players.get(seat, player)
+        self._players[seat] = player
+        if dead == player:
+            return
+        self._dead.add(dead)
+        for call, (owner, row) in list(self._reserved.items()):
+            if owner == dead:
+                del self._reserved[call]
+                self._account.pay(row.tokens, row.dollars, call)
+        for episode in [n for n, (owner, _) in self._meters.items() if owner == dead]:
+            await self.end(episode, complete=False)
+        flying = self._flying.pop(dead, 0)
+        self._lost += flying
+        for _ in range(flying):
+            self._account.landed()  # other calls may be waiting for these
 
     async def begin(self, player: str) -> int:
         """Begin an episode and return its number. Raises ``BudgetExhausted``."""
@@ -421,21 +399,6 @@ class Bank:
         if self._reserved.pop(call, None):
             self._account.release(call)
 
-    async def lost(self, player: str) -> int:
-        """Settle the calls of a process that died at their estimated cost, as they may have been
-        billed. Returns the number of calls in progress."""
-        self._dead.add(player)
-        for call, (owner, row) in list(self._reserved.items()):
-            if owner == player:
-                del self._reserved[call]
-                self._account.pay(row.tokens, row.dollars, call)
-        for episode in [n for n, (owner, _) in self._meters.items() if owner == player]:
-            await self.end(episode, complete=False)
-        flying = self._flying.pop(player, 0)
-        for _ in range(flying):
-            self._account.landed()  # other calls may be waiting for these
-        return flying
-
     async def turn(self, model: str) -> None:
         """Wait for a model's rate limit."""
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
@@ -444,11 +407,13 @@ class Bank:
         """Count a repeated request."""
         self._account.retried()
 
-    async def counts(self, close: bool = False) -> tuple[int, int, int]:
-        """Numbers of billed calls, late ones, and repeated requests; ``close`` syncs the log."""
+    async def counts(self, close: bool = False) -> tuple[int, ...]:
+        """Numbers of billed calls, late ones, repeated requests, processes that died and the calls
+        that they had in progress; ``close`` syncs the log."""
         if close:
             self._bills.close()
-        return self._account.calls, self._account.late, self._account.retries
+        account = self._account
+        return account.calls, account.late, account.retries, len(self._dead), self._lost
 
 
 class SharedAccount(Account):
@@ -500,12 +465,15 @@ class SharedTurns:
 
 
 class Player:
-    """An actor that plays episodes in a separate process. ``identity`` is the expected run's."""
+    """An actor that plays episodes in a separate process, one per ``seat`` at a time. ``identity``
+    is the expected run's."""
 
-    def __init__(self, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, seat: int, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]
+    ) -> None:
         with suppress(OSError):  # another machine may not have the folder
             os.chdir(folder)
-        self._plan, self._bank, self._identity = plan, bank, identity
+        self._seat, self._plan, self._bank, self._identity = seat, plan, bank, identity
         self._name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._moves = Moves(0)
         self._opening: asyncio.Task[None] | None = None
@@ -522,6 +490,7 @@ class Player:
 
     async def _open(self) -> None:
         plan, bank, account = self._plan, self._bank, SharedAccount(self._bank, self._name)
+        await _answer(bank.join.remote(self._seat, self._name))
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
         choices = model_choices(plan, agent)

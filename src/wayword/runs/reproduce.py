@@ -177,34 +177,25 @@ def open_recipe(name: str) -> Recipe:
         key: tuple(make(RecipeData, source, name) for source in sources)
         for key, sources in tree["data"].items()
     }
-    defaults = {**tree["defaults"], "differs": [tree["differs"]]}
-    rows = tuple(_row(row, defaults, data, name) for row in tree["rows"])
-    return Recipe(name, tree["title"], tree["source"], tree["differs"], tree["metrics"], rows)
-
-
-def _row(
-    row: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    data: Mapping[str, tuple[RecipeData, ...]],
-    name: str,
-) -> RecipeRow:
-    """A row, with those of the file's defaults that its agent accepts."""
-    if "absent" not in row:
-        tree = {**defaults, **row}
-        agent = registry.load("agent", tree["agent"])
-        accepted = agent.Settings.__dataclass_fields__
-        settings = {**defaults.get("settings", {}), **row.get("settings", {})}
-        tree["settings"] = {k: v for k, v in settings.items() if k in accepted or k in row}
-        temperature = tree.pop("temperature", None)
-        if temperature is not None and "temperature" in accepted:
-            tree["settings"]["temperature"] = temperature
-        if not agent.needs_model:
-            tree["models"] = {}
-        tree["differs"] = [*row.get("differs", ()), *defaults["differs"]]
-        tree["sources"] = data[tree.pop("data")]
-        row = tree
-    complete: RecipeRow = make(RecipeRow, row, f"{name}, {row['name']}")
-    return complete
+    defaults = tree["defaults"]
+    rows = []
+    for row in tree["rows"]:
+        if "absent" not in row:  # with those of the file's defaults that its agent accepts
+            agent = registry.load("agent", row.get("agent") or defaults["agent"])
+            accepted = agent.Settings.__dataclass_fields__
+            settings = {**defaults.get("settings", {}), **row.get("settings", {})}
+            settings = {k: v for k, v in settings.items() if k in accepted or k in row}
+            row = {**defaults, **row, "settings": settings}
+            temperature = row.pop("temperature", None)
+            if temperature is not None and "temperature" in accepted:
+                settings["temperature"] = temperature
+            if not agent.needs_model:
+                row["models"] = {}
+            row["sources"] = data[row.pop("data")]
+            row["differs"] = [*row.get("differs", ()), tree["differs"]]
+        rows.append(make(RecipeRow, row, f"{name}, {row['name']}"))
+    texts = tree["title"], tree["source"], tree["differs"]
+    return Recipe(name, *texts, tree["metrics"], tuple(rows))
 
 
 def listing(only: str = "") -> str:
@@ -322,14 +313,12 @@ def _plan(
 
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Those of the user's settings that an agent accepts; a table may have several agents."""
-    agent = registry.load("agent", name)
-    groups = {"dataset", *(("model", "models") if agent.needs_model else ())}
-    accepted = groups | _fields(name)
+    groups = {"model", "models"} if registry.load("agent", name).needs_model else set()
+    accepted = {"dataset"} | groups | _fields(name)
     return {key: value for key, value in settings.items() if key in accepted}
 
 
 def _fields(name: str) -> set[str]:
-    """Names of an agent's settings."""
     return set(registry.load("agent", name).Settings.__dataclass_fields__)
 
 

@@ -25,7 +25,7 @@ from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs.codec import unusable
 from wayword.runs.plan import Plan
-from wayword.runs.reports import SEEDS, rows_of
+from wayword.runs.reports import rows_of
 from wayword.settings import merge, parse
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 380, 64, 52, 24, 150
@@ -85,8 +85,9 @@ def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
             low, high = map(y, ends(value))
             parts.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
             parts.append(f'<circle cx="{x:.1f}" cy="{y(value.mean):.1f}" r="3.5" fill="{colour}"/>')
-        line = f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{colour}" stroke-width="2"/>'
-        parts.append(line)
+        parts.append(
+            f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{colour}" stroke-width="2"/>'
+        )
         parts.append(text(WIDTH - RIGHT + 38, at, curve.label, "start"))
     body = "\n".join(parts)
     return (
@@ -166,11 +167,6 @@ def _check_count(option: str, count: int) -> None:
     if count > MAX_RUNS:
         line = f"{option}: a sweep must have at most {MAX_RUNS:,} runs, got {count:,}"
         raise UsageError(f"{line}; give fewer values, or use several commands")
-
-
-def over_seeds(sweeps: Sequence[str]) -> bool:
-    """True if a sweep is over seeds, so that its runs can be pooled."""
-    return any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
 
 
 def picture(variants: Sequence[Variant]) -> Path | None:

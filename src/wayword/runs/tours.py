@@ -76,7 +76,14 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
             memory = _Memory(setup.make_agent)
             own = replace(setup, make_agent=memory.make)
             for name in finished.get(tour, ()):
-                await _replay(active, name, own)
+                # take new agents through a finished episode, with the recorded answers
+                task = of_ids(tasks, {name})[name]
+                steps = active.folder.record(name).trajectory.steps
+                taken = {name: Continued(steps, task.episode.actors)}
+                replayed = await rollout(task, replace(own, continued=taken, on_step=None))
+                if replayed.ended == "failed":
+                    problem = f"episode {name} cannot be replayed: {replayed.error}"
+                    raise UsageError(f"--remember: {problem}")
                 memory.keep()
             for task_number in left[tour]:
                 if total.exhausted or total.unusable:
@@ -96,16 +103,6 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     except BaseExceptionGroup as errors:
         raise first_error(errors) from None
     return total
-
-
-async def _replay(active: ActiveRun, name: str, setup: Setup) -> None:
-    """Take a new agent through a finished episode, with the recorded answers."""
-    task = of_ids(active.dataset.tasks, {name})[name]
-    steps = active.folder.record(name).trajectory.steps
-    continued = {name: Continued(steps, task.episode.actors)}
-    replayed = await rollout(task, replace(setup, continued=continued, on_step=None))
-    if replayed.ended == "failed":
-        raise UsageError(f"--remember: episode {name} cannot be replayed: {replayed.error}")
 
 
 def _in_tours(run: RecordedRun, tour_of: Mapping[str, Tour]) -> dict[Tour, list[str]]:

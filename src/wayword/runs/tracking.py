@@ -27,11 +27,9 @@ _MAX_PARAMETER = 250  # characters: MLflow's limit
 
 
 class Tracker:
-    """A context manager that logs metrics to Trackio, Weights & Biases or MLflow.
-
-    Its first error is reported as a notice and ends tracking, not the run. Values that are not
-    finite are left out.
-    """
+    """A context manager that logs metrics to Trackio, Weights & Biases or MLflow. Its first error
+    is reported as a notice and ends tracking, not the run. Values that are not finite are left
+    out."""
 
     def __init__(
         self, spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
@@ -128,14 +126,9 @@ def tracked(
     if not spec:
         yield progress
         return
-    config: dict[str, Json] = {
-        "agent": plan.agent,
-        "dataset": plan.on,
-        "model": plan.model,
-        "seed": plan.seed,
-        "limit": plan.limit,
-        "settings": json.dumps(plan.settings, default=str),
-    }
+    config: dict[str, Json] = {"dataset": plan.on}
+    config |= {key: getattr(plan, key) for key in ("agent", "model", "seed", "limit")}
+    config["settings"] = json.dumps(plan.settings, default=str)
     name = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
     with open_tracker(spec, plan.out.name if plan.out else name, config, notify) as tracker:
         means = Means(tracker)

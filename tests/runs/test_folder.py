@@ -19,7 +19,6 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import Session, add_session, sessions
 from wayword.runs.record import EpisodeRecord, RunFolder, merge
 from wayword.runs.reports import compare, table
-from wayword.viewer.library import Library
 
 CONFIG: dict[str, Any] = {
     "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
@@ -313,25 +312,6 @@ def test_scores_are_read_from_lines_that_another_tool_rewrote(tmp_path: Path) ->
     scores = RunFolder.read(written(tmp_path)).scores()
     rewrite(tmp_path, [dict(sorted(each.items(), reverse=True)) for each in records(tmp_path)])
     assert RunFolder.read(tmp_path).scores() == scores
-
-
-def test_a_folder_of_the_earlier_form_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.json").write_text('{"format": 1, "identity": {}}')
-    (tmp_path / "run" / "episodes.jsonl").write_text("{}\n")
-    for use in (
-        RunFolder.read,
-        lambda path: RunFolder.open(path, CONFIG),
-        lambda path: table([path]),
-        lambda path: table([str(path)]),
-        lambda path: table([path.parent]),
-        lambda path: Library([path]),
-    ):
-        with pytest.raises(
-            RecordingError, match=r"run: this run folder has an older format [^\n]*$"
-        ):
-            use(tmp_path / "run")
-    assert len(list((tmp_path / "run").iterdir())) == 2
 
 
 def test_scores_hold_awkward_names_and_numbers(tmp_path: Path) -> None:

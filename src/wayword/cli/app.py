@@ -50,7 +50,6 @@ class StrictCommand(TyperCommand):
     """A command that rejects repeated options of which only the last would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises ``UsageError``."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:
             single = option.param_type_name == "option" and not option.multiple

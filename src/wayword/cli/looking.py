@@ -215,7 +215,7 @@ def perceive(
         f"{survey.places} places, {survey.views} views, {survey.objects} objects; "
         f"{survey.computed} answers computed, the rest cached"
     )
-    typer.echo(out / "index.html")
+    typer.echo(f"The objects in the views: {out / 'boxes'}")
 
 
 # ``wayword task``: custom tasks from a short YAML file.

@@ -63,7 +63,6 @@ class EnvironmentOptions:
 
     @property
     def plan(self) -> Plan:
-        """Plan with the dataset, and the other actors' agent."""
         folder = None if self.data is None else Path(self.data)
         return Plan(self.others, self.name, settings={"dataset": dict(self.settings)}, data=folder)
 
@@ -136,7 +135,6 @@ class Environment:
 
     @property
     def view(self) -> ActorView:
-        """View of the current episode."""
         self.game  # noqa: B018 - raises before the first reset
         return self._view
 
@@ -167,12 +165,10 @@ class Environment:
         return self.dataset, self._next_task(episode)
 
     def max_steps_of(self, dataset: Dataset) -> int:
-        """Return the step limit in one of its datasets."""
         return dataset.max_steps if self.options.max_steps is None else self.options.max_steps
 
     @property
     def max_steps(self) -> int:
-        """The step limit."""
         return self.max_steps_of(self.dataset)
 
     def share(self, number: int, count: int) -> None:
@@ -226,11 +222,9 @@ class Environment:
         self.__dict__.update(copied.__dict__)
 
     def trajectory(self) -> Trajectory:
-        """The episode so far, as a run records it."""
         return self.game.finished()
 
     def close(self) -> None:
-        """Stop the background thread of an agent's view."""
         if self._background is not None:
             self._background.close()
             self._background = None

@@ -163,7 +163,6 @@ class _Expert:
         self._action: Action | None = None
 
     def next(self) -> Action | None:
-        """Its action from here; None if it has none."""
         new_steps = self._game.trajectory.steps[self._steps :]
         if self._action is not None and not new_steps:
             return self._action
@@ -179,6 +178,5 @@ class _Expert:
         return self._action
 
     def _is_followed(self, step: Step) -> bool:
-        """True if the step was the action that the expert advised."""
         action = getattr(step.decision, "action", None)  # a rejection has none
         return step.actor == self._actor and action is not None and action == self._action

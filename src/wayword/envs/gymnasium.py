@@ -57,11 +57,9 @@ class FreeText(gymnasium.spaces.Space[str]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Texts have no fixed length."""
         return False
 
     def contains(self, x: Any) -> bool:
-        """True for a text of at most ``MAX_CHARACTERS`` characters."""
         return isinstance(x, str) and len(x) <= MAX_CHARACTERS
 
     def sample(self, *masks: Any, **named: Any) -> str:
@@ -164,11 +162,9 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return menu_mask(len(self._legal_actions())).astype(np.bool_)
 
     def render(self) -> Any:
-        """The last observation."""
         return self._text if self.render_mode == "ansi" else None
 
     def close(self) -> None:
-        """Stop the background thread of an agent's view."""
         self.inner.close()
 
     def _to_text(self, observation: Json, info: Info) -> str:

@@ -87,7 +87,6 @@ class _MultiActorEnv:
         """Do nothing: there is nothing to close."""
 
     def observe(self, agent: str) -> Obs:
-        """Current observation of an actor."""
         observation: Obs = {"text": as_text(self._views[agent].observe())}
         if self._has_menu:
             observation["action_mask"] = menu_mask(len(self._legal_actions(agent)))

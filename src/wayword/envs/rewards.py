@@ -110,7 +110,6 @@ class RewardMeter:
         }
 
     def clone(self) -> RewardMeter:
-        """An independent meter in the same state."""
         return copy.copy(self)
 
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:

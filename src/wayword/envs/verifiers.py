@@ -38,7 +38,6 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
         self._options = {**options, "dataset": make(name, **options).dataset}
 
     async def setup_state(self, state: Any) -> None:
-        """Begin the row's episode."""
         env = make(self._name, **self._options)
         env.reset(episode=state["info"]["episode"])
         state["wayword"], state["total"], state["last_info"] = env, 0.0, {}

@@ -206,7 +206,6 @@ class Question:
     role: str = "main"
 
     def as_json(self) -> Json:
-        """The prompt: one text, or messages of a chat."""
         if isinstance(self.prompt, str):
             return self.prompt
         return [{"role": each.role, "content": each.content} for each in self.prompt]
@@ -222,7 +221,6 @@ class PolicyModel(Model):
         self.window: int = window
 
     def as_role(self, role: str) -> PolicyModel:
-        """The same policy in another role."""
         return PolicyModel(self._questions, self.window, role)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -253,12 +251,10 @@ class Background:
         self.close = weakref.finalize(self, _stop_loop, self.loop, thread)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the thread, and wait for its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Cancel all tasks, then stop the loop."""
     asyncio.run_coroutine_threadsafe(_cancel(asyncio.all_tasks(loop)), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()

@@ -249,7 +249,6 @@ class Moves:
         self._trails.setdefault(episode, deque(maxlen=self._limit)).append(step)
 
     def ended(self, episode: str) -> None:
-        """Remove an episode."""
         self._counts.pop(episode, None)
         self._trails.pop(episode, None)
 
@@ -360,7 +359,6 @@ class ActiveRun:
         self.on_progress(self.done, self.total, so_far)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
-        """Score an episode and store it."""
         try:
             line = line_of(self.dataset, task, trajectory)
         except RecordingError as error:
@@ -368,7 +366,6 @@ class ActiveRun:
         self.record(line)
 
     def record(self, line: Line) -> None:
-        """Store an episode that was played by this or another process."""
         if self.reporter:
             self.reporter.moves.ended(line.episode_id)
             self.reporter.write(self.done)

@@ -61,7 +61,7 @@ class Checksums:
         self.cached: dict[FileState, str] = dict(cached or {})
 
     def of(self, path: Path) -> str:
-        """SHA-256 of a file as 64 hex digits. Raises ``DataError`` if it cannot be read."""
+        """SHA-256 of a file in hex. Raises ``DataError`` if it cannot be read."""
         try:
             status = path.stat()
             key = (path.absolute(), status.st_size, status.st_mtime_ns)
@@ -77,10 +77,8 @@ class Checksums:
         return {name: self.of(files[name]) for name in sorted(files)}
 
     def combined(self, files: Mapping[str, Path]) -> str:
-        """Checksum of all files and their names as 12 hex digits; empty for no files.
-
-        Folders are not included, so that the same data in another place has the same checksum.
-        """
+        """Checksum of all files and their names, but not of their folders, as 12 hex digits; empty
+        for no files."""
         if not files:
             return ""
         digest = hashlib.sha256()
@@ -139,7 +137,6 @@ def add_session(run: Path, session: Session) -> None:
 
 
 def _appending(path: Path) -> Appender:
-    """Open a plain file for appending, and remove a partial last line."""
     try:
         lines = Appender(path)
     except OSError as error:
@@ -175,13 +172,11 @@ class Spending:
             write_atomically(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
 
     def write(self, row: LedgerRow) -> None:
-        """Append a row. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
         self._lines.append(self._line(row))
 
     def close(self) -> None:
-        """Sync and close the file."""
         lines, self._lines = self._lines, None
         if lines is not None:
             lines.close()
@@ -248,7 +243,6 @@ def read_config(run: Path) -> dict[str, Json]:
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
-        refuse_earlier(run)
         problem = f"not a run folder: it has no {NAME}" if run.is_dir() else "no such folder"
         inside = sorted(path.parent.name for path in run.glob(f"*/{NAME}"))
         remedy = f"; name one of the runs in it: {', '.join(inside[:6])}" if inside else ""
@@ -269,15 +263,6 @@ def read_config(run: Path) -> dict[str, Json]:
     return content
 
 
-def refuse_earlier(run: Path) -> None:
-    """Raise ``RecordingError`` for a run folder in the format before ``run.json``."""
-    if (run / "config.json").is_file():
-        raise RecordingError(
-            f"{run}: this run folder has an older format (config.json), which is not supported; "
-            "use the version of wayword that wrote it, or repeat the run in a new folder"
-        )
-
-
 def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> None:
     """Raise ``RecordingError`` if the identities differ, naming the first field that does."""
     if changed := difference(recorded, current):
@@ -295,6 +280,7 @@ def same_run(run: Path, recorded: dict[str, Json], current: dict[str, Json]) -> 
 def difference(
     recorded: Mapping[str, Json], current: Mapping[str, Json]
 ) -> tuple[str, Json, Json] | None:
+    """Dotted name and both values of the first field in which the identities differ."""
     old, new = dict(_leaves(recorded["identity"])), dict(_leaves(current["identity"]))
     for field in [*new, *old]:
         values = old.get(field, "(absent)"), new.get(field, "(absent)")

@@ -51,12 +51,9 @@ OnEpisode = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Options of an export.
-
-    ``strategy`` is the agent whose prompts are written, with its ``settings``; ``actors`` restricts
-    the export to some actors. ``everything`` includes episodes without success; ``thoughts``
-    includes recorded thoughts.
-    """
+    """Options of an export. ``strategy`` is the agent whose prompts are written, with its
+    ``settings``; ``actors`` restricts the export to some actors. ``everything`` includes episodes
+    without success; ``thoughts`` includes recorded thoughts."""
 
     strategy: str = "act"
     form: Format = "chat"
@@ -96,7 +93,6 @@ class Card:
     wayword: str = field(default_factory=lambda: version("wayword"))
 
     def omit(self, cause: str) -> None:
-        """Count an omission by its cause."""
         self.omitted[cause] = self.omitted.get(cause, 0) + 1
 
     @property
@@ -264,8 +260,8 @@ class Omitted(Exception):
 class _Player:
     """An actor's strategy, the model that gives its answers, and all prompts and answers.
 
-    ``complete`` is False if the strategy dropped old steps to fit its context. ``unlisted`` counts
-    legal actions outside the listed ones, which a constrained model could not have chosen.
+    ``complete`` is False if the strategy dropped old steps. ``unlisted`` counts legal actions
+    outside the listed ones, which a constrained model could not have chosen.
     """
 
     def __init__(
@@ -337,12 +333,9 @@ async def _replay(
     tools: Mapping[str, Any],
     thoughts: bool,
 ) -> list[_Player]:
-    """Replay an episode. Returns the players that called a model.
-
-    With ``thoughts``, answers include the recorded thought. Rejected answers changed nothing and
-    are skipped. Raises ``Omitted`` if the world's feedback differs from the recorded one, or the
-    strategy cannot take an action.
-    """
+    """Replay an episode. Returns the players that called a model. Rejected answers changed nothing
+    and are skipped. Raises ``Omitted`` if the world's feedback differs from the recorded one, or
+    the strategy cannot take an action."""
     world = with_answerer(dataset.world(task.episode), recorded_answers(trajectory))
     game = Game(world, task.episode)
     players = {}
@@ -462,21 +455,19 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         for name in TABLES
         if rows[name]
     ]
+    if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
+        configs.append("dataset_info:\n- config_name: trajectory\n  features:")
+        configs += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
     played = []
     for run in runs:
         identity = run.config["identity"]
         checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
         cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
         played.append(f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
-    features = []
-    if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
-        features = ["dataset_info:\n- config_name: trajectory\n  features:"]
-        features += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
         *configs,
-        *features,
         "---\n",
         f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
         "| Table | Rows | A row is |\n| --- | ---: | --- |",

@@ -430,9 +430,6 @@ class Rehearsal(Model):
             usage = Usage(usage.prompt + CONTINUED, completion, estimated=True)
         return Choice(tuple(options), values, usage)
 
-    async def aclose(self) -> None:
-        """Nothing to release."""
-
     def _legal(self, prompt: Prompt, sampling: Sampling) -> str:
         # the first or last message requests a text
         parts = [prompt] if isinstance(prompt, str) else [prompt[0].content, prompt[-1].content]

@@ -2,14 +2,10 @@
 
 Tables, lists and resumed runs read it instead of the trajectories. It is derived data: built from
 the records if it is missing or does not match them, extended as they grow, and safe to delete. It
-is stored in the user's cache folder, because the run folder may be on a network drive.
-
-On disk it is a single file that begins with a checksum and is always replaced completely, so that
-neither damage nor concurrent writers can change a result. It matches the records if the last record
+is in the user's cache folder, because the run folder may be on a network drive: a single file that
+begins with a checksum and is always replaced completely. It matches the records if the last record
 it lists is in the file with the same checksum and, if the file has not grown, the file was not
-modified.
-
-The text index for searches is an SQLite database, built at the first search.
+modified. The text index for searches is an SQLite database, built at the first search.
 """
 
 from __future__ import annotations
@@ -69,10 +65,8 @@ class Entry:
 
 
 class Index:
-    """Index of a run's records. Thread-safe.
-
-    Scores are stored in one array per metric: building a mapping per episode takes seconds for
-    100,000 episodes."""
+    """Index of a run's records. Thread-safe. Scores are stored in one array per metric: building a
+    mapping per episode takes seconds for 100,000 episodes."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {name: folder / name for name in (EPISODES, FAILURES)}
@@ -149,10 +143,8 @@ class Index:
     # Updates.
 
     def refresh(self) -> Index:
-        """Update the index from the files.
-
-        Raises ``RecordingError`` for a damaged record or a duplicate episode.
-        """
+        """Update the index from the files. Raises ``RecordingError`` for a damaged record or a
+        duplicate episode."""
         with self._lock:
             unchanged = not self._modified or self._mtime() in (0, self._modified)
             feet = {name: self._foot(name, end) for name, end in self._ends.items()}
@@ -185,7 +177,6 @@ class Index:
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
-        """The file's last bytes before the end of a record; empty if there are none."""
         with suppress(OSError), self._files[name].open("rb") as file:
             if end:
                 file.seek(end - FOOT_SIZE)
@@ -198,7 +189,6 @@ class Index:
             return self._ends[name]
 
     def add(self, entry: Entry, foot: bytes) -> None:
-        """Add an episode whose record was just appended."""
         with self._lock:
             self._insert(entry, foot)
             self._modified = 0
@@ -236,7 +226,6 @@ class Index:
 
     @property
     def keys(self) -> list[str]:
-        """Names of all metrics."""
         with self._lock:
             return list(self._columns)
 
@@ -246,7 +235,6 @@ class Index:
             return list(self._ids)
 
     def endings(self) -> list[str]:
-        """Distinct values of ``ended``."""
         with self._lock:
             return list(dict.fromkeys(ended for ended, _ in self._layouts))
 
@@ -266,8 +254,7 @@ class Index:
             return max(((n, at) for n, (name, _, at) in failures if name == episode), default=None)
 
     def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
-        """Finished episodes with these numbers, in the given order; by default all of them, in the
-        order they ended."""
+        """Finished episodes with these numbers, in this order; by default all, as they ended."""
         with self._lock:
             layouts = list(self._layouts)
             chosen = range(1, len(self) + 1) if numbers is None else numbers
@@ -299,8 +286,7 @@ class Index:
             return nan
 
     def scores(self) -> Scores:
-        """All metrics, ordered by id, so that results do not depend on which episode ended
-        first."""
+        """All metrics, ordered by id: results must not depend on which episode ended first."""
         with self._lock:
             order = sorted(range(len(self)), key=self._ids.__getitem__)
             columns = {key: self.column(key)[order] for key in self._columns}
@@ -316,8 +302,7 @@ class Index:
     ) -> list[int]:
         """Numbers of the episodes that match all filters, sorted by ``id`` or a metric.
 
-        ``ranges`` are (key, low, high, inclusive), where ``inclusive`` tells if the range contains
-        ``high``; ``among`` restricts the search to these ids.
+        ``ranges`` are (key, low, high, True if the range contains ``high``); ``among`` are ids.
         """
         with self._lock:
             matches = np.ones(len(self), bool)
@@ -345,7 +330,7 @@ class Index:
         """Ids of the episodes that contain all the words, or words that start with them.
 
         Searches thoughts, prompts, answers and what ``instruction`` returns for an id. The first
-        search reads all records; an empty search only does that. Raises ``RecordingError``.
+        search, even an empty one, reads all records. Raises ``RecordingError``.
         """
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
         if not query.replace('"', "").replace("*", ""):

@@ -3,7 +3,7 @@
     observations_list_summarized/SCAN.json        place -> one sentence per direction
     observations_summarized/SCAN_summarized.json  place -> a summary
     objects_list/SCAN.json                        place -> one dict of objects per direction
-    boxes/PLACE.jpg, index.html                   all views with their objects, to look at
+    boxes/PLACE.jpg                               all views of a place with their objects
 
 Each direction has several views (up, level, down). A language model merges their captions and
 summarizes the place; without a model, the captions are joined.
@@ -18,7 +18,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +170,6 @@ async def _perceive(
     }
     for name, content in files.items():
         _write(plan.out / name, json.dumps(content, ensure_ascii=False, indent=1).encode())
-    _write(plan.out / "index.html", page(plan.layout, places).encode())
     return PerceiveResult(
         len(places), len(pictures) * len(list(layout.views())), memory.requests, count
     )
@@ -214,10 +212,8 @@ class Describer:
         layout: panorama.ViewLayout,
         north: float,
     ) -> PerceivedPlace:
-        """Describe a place, with directions clockwise from north.
-
-        The views are relative to the picture's center; each direction gets the nearest view.
-        """
+        """Describe a place, with directions clockwise from north. The views are relative to the
+        picture's center; each direction gets the nearest view."""
         count, rows = len(layout.headings), len(layout.elevations)
         captions: list[list[str]] = [[] for _ in range(count)]
         for start in range(0, len(looks), rows):
@@ -275,27 +271,7 @@ def sheet(picture: Picture, looks: Sequence[SurveyedView], layout: panorama.View
     return panorama.outlined(tiles, boxes).data
 
 
-def page(layout: str, places: Sequence[PerceivedPlace]) -> str:
-    """HTML page that shows the sheets with their descriptions. All text is escaped."""
-    parts = [
-        "<!doctype html><meta charset=utf-8><title>Descriptions</title>",
-        "<style>body{font:15px/1.5 system-ui;margin:2em auto;max-width:72em;padding:0 1em}"
-        "img{max-width:100%}ol{padding-left:1.5em}small{color:#666}</style>",
-        f"<h1>Descriptions</h1><p>{len(places)} places, layout {escape(layout)}</p>",
-    ]
-    for place in places:
-        name = escape(place.name, quote=True)
-        parts.append(f"<h2>{name}</h2><p>{escape(place.summary)}</p>")
-        parts.append(f'<img loading=lazy alt="" src="boxes/{name}.jpg"><ol>')
-        for sentence, objects in zip(place.sentences, place.objects, strict=True):
-            listed = ", ".join(objects) or "no objects"
-            parts.append(f"<li>{escape(sentence)} <small>{escape(listed)}</small>")
-        parts.append("</ol>")
-    return "\n".join(parts)
-
-
 def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically. Raises ``RecordingError``."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

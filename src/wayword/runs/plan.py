@@ -129,7 +129,6 @@ class Plan:
         return self.on.partition(":")[2]
 
     def group(self, name: str) -> Mapping[str, Any]:
-        """The settings of a reserved group."""
         settings = self.settings.get(name, {})
         if not isinstance(settings, Mapping):
             raise UsageError(f"--set {name}={settings}: write {name}.KEY=VALUE")

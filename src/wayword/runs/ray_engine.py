@@ -236,7 +236,7 @@ class _Driver:
 
     async def _slot(self, seat: int, queue: deque[int]) -> None:
         """Let a player play the episodes of its queue, one at a time, until the run must stop."""
-        while not (self._outcome.exhausted or self._outcome.unusable):
+        while not self._stopped():
             if not queue:
                 queue.extend(await self._chunks.get())
                 continue
@@ -258,9 +258,11 @@ class _Driver:
                 await self._open(seat)
             finally:
                 self._playing -= 1
-            stopped = self._outcome.exhausted or self._outcome.unusable
-            if not self._left or (stopped and not self._playing):
+            if not self._left or (self._stopped() and not self._playing):
                 self._over.set()
+
+    def _stopped(self) -> bool:
+        return bool(self._outcome.exhausted or self._outcome.unusable)
 
     def _record(self, line: Line) -> None:
         self._steps += line.steps
@@ -270,7 +272,6 @@ class _Driver:
         self._outcome.finished += line.scores is not None
 
     def _stop(self, error: Exception) -> None:
-        """Stop starting episodes if the error is a limit; raise all other errors."""
         outcome, cause = self._outcome, getattr(error, "cause", error)
         if isinstance(cause, BudgetExhausted):
             outcome.exhausted = outcome.exhausted or str(cause)
@@ -378,7 +379,6 @@ class Bank:
             self._flying[player] += 1
 
     async def landed(self, player: str) -> None:
-        """Count a call as over."""
         if player not in self._dead:
             self._flying[player] -= 1
             self._account.landed()
@@ -395,16 +395,13 @@ class Bank:
         self._account.pay(tokens, dollars, call)
 
     async def release(self, call: str) -> None:
-        """Settle a call that was not billed."""
         if self._reserved.pop(call, None):
             self._account.release(call)
 
     async def turn(self, model: str) -> None:
-        """Wait for a model's rate limit."""
         await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
 
     async def retried(self) -> None:
-        """Count a repeated request."""
         self._account.retried()
 
     async def counts(self, close: bool = False) -> tuple[int, ...]:
@@ -460,7 +457,6 @@ class SharedTurns:
         self._bank, self._model = bank, model
 
     async def admit(self) -> None:
-        """Wait until a request is allowed."""
         await _answer(self._bank.turn.remote(self._model))
 
 

@@ -119,14 +119,7 @@ def is_run(path: Path) -> bool:
 
 
 class RecordedRun:
-    """A run folder opened for reading. No lock is needed, even while the run is in progress.
-
-    >>> from wayword.runs import RecordedRun
-    >>> RecordedRun("runs/none")
-    Traceback (most recent call last):
-        ...
-    wayword.core.errors.RecordingError: runs/none: no such folder
-    """
+    """A run folder opened for reading. No lock is needed, even while the run is in progress."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = remote.local(Path(path))
@@ -136,22 +129,18 @@ class RecordedRun:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The run's settings, as recorded when it was first started."""
         return configs.readable(self._config)
 
     @property
     def index(self) -> Index:
-        """Ids, scores and file positions of all records, up to date. Raises ``RecordingError`` for
-        a damaged record or a duplicate episode."""
+        """Ids, scores and file positions of all records, up to date. Raises ``RecordingError``."""
         if self._index is None:
             self._index = Index(self.path)
         return self._index.refresh()
 
     def records(self) -> Iterator[EpisodeRecord]:
         """Iterate over the finished episodes in the order they ended; only one is in memory.
-
-        Raises ``RecordingError`` for a damaged record.
-        """
+        Raises ``RecordingError`` for a damaged record."""
         for line in read_members(self._episodes):
             yield self._record(line.number, parsed(self._episodes, line.number, line.line))
 
@@ -177,8 +166,7 @@ class RecordedRun:
         raise UsageError(f"{self.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
-        """The record of an episode; without scores if it only failed. Raises ``UsageError`` for an
-        unknown episode."""
+        """The record of an episode; without scores if it only failed. Raises ``UsageError``."""
         index, raw = self.index, self.raw_record(episode)
         if entry := index.entry(episode):
             return self._record(entry.number, raw)
@@ -274,8 +262,7 @@ class RunFolder(RecordedRun):
         """Store a finished or failed episode.
 
         Raises ``RecordingError``, and leaves the folder unchanged, if the episode is already
-        finished, if its trajectory ended as failed (use ``fail``), if a value cannot be recorded,
-        or if the disk is full.
+        finished or failed (use ``fail``), a value cannot be recorded, or the disk is full.
         """
         try:
             line = Line.of(record)
@@ -284,11 +271,9 @@ class RunFolder(RecordedRun):
         self.write(line)
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
-        """Store a failure. A resumed run plays the episode again."""
         self.append(FailedEpisode(episode_id, reason, trajectory))
 
     def write(self, line: Line) -> None:
-        """Store an encoded episode. Raises ``RecordingError`` as ``append`` does."""
         name = line.episode_id
         if not self._open:
             raise RecordingError(f"{self.path}: the run folder is closed")
@@ -339,7 +324,6 @@ def _refuse_foreign(folder: Path) -> None:
     names = sorted(os.listdir(folder))
     if configs.NAME in names:
         return
-    configs.refuse_earlier(folder)
     expected = {LOCK, f".{configs.NAME}.new"}
     if (folder / EPISODES).is_file() and not (folder / EPISODES).stat().st_size:
         expected.add(EPISODES)
@@ -351,12 +335,9 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:
-    """Write ``run.json`` if it is missing or belongs to another run without results.
-
-    A mistyped model name, for example, is noticed only at the first call, when the folder already
-    contains a config and failures. Returns True if another run was replaced. Raises
-    ``RecordingError`` if another run has finished episodes or costs.
-    """
+    """Write ``run.json`` if it is missing or belongs to another run without results (a mistyped
+    model name, for example, is noticed only at the first call). Returns True if another run was
+    replaced. Raises ``RecordingError`` if that has finished episodes or costs."""
     replaces = False
     if is_run(folder):
         recorded = configs.read_config(folder)
@@ -455,10 +436,8 @@ def _common_config(configs_: Sequence[dict[str, Any]], shards: Sequence[Path]) -
 
 
 def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iterator[bytes]:
-    """Yield the compressed records of a file, and add each finished episode to ``owners``.
-
-    Damaged and duplicate records are described in ``gaps``; if that is None, they raise.
-    """
+    """Yield the compressed records of a file, and add each finished episode to ``owners``. Damaged
+    and duplicate records are described in ``gaps``; if that is None, they raise."""
     if not path.is_file():
         return
     with path.open("rb") as file:

@@ -36,9 +36,8 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def url_of(path: Path | str) -> str:
-    """URL of a path in a store, such as ``s3://bucket/run``; empty for a local path.
-
-    ``Path`` removes one of the two slashes, so one is enough.
+    """URL of a path in a store, such as ``s3://bucket/run``; empty for a local path. One slash is
+    enough, as ``Path`` removes the other.
 
     >>> url_of(Path("s3://bucket/run")), url_of(Path("runs/first"))
     ('s3://bucket/run', '')
@@ -83,10 +82,8 @@ def writing(path: Path) -> Iterator[tuple[Path, Store | None]]:
 
 
 class Store:
-    """A run folder in a store, with a working copy in the user's cache folder.
-
-    Raises ``UsageError`` for an unsupported URL.
-    """
+    """A run folder in a store, with a working copy in the user's cache folder. Raises
+    ``UsageError`` for an unsupported URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -108,11 +105,9 @@ class Store:
         self._sender = threading.Thread(target=self._send_on, name="wayword-store", daemon=True)
 
     def fetch(self) -> bool:
-        """Update the working copy. Returns False if the store has no run at this URL.
-
-        Records that only the copy has are kept: they are from a writer on this machine that was
-        killed. A copy with different records is replaced.
-        """
+        """Update the working copy. Returns False if the store has no run at this URL. A copy with
+        other records is replaced; those that only the copy has are kept, as they are from a writer
+        on this machine that was killed."""
         try:
             config = self._files.cat_file(f"{self._root}/run.json")
             local_config = self.copy / "run.json"
@@ -136,7 +131,6 @@ class Store:
         return True
 
     def _clear_copy(self) -> None:
-        """Delete the run's files from the working copy, but not the lock of a writing process."""
         for name in (*GROWING, *SMALL):
             (self.copy / name).unlink(missing_ok=True)
 
@@ -172,7 +166,6 @@ class Store:
         self._sent[name] = end
 
     def begin(self) -> None:
-        """Update the working copy and start uploading."""
         if not self.fetch():
             self._clear_copy()
             self.copy.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,6 @@ from wayword.runs.config import (
     billed,
     caveats_of,
     metrics_of,
-    refuse_earlier,
     sessions,
     success_of,
 )
@@ -54,9 +53,8 @@ class Report:
 
 @dataclass(frozen=True)
 class _ScoredRun:
-    """A run, or a part of it: the scores of finished episodes, and the ids of failed ones.
-
-    ``of`` is the number of episodes in its split."""
+    """A run, or a part of it: the scores of finished episodes, and the ids of failed ones. ``of``
+    is the number of episodes in its split."""
 
     run: RecordedRun
     config: Mapping[str, Any]
@@ -182,14 +180,12 @@ MAX_LENGTHS = 6
 
 def _parts(whole: _ScoredRun, by: str, data: Path | None) -> list[_ScoredRun]:
     """Split a run by scene or by the length of the reference. Raises ``UsageError``."""
-    dataset = dataset_of(whole.run, data)
-    if by == "scene":
-        labels = {task.episode.id: task.episode.scene for task in dataset.tasks}
-    elif by == "length":
-        labels = _length_labels(dataset.tasks, whole.config["identity"]["dataset"])
-    else:
+    if by not in ("scene", "length"):
         raise UsageError(f"--by {by}: choose scene or length")
-    return _labelled(whole, labels)
+    tasks = dataset_of(whole.run, data).tasks
+    if by == "length":
+        return _labelled(whole, _length_labels(tasks, whole.config["identity"]["dataset"]))
+    return _labelled(whole, {task.episode.id: task.episode.scene for task in tasks})
 
 
 def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
@@ -343,8 +339,6 @@ def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
             continue
         inside = sorted(p.parent for p in path.glob(f"*/{NAME}"))
         if not inside:
-            for folder in (path, *sorted(path.glob("*/"))):
-                refuse_earlier(folder)
             raise RecordingError(f"{path}: not a run folder, and contains none")
         folders += inside
     return folders
@@ -353,32 +347,25 @@ def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
-def _scored(run: RecordedRun) -> Scores:
-    """The run's scores, ordered by episode id. Raises ``RecordingError`` for an impossible one."""
-    metrics = (*metrics_of(run.config), *accounting.METRICS)
-    kinds = {metric.key: metric.kind for metric in metrics}
-    index = run.index
-    for key in index.keys:
-        kind, values = kinds.get(key, ""), index.column(key)
-        # a mean may exceed the bounds of a rate by a rounding error
-        low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
-        high = 1.0 + 1e-9 if kind == "rate" else math.inf
-        wrong = (values < low) | (values > high) | index.not_a_number(key)
-        if wrong.any():
-            at = int(wrong.argmax())
-            raise RecordingError(
-                f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
-                f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
-            )
-    return index.scores()
-
-
 def _scored_run(run: RecordedRun) -> _ScoredRun:
+    """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
     with reading(str(run.path / NAME), "give another folder"):
-        config, scored = run.config, _scored(run)
-
+        config, index = run.config, run.index
+        kinds = {m.key: m.kind for m in (*metrics_of(config), *accounting.METRICS)}
+        for key in index.keys:
+            kind, values = kinds.get(key, ""), index.column(key)
+            # a mean may exceed the bounds of a rate by a rounding error
+            low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
+            high = 1.0 + 1e-9 if kind == "rate" else math.inf
+            wrong = (values < low) | (values > high) | index.not_a_number(key)
+            if wrong.any():
+                at = int(wrong.argmax())
+                raise RecordingError(
+                    f"{run.path / EPISODES}: episode {index.ids()[at]!r}: {key!r} cannot be "
+                    f"{float(values[at])!r}; `wayword verify` lists all episodes with wrong scores"
+                )
+        scored, of = index.scores(), int(config.get("episodes_in_split", len(index)))
         failed = {failure.episode_id for failure in run.failures()}.difference(scored.ids)
-        of = int(config.get("episodes_in_split", len(scored)))
         if len(scored) > of:
             problem = f"has {len(scored):,} episodes, but the split only {of:,}"
             raise RecordingError(f"{run.path / EPISODES}: {problem}; give the folder of one run")
@@ -444,7 +431,6 @@ def _settings(identity: Mapping[str, Any], pooled: bool) -> dict[str, str]:
 
 
 def _clustered(family: str) -> Clustered | None:
-    """The scorer of a registered family if it groups episodes in clusters."""
     family_scorer = scorer(family) if family in registry.names("family") else None
     return family_scorer if isinstance(family_scorer, Clustered) else None
 

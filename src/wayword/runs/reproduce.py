@@ -102,7 +102,6 @@ class Recipe:
 
     @property
     def playable(self) -> tuple[RecipeRow, ...]:
-        """Rows with runs."""
         return tuple(row for row in self.rows if not row.absent)
 
 
@@ -334,7 +333,6 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 
 def _folder(plan: Plan) -> str:
-    """Name of a plan's run folder. Equal rows of several tables share it and are played once."""
     key = (plan.agent, plan.on, plan.model, plan.settings, plan.seed, plan.max_steps, plan.shuffle)
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
     name = "-".join(part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part)

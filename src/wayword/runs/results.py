@@ -8,7 +8,7 @@ print(result.compare("runs/other"))
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -61,12 +61,10 @@ class RunResult:
 
     @cached_property
     def recorded(self) -> RecordedRun:
-        """The run folder, opened for reading."""
         return RunFolder.read(self.path)
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The run's dataset."""
         return dataset_of(self.recorded, self.data)
 
     @property
@@ -95,10 +93,9 @@ class RunResult:
         return Text(reports.compare([self.path, path], keys=_names(metrics)).text)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Data frame with a row per episode: run, agent, model, dataset, instruction, scene,
-        ``gold_length`` (number of actions in the reference solution), success, the first cause of
-        failure (:mod:`wayword.metrics.causes`), and all scores, including cost. Raises
-        ``UsageError`` if pandas is missing."""
+        """Data frame with a row per episode: run, agent, model, dataset, instruction, scene, number
+        of actions in the reference solution, success, the first cause of failure
+        (:mod:`wayword.metrics.causes`), and all scores. Raises ``UsageError`` without pandas."""
         with needing("a data frame needs pandas", "pandas"):
             frames = import_module("pandas")
         identity = self.recorded.config.get("identity", {})
@@ -112,7 +109,7 @@ class RunResult:
                 "gold_length": record.gold_length,
                 "success": self._is_success(record),
                 "ended": record.trajectory.ended,
-                "cause": next(iter(self._causes(record)), ""),
+                "cause": "" if self._is_success(record) else self._cause(record),
                 **record.scores,
             }
             for record in self.episodes
@@ -122,12 +119,10 @@ class RunResult:
     def _is_success(self, record: EpisodeRecord) -> bool:
         return record.scores.get(success_of(self.recorded.config), 0.0) > 0.5
 
-    def _causes(self, record: EpisodeRecord) -> Mapping[str, int]:
-        if self._is_success(record):
-            return {}
+    def _cause(self, record: EpisodeRecord) -> str:
         trajectory = self.recorded.raw_record(record.episode_id).get("trajectory", {})
         trajectory = {"ended": record.trajectory.ended, **trajectory}
-        return find_causes(trajectory, record.scores, record.instruction)
+        return next(iter(find_causes(trajectory, record.scores, record.instruction)), "")
 
     def _describe(self, record: EpisodeRecord, task: Task | None) -> EpisodeRecord:
         """The record with the instruction, scene and reference length from the dataset."""

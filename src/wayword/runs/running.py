@@ -73,9 +73,7 @@ _EXPECTED = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
 @dataclass(frozen=True, slots=True)
 class Continuation:
     """The recorded steps that a run starts with, and the identity of the run that recorded them.
-
-    ``step`` counts from 1 and is the first one that the new agent decides.
-    """
+    ``step`` counts from 1 and is the first one that the new agent decides."""
 
     run: Path
     episode: str
@@ -85,10 +83,8 @@ class Continuation:
 
     @classmethod
     def open(cls, text: str) -> Continuation:
-        """Read ``runs/first:5593_0:4``. Raises ``UsageError`` if it does not name a step.
-
-        Folder names and ids may contain colons; the first prefix that is a run folder counts.
-        """
+        """Read ``runs/first:5593_0:4``. Folder names and ids may contain colons; the first prefix
+        that is a run folder counts. Raises ``UsageError`` if it does not name a step."""
         before, _, step = text.rpartition(":")
         if not step.isdecimal() or not 1 <= int(step) < 10**6:
             raise UsageError(f"--continue {text}: {_EXPECTED}")
@@ -108,7 +104,6 @@ class Continuation:
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
     def plan(self, plan: Plan) -> Plan:
-        """The plan with the recorded run's episode, data and seed."""
         recorded = {"dataset": dict(self.identity.get("dataset_settings") or {})}
         return replace(
             plan,
@@ -306,11 +301,8 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def recorded_answers(trajectory: Trajectory) -> Answerer | None:
-    """An answerer that repeats the recorded answers in order; None if no question was asked.
-
-    With an answerer, agents are offered the action ``ask``, so an episode without questions must be
-    replayed without one.
-    """
+    """An answerer that repeats the recorded answers in order; None if no question was asked: with
+    an answerer, agents are offered the action ``ask``."""
     answers = [
         step.feedback.details.get("answer") if step.feedback.ok else None
         for step in trajectory.steps
@@ -322,10 +314,8 @@ def recorded_answers(trajectory: Trajectory) -> Answerer | None:
 
 def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, str]]:
     """Yield each finished episode's id and the first difference from its replay, empty if equal.
-
     Raises ``RecordingError`` for a damaged record, ``UsageError`` if the data differ from the
-    run's.
-    """
+    run's."""
     dataset = dataset_of(run, data)
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     for record in run.records():
@@ -371,7 +361,6 @@ def _replay_difference(dataset: Dataset, task: Task, recorded: Trajectory) -> st
 
 
 def _first_difference(label: str, actual: Mapping[str, Any], recorded: Mapping[str, Any]) -> str:
-    """The first entry that differs."""
     actual, recorded = plain(actual), plain(recorded)
     for key in {**actual, **recorded}:
         if actual.get(key) != recorded.get(key):

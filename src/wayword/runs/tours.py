@@ -57,7 +57,6 @@ class _Memory:
         return agent
 
     def keep(self) -> None:
-        """Keep the agents of the episode that has just been finished."""
         self._finished |= self._current
 
 

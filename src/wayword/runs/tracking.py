@@ -55,7 +55,6 @@ class Tracker:
         self._try("log_metrics" if self._mlflow else "log", finite, step=step)
 
     def close(self) -> None:
-        """End the tracker's run."""
         self._try("end_run" if self._mlflow else "finish")
         self._library = None
 

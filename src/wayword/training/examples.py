@@ -107,7 +107,6 @@ class Guide:
         self.reached, self.strayed = 0, False
 
     def best(self, place: str) -> Action:
-        """The oracle's action."""
         if place in self._gold[self.reached :]:
             self.reached = self._gold.index(place, self.reached)
         self.strayed = place != self._gold[self.reached]
@@ -184,7 +183,7 @@ def _from_stretches(clauses: Sequence[Clause], stretches: Sequence[tuple[int, in
 
 
 def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
-    """The turns of a walk: how many panoramas it had left behind, and the side."""
+    """The turns of a walk: the number of panoramas it had left behind, and the side."""
     turns, place = [], 0
     for before, action in pairwise([Action(""), *actions]):
         if action.name in ("left", "right") and before.name != action.name:
@@ -287,8 +286,6 @@ class LabeledQuestion:
 
 
 class _LabeledAgent(Agent):
-    """An agent with an oracle that labels its decisions."""
-
     Settings: ClassVar[type[Any]] = object
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True

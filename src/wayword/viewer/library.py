@@ -31,7 +31,7 @@ from wayword.core.metric import Metric
 from wayword.metrics import scoring
 from wayword.runs import reports
 from wayword.runs.active import PROGRESS
-from wayword.runs.config import metrics_of, refuse_earlier, success_of
+from wayword.runs.config import metrics_of, success_of
 from wayword.runs.index import Index
 from wayword.runs.record import RecordedRun, is_run
 from wayword.viewer.figures import count, duration
@@ -196,8 +196,6 @@ class Library:
                 raise RecordingError(
                     f"{path}: no such folder; name a run, or a folder that contains runs"
                 )
-            if not is_run(path):
-                refuse_earlier(path)
         self.given = tuple(path.resolve() for path in given)
         self._deepest = deepest
         self._rows: OrderedDict[str, Rows] = OrderedDict()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -110,6 +112,28 @@ def test_levels_take_turns_and_streams_share_no_draw() -> None:
     ]
     assert len(set.union(*draws)) == 3 * 64
     assert grounding(episodes=3).tasks[2] == test.tasks[2]
+
+
+def test_no_train_episode_equals_a_test_episode() -> None:
+    """Levels of few states draw many twice; the generator leaves those of the test split out."""
+
+    def states(split: str, **settings: Any) -> list[str]:
+        dataset, found = grounding(split, levels="GoToObjS4", **settings), []
+        for task in dataset.tasks:
+            world = dataset.world(task.episode)
+            world.reset(task.episode)
+            found.append(json.dumps(world.state(), sort_keys=True))
+        return found
+
+    test, train = {*states("test", episodes=500)}, states("train", episodes=40)
+    assert len(test) < 500
+    assert len({*train}) > 10
+    for found in (
+        train,
+        states("train", seed=3, episodes=40),
+        states("train", length=2, episodes=8),
+    ):
+        assert not test & {*found}
 
 
 def test_demonstrations_solve_train_episodes() -> None:

@@ -55,6 +55,7 @@ TRIES = 1_000
 """Seeds searched per episode when ``length`` is set."""
 SEED_STRIDE = 1_000_000
 """Seeds reserved per level and ``settings.seed``."""
+REDRAWN = 500_009  # from a draw to the one that replaces it
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:
@@ -66,11 +67,19 @@ cached_level = lru_cache(maxsize=64)(Level)
 
 
 @lru_cache(maxsize=4096)
-def mission(level: str, seed: int) -> str:
-    """Return the instruction of a level generated from ``seed``."""
+def draw(level: str, seed: int) -> tuple[str, bytes]:
+    """Return the mission of a level generated from ``seed``, and its contents to compare."""
     instance = cached_level(level)
     instance.start(seed)
-    return instance.mission
+    env, mission = instance.env, instance.mission
+    agent = f"{env.agent_pos} {env.agent_dir} {mission}"
+    return mission, env.grid.encode().tobytes() + agent.encode()
+
+
+@lru_cache(maxsize=256)
+def tested(level: str, count: int) -> frozenset[bytes]:
+    """Return the contents of a level's first test episodes with ``seed=0``."""
+    return frozenset(draw(level, level_seed("test", 0, number))[1] for number in range(count))
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,8 @@ class Grounding(SolvableLevels):
 
     The default levels are the 32 of LangSuitE's 36 that ``minigrid`` provides; any other of its
     BabyAI levels can be given by name. Success, reward and step limit are the level's own. Test and
-    train episodes use different seeds. Needs the extra ``wayword[babyai]``; no data.
+    train episodes use different seeds, and no train episode equals one of the 500 of ``test``.
+    Needs the extra ``wayword[babyai]``; no data.
     """
 
     Settings = GroundingSettings
@@ -141,13 +151,18 @@ class Grounding(SolvableLevels):
             drawn = number // len(levels)
             if self.settings.length:
                 drawn = self._draw_of_length(level, drawn)
-            code = level_seed(stream, seed, drawn)
-            episode = Episode(
-                name, mission(level, code), level, {"seed": code}, extra=self.budget()
-            )
+            while self._is_tested(level, code := level_seed(stream, seed, drawn)):
+                drawn = (drawn + REDRAWN) % SEED_STRIDE
+            mission, _ = draw(level, code)
+            episode = Episode(name, mission, level, {"seed": code}, extra=self.budget())
             return Task(episode, Reference(name))
 
         return DrawnTasks(self.settings.episodes, task, name_of)
+
+    def _is_tested(self, level: str, code: int) -> bool:
+        """True for a train episode that equals one of the default test split."""
+        count = -(-TRAINING_POOL // len(self.settings.level_names()))
+        return self.split == "train" and draw(level, code)[1] in tested(level, count)
 
     def _draw_of_length(self, level: str, number: int) -> int:
         """Search the draws reserved for an episode; return the first that the expert solves in
@@ -158,7 +173,8 @@ class Grounding(SolvableLevels):
             code = level_seed(self.split, self.settings.seed, drawn)
             key, solve = f"{level} {code} {most}", partial(expert_length, level, code, most)
             solved = self._lengths.get(key, solve)
-            if solved and solved >= length - length / 8:
+            is_long = solved and solved >= length - length / 8
+            if is_long and not self._is_tested(level, code):
                 return drawn
         raise UsageError(f"no episode of level {level} has length={length}: choose another level")
 

@@ -183,7 +183,7 @@ def answers(server: Served, bounds: Bounds) -> None:
     bounds.tell("the page of 100,000 episodes, again", again, ANSWER, server.took)
     for what, query in (
         ("rows from the middle", "from=50000"), ("sorted", "sort=ne&down=1"),
-        ("filtered by words and a range", "q=0001&range=sr:0:0.5:0"),
+        ("filtered by words and outcome", "q=0001&outcome=failure"),
     ):  # fmt: skip
         took, text = server.ask(f"/run/many/rows?{query}")
         told = json.loads(text)

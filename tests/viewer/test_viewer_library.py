@@ -13,7 +13,7 @@ from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun
 from wayword.runs.running import run
-from wayword.viewer.library import Rows, Wish, select
+from wayword.viewer.library import Rows, select
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path
     rewrite(path, [{**first, "episode": name, "scores": own[name]} for name in own])
     found = rows(path)
 
-    def shown(*ranges: str, **query: str) -> list[str]:
-        keys = select(found, Wish(query, ranges), {})
+    def shown(**query: str) -> list[str]:
+        keys = select(found, query, {})
         heads = found.heads(keys)
         for number, head in enumerate(heads):
             assert found.heads(keys[number : number + 1]) == [head]
@@ -105,9 +105,7 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path
     assert shown() == ["lost", *own]
     assert shown(sort="ne")[1:] == sorted(own, key=lambda name: own[name]["ne"])
     assert shown(sort="ne", down="1")[1:] == sorted(own, key=lambda name: -own[name]["ne"])
-    assert shown("sr:0.5:1:1", sort="steps", down="1") == ["e9", "e7", "e5", "e3", "e1"]
-    assert shown("steps:3:7:1", "sr:0:0:1", sort="id") == ["e4", "e6"]
-    assert shown("steps:3:7:0", "ne:0:8:1") == [
-        name for name, one in own.items() if 3 <= one["steps"] < 7 and one["ne"] <= 8
-    ]
+    solved = ["e9", "e7", "e5", "e3", "e1"]
+    assert shown(outcome="success", sort="steps", down="1") == solved
+    assert shown(outcome="failure", sort="id") == ["lost", "e0", "e2", "e4", "e6", "e8"]
     assert shown(q="lost") == ["lost"]

@@ -1,13 +1,10 @@
-"""Maps, dials and histograms show what is there."""
+"""Maps and dials show what is there."""
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
 from helpers.shown import episode_page
@@ -161,31 +158,6 @@ def test_walls_of_a_grid_are_in_words(walls: object, text: str) -> None:
 
 
 RATE, COUNT = Metric("sr", "SR", "rate", "higher", ""), Metric("x", "X", "count", None, "")
-# Not st.floats: at its first draw it tries all of Hypothesis's constants against its bounds, which
-# on a busy machine takes longer than inputs may. The odd ones are named instead.
-finite = st.one_of(
-    st.integers(0, 9).map(float),
-    st.integers(0, 97).map(lambda n: n / 97),
-    st.integers(-(10**8), 10**8).map(lambda n: n / 97),
-    st.sampled_from([-1e6, -0.0, 5e-324, 1e-9, 0.1, 0.5, 1 - 2**-53, 1 + 2**-52, 1e6]),
-)
-
-
-@given(st.lists(finite, max_size=12), st.sampled_from([RATE, COUNT]))
-def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
-    found = figures.bins(metric, scores)
-    assert sum(each.size for each in found) == len(scores)
-    assert all(each.low < each.high for each in found)
-    assert len(found) <= 12
-    for each, after in pairwise(found):
-        assert each.high == pytest.approx(after.low)
-
-
-@pytest.mark.parametrize("scores", [[0.0, 5e-324], [1.0, 1 + 2**-52], [1e6, 1e6 + 1e-9], [1e17]])
-def test_scores_that_differ_by_rounding_are_in_one_bin(scores: list[float]) -> None:
-    (found,) = figures.bins(COUNT, scores)
-    assert found.low < found.high
-    assert found.size == len(scores)
 
 
 def test_numbers_as_people_read_them() -> None:

@@ -62,7 +62,7 @@ def test_prompts_of_another_template_are_not_compared() -> None:
     assert [piece.kind for piece in block.pieces] == ["new"]
 
 
-def test_the_state_of_a_whole_house_is_a_folded_table_of_what_differs() -> None:
+def test_the_state_of_a_whole_house_is_a_folded_table() -> None:
     things = {
         f"Mug|{n}": {"x": n / 2, "room": "kitchen", "open": n == 3, "dirty": False, "in": ""}
         for n in range(20)
@@ -70,9 +70,9 @@ def test_the_state_of_a_whole_house_is_a_folded_table_of_what_differs() -> None:
     page = Page.parse(f"<body>{figures.facts({'scene': 'A', 'objects': things})}</body>")
     (folded,) = page.all("details")
     assert "20 of them" in folded.text
-    assert [head.text for head in page.all("th", scope="col")] == ["name", "x", "open"]
+    assert [head.text for head in page.all("th", scope="col")] == [
+        *("name", "x", "room", "open", "dirty"),
+    ]
     assert len(page.all("tbody")) == 1
     assert len(page.all("tr")) == 21
     assert [cell.text for cell in page.all("td") if cell.text == "yes"] == ["yes"]
-    assert "of all of them" in folded.text
-    assert "kitchen" in folded.text

@@ -17,7 +17,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import REMOTE, Content
-from wayword.viewer.library import Library, Wish
+from wayword.viewer.library import Library
 
 LARGE = REMOTE + 200
 
@@ -55,7 +55,7 @@ def asked(content: Content, name: str, **query: str) -> tuple[int, list[str]]:
     """Total and first ids, once the texts are read."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        answer: Any = content.rows(name, Wish(query))
+        answer: Any = content.rows(name, query)
         if answer["ready"]:
             return answer["total"], [row[0] for row in answer["rows"]]
         time.sleep(0.2)

@@ -263,9 +263,9 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
 
         assert ids("sort=ne")[1][:2] == ["e29", "e28"]
         assert ids("sort=ne&down=1&from=28") == (30, ["e28", "e29"])
-        assert ids("q=e0&range=sr:0.5:1:1") == (5, ["e01", "e03", "e05", "e07", "e09"])
+        assert ids("q=e0&outcome=success") == (5, ["e01", "e03", "e05", "e07", "e09"])
         assert ids("ended=stopped") == (0, [])
-        assert ids("range=bad&from=x&sort=none")[0] == 30
+        assert ids("outcome=bad&from=x&sort=none")[0] == 30
 
 
 def test_five_thousand_episodes_are_indexed_quickly_and_take_little(tmp_path: Path) -> None:

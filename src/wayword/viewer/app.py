@@ -33,6 +33,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
@@ -51,7 +52,6 @@ from wayword.core.loopback import BadRequest, is_loopback, read_object
 from wayword.runs.plan import Plan
 from wayword.viewer import play
 from wayword.viewer.content import Content
-from wayword.viewer.library import Wish
 from wayword.viewer.markup import page
 from wayword.viewer.play import Games, PlayTable
 
@@ -95,10 +95,8 @@ def application(
         Route("/play/{game}/live", site.live_game),
         Route("/play/{game}/{verb}", site.post, methods=["POST"]),
     ]
-    app = Starlette(
-        routes=routes, exception_handlers={WaywordError: _unknown, 404: _unknown, 500: _broken}
-    )
-    return Guard(app, host, token)
+    handlers = dict.fromkeys((WaywordError, 404, 500), _problem)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), host, token)
 
 
 class _Site:
@@ -138,9 +136,7 @@ class _Site:
         return answer
 
     def rows(self, request: Request) -> Response:
-        query = request.query_params
-        wish = Wish(query, query.getlist("range"))
-        return JSONResponse(self._content.rows(request.path_params["run"], wish))
+        return JSONResponse(self._content.rows(request.path_params["run"], request.query_params))
 
     def compare(self, request: Request) -> Response:
         runs, episode = request.query_params.getlist("run"), request.query_params.get("id")
@@ -149,7 +145,6 @@ class _Site:
         return _html(self._content.compare(runs, episode))
 
     def compared(self, name: str) -> Endpoint:
-        """Return a part of the page of compared runs."""
         make = getattr(self._content, name)
         return lambda request: _html(make(request.query_params.getlist("run")))
 
@@ -186,10 +181,8 @@ class _Site:
         library, data = self._content.library, self._content.data
         if "run" in given:
             run, episode, step = (given.get(key, "") for key in ("run", "id", "step"))
-            out, at = (
-                library.new_folder("from", run, episode, step),
-                self._place(run, episode, step),
-            )
+            out = library.new_folder("from", run, episode, step)
+            at = self._place(run, episode, step)
             plan = Plan("human", "", data=data, out=out, continues=at)
             return self._games.begin(plan, others="human")
         on = ":".join(part for part in (given.get("on", ""), given.get("split", "")) if part)
@@ -202,7 +195,6 @@ class _Site:
         return self._games.begin(plan, actor, others or "human")
 
     def commands(self, request: Request) -> Response:
-        """Commands that continue an episode from a step, with a model or a person."""
         query = request.query_params
         at = self._place(request.path_params["run"], query.get("id", ""), query.get("step", ""))
         lines = ["wayword run AGENT --model MODEL", "wayword play"]
@@ -222,7 +214,6 @@ class _Site:
         return _html(page("lobby_page.html", "play", served=True, game=table))
 
     def _seated(self, request: Request) -> tuple[PlayTable, str]:
-        """Return a game and the requested actor, empty for an observer."""
         table, actor = self._table(request), request.query_params.get("as", "")
         if actor and actor not in table.humans:
             raise UsageError(f"no person plays {actor!r} in this game")
@@ -243,14 +234,10 @@ class _Site:
 
     def live_game(self, request: Request) -> Response:
         table = self._table(request)
-        return _events(
-            request,
-            lambda: {"version": table.version, "state": table.state, "ended": table.ended},
-            0.2,
-        )
+        keys = ("version", "state", "ended")
+        return _events(request, lambda: {key: getattr(table, key) for key in keys}, 0.2)
 
     async def post(self, request: Request) -> Response:
-        """Handle a person's input: an action, an answer, or leaving."""
         table, given = self._table(request), await _body(request)
         verb, words = request.path_params["verb"], str(given.get("words", ""))[:_MOST_WORDS]
         number, actor = given.get("number"), str(given.get("as", ""))
@@ -306,18 +293,16 @@ def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) ->
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
-    """Return the error page for a missing or unreadable item."""
+async def _problem(request: Request, error: Exception) -> Response:
+    """Return the error page for a missing item, an unreadable one or a defect."""
     if isinstance(error, BadRequest):
         return PlainTextResponse(str(error), error.status)
-    expected = isinstance(error, WaywordError)
-    reason = str(error) if expected else "no such page"
-    if expected and not isinstance(error, UsageError):
-        return _notice("Cannot be shown", reason, 422)
-    return _notice("Not found", reason, 404)
-
-
-async def _broken(request: Request, error: Exception) -> Response:
+    if isinstance(error, UsageError):
+        return _notice("Not found", str(error), 404)
+    if isinstance(error, WaywordError):
+        return _notice("Cannot be shown", str(error), 422)
+    if isinstance(error, HTTPException):
+        return _notice("Not found", "no such page", 404)
     reason = f"{type(error).__name__}: the viewer could not render this page"
     return _notice("Something went wrong", reason, 500)
 
@@ -359,7 +344,6 @@ class Server:
         self._server = uvicorn.Server(config)
 
     def serve(self) -> None:
-        """Serve until stopped."""
         try:
             self._server.run([self._socket])
         finally:
@@ -367,7 +351,6 @@ class Server:
 
     @contextmanager
     def in_background(self) -> Iterator[Thread]:
-        """Serve on a background thread while the context is open."""
         thread = Thread(target=self.serve, daemon=True)
         thread.start()
         try:
@@ -465,7 +448,19 @@ class Guard:
             return PlainTextResponse("requests from other origins are refused", 403)
         if scope["method"] not in _SAFE and origin is None:
             return PlainTextResponse("a request that changes state needs an Origin header", 403)
-        return self._without_token(scope, headers) if self._token else None
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if self._token and self._right(given):
+            answer = RedirectResponse(scope["path"], 303)
+            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            return answer
+        cookie = None
+        with suppress(CookieError):
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        if not self._token or (cookie is not None and self._right(cookie.value)):
+            return None
+        return PlainTextResponse(
+            "this server needs a token: open the address that was printed at its start", 401
+        )
 
     def _accepts(self, address: str, name: str) -> bool:
         if name in self._names or is_loopback(address):
@@ -475,20 +470,6 @@ class Guard:
         except ValueError:
             return False
         return bool(self._token)
-
-    def _without_token(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if self._right(given):
-            answer = RedirectResponse(scope["path"], 303)
-            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
-            return answer
-        with suppress(CookieError):
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-            if cookie is not None and self._right(cookie.value):
-                return None
-        return PlainTextResponse(
-            "this server needs a token: open the address that was printed at its start", 401
-        )
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())

@@ -38,35 +38,22 @@ LISTED = 200
 """Episodes of a list."""
 _SPREADS = 6  # distributions that are drawn, at most
 _CAUSES = 3  # of a failure that are listed
-_MOST_LINES = 2_000  # of prompts that are compared
+_LONGEST = 100_000  # characters of prompts that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two compared runs: their names and slugs, the success of each shared episode, and each run's
-    scores by metric."""
+    """Two compared runs: their names and slugs, each run's scores by metric, and the episodes that
+    only the second solved, only the first, and both or none."""
 
     names: tuple[str, str]
     slugs: tuple[str, str]
     differ: Sequence[str]
     comparison: Comparison
-    outcomes: Mapping[str, tuple[float, float]]
     columns: tuple[Mapping[str, NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
-
-    @property
-    def gained(self) -> list[str]:
-        """Episodes that only the second run solved."""
-        return [k for k, (a, b) in self.outcomes.items() if a <= 0.5 < b]
-
-    @property
-    def lost(self) -> list[str]:
-        """Episodes that only the first run solved."""
-        return [k for k, (a, b) in self.outcomes.items() if b <= 0.5 < a]
-
-    @property
-    def same(self) -> list[str]:
-        """Episodes with the same outcome in both runs."""
-        return [k for k, (a, b) in self.outcomes.items() if (a > 0.5) == (b > 0.5)]
+    gained: Sequence[str] = ()
+    lost: Sequence[str] = ()
+    same: Sequence[str] = ()
 
     @property
     def heading(self) -> str:
@@ -76,7 +63,6 @@ class RunPair:
 
     @property
     def differences(self) -> list[Difference]:
-        """Rows of the table of differences."""
         lines = self.comparison.lines
         return [_difference(line, self.names, len(lines)) for line in lines]
 
@@ -89,7 +75,6 @@ class RunPair:
         return [(metric, svg) for metric, svg in drawn if svg is not None][:_SPREADS]
 
     def link(self, episode: str) -> str:
-        """Return the address of the page that compares an episode in both runs."""
         return _query(self.slugs) + "&id=" + quote(episode, safe="", errors="replace")
 
 
@@ -226,33 +211,25 @@ def walks_page(
     sources = replace(sources, letters=letters)
     apart = find_divergence(*walks)
     both = maps.together([*zip(names, walks, strict=True)], sources, apart)
+    texts = []  # of both runs' last prompts at the step where they diverge
+    for walk in walks:
+        calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
+        prompt = calls[-1].prompt if calls else ""
+        written = prompt if isinstance(prompt, str) else "\n".join(m.content for m in prompt)
+        texts.append(written.split("\n") if len(written) < _LONGEST else [])
+    changes = [*unified_diff(texts[0], texts[1], n=1, lineterm="")][2:]
     documents = [Document.of(record, sources) for record in records]
     rows = zip_longest(*(document.written["steps"] for document in documents))
     main = render(
         "walks.html", names=names, documents=documents, apart=apart, both=both, rows=rows,
         episode=walks[0].episode_id,
         links=[f"run/{run}/{address(walks[0].episode_id)}#step-{max(1, apart)}" for run in slugs],
-        prompts=_prompt_changes(walks, apart),
+        prompts=[(line[0], line[1:]) for line in changes if line],
     )  # fmt: skip
     return page(
         "walks_page.html", "compare", served=True, episode=walks[0].episode_id,
         up=_query(slugs), main=letters.over(main),
     )  # fmt: skip
-
-
-def _prompt_changes(walks: Sequence[Trajectory], apart: int) -> list[tuple[str, str]]:
-    """Return a line diff of both runs' last prompts at the step where they diverge: lines only in
-    the first run (``-``), only in the second (``+``), and some shared context."""
-    texts = []
-    for walk in walks:
-        calls = walk.steps[apart - 1].calls if 0 < apart <= len(walk.steps) else []
-        prompt = calls[-1].prompt if calls else ""
-        written = prompt if isinstance(prompt, str) else "\n".join(m.content for m in prompt)
-        texts.append(written.split("\n"))
-    if texts[0] == texts[1] or max(map(len, texts)) > _MOST_LINES:
-        return []
-    changes = [*unified_diff(texts[0], texts[1], n=1, lineterm="")][2:]
-    return [(line[0], line[1:]) for line in changes if line]
 
 
 # Comparisons, computed on request and cached while nothing changes.
@@ -278,7 +255,6 @@ class Pairs:
         self._charts: Cache[str] = Cache(12)
 
     def page(self, names: Sequence[str]) -> str:
-        """Return the page that compares the first run with each other run."""
         pairs, changed = self._run_pairs(names)
         rows = [self._library.rows(name) for name in names[: _MOST + 1]]
         key, paths = tuple((r.run.path, r.version) for r in rows), [r.run.path for r in rows]
@@ -289,7 +265,6 @@ class Pairs:
         return compare_page(pairs, self._soon(rows[0], changed), written)
 
     def flips(self, names: Sequence[str]) -> str:
-        """Return the parts of the page that list episodes gained and lost, with their walks."""
         if len(names) < 2:
             return ""
         pairs, changed = self._run_pairs(names)
@@ -307,25 +282,25 @@ class Pairs:
     def lengths(self, names: Sequence[str]) -> str:
         """Return the chart of success by length; empty if no run's episodes have a length."""
         runs = [self._library.rows(name) for name in names[: _MOST + 1]]
-        key = tuple((rows.run.path, rows.version) for rows in runs)
-        return self._charts.get(key, lambda: self._chart(runs, names))
+        ids = [*dict.fromkeys(each for rows in runs for each in rows.ids)]
 
-    def _chart(self, runs: Sequence[Rows], names: Sequence[str]) -> str:
-        ids, lines = [*dict.fromkeys(each for rows in runs for each in rows.ids)], []
-        for name, rows in zip(names, runs, strict=False):
-            tasks: dict[str, Task] = {}
-            for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
-                part = ids[at : at + LISTED]
-                opened = self._tasks(rows, part).tasks
-                tasks |= {each: opened[each] for each in part if each in opened}
-            with suppress(WaywordError, StopIteration):
-                metric = next(each for each in rows.metrics if each.key == rows.success)
-                parts = reports.by_length(rows.run, [*tasks.values()])
-                lines.append((self._library.find(name).name, metric, parts))
-        return lengths_part(lines) if lines else ""
+        def make() -> str:
+            lines = []
+            for name, rows in zip(names, runs, strict=False):
+                tasks: dict[str, Task] = {}
+                for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
+                    part = ids[at : at + LISTED]
+                    opened = self._tasks(rows, part).tasks
+                    tasks |= {each: opened[each] for each in part if each in opened}
+                with suppress(WaywordError, StopIteration):
+                    metric = next(each for each in rows.metrics if each.key == rows.success)
+                    parts = reports.by_length(rows.run, [*tasks.values()])
+                    lines.append((self._library.find(name).name, metric, parts))
+            return lengths_part(lines) if lines else ""
+
+        return self._charts.get(tuple((rows.run.path, rows.version) for rows in runs), make)
 
     def walks(self, names: Sequence[str], episode: str) -> str:
-        """Return the page of an episode in two runs."""
         runs = [self._library.rows(name) for name in names]
         records = [rows.run.record(episode) for rows in runs]
         called = [self._library.find(name).name for name in names]
@@ -342,11 +317,14 @@ class Pairs:
             make = partial(reports.compared, one.run.path, two.run.path)
             compared = self._compared.get(key, make)
             before, after = one.outcomes(), two.outcomes()
-            shared = {name: (before[name], after[name]) for name in before if name in after}
+            shared = [(k, before[k] > 0.5, after[k] > 0.5) for k in before if k in after]
             called = self._library.find(first).name, self._library.find(second).name
             columns = one.columns(), two.columns()
             slugs = slug(called[0]), slug(called[1])
             differ, comparison = compared.differ, compared.comparison
-            pairs.append(RunPair(called, slugs, differ, comparison, shared, columns))
+            pairs.append(RunPair(
+                called, slugs, differ, comparison, columns, [k for k, a, b in shared if a < b],
+                [k for k, a, b in shared if a > b], [k for k, a, b in shared if a == b],
+            ))  # fmt: skip
         changed = dict.fromkeys(k for s in pairs for k in (*s.gained[:LISTED], *s.lost[:LISTED]))
         return pairs, [*changed][:_MAX_TEXTS]

@@ -43,7 +43,6 @@ from wayword.viewer.library import (
     Library,
     NamedRun,
     Rows,
-    Wish,
     active_episode,
     address,
     progress_of,
@@ -100,7 +99,6 @@ class Content:
         return replace(sources, success=rows.success)
 
     def _opened(self, rows: Rows) -> Sources:
-        """Return the dataset if it is already open, else empty sources."""
         return self._sources.peek(_data_key(rows.run.config)) or Sources(success=rows.success)
 
     def _soon(self, rows: Rows, ids: Sequence[str]) -> Sources:
@@ -118,13 +116,11 @@ class Content:
     # The home page.
 
     def home(self) -> str:
-        """The page of all runs."""
         cards = [self.card(each) for each in self.library.runs()]
         cards.sort(key=lambda card: card.started, reverse=True)
         return redacted(home_page(", ".join(map(str, self.library.given)), cards))
 
     def card(self, each: NamedRun) -> RunCard:
-        """Return a run's name, key figures and status."""
         href = f"run/{each.slug}/"
         try:
             rows = self.library.rows(each.name)
@@ -142,7 +138,6 @@ class Content:
         )  # fmt: skip
 
     def live_run(self) -> str:
-        """Return the slug of the run that wrote its progress last; empty if none is running."""
         live = [
             (progress.written, each.slug)
             for each in self.library.runs()
@@ -151,7 +146,6 @@ class Content:
         return max(live, default=(0.0, ""))[1]
 
     def live_home(self) -> Json:
-        """Return the status of every run, for the home page."""
         listed = self.library.runs()
         runs = {}
         for each in listed:
@@ -183,7 +177,6 @@ class Content:
         )  # fmt: skip
 
     def metrics(self, name: str) -> str:
-        """Return the part of a run's page with metrics and intervals."""
         rows = self.library.rows(name)
         row = self._tables.get((rows.run.path, rows.version), rows.row)
         return redacted(
@@ -191,7 +184,6 @@ class Content:
         )
 
     def causes(self, name: str) -> str:
-        """Return the part of a run's page that counts the causes of failure."""
         rows = self.library.rows(name)
         self._causes_of(rows)
         return redacted(index.causes_part(replace(self.overview(name, rows), later=False)) or "")
@@ -213,13 +205,14 @@ class Content:
         few = [] if shown.remote else [list(index.text_of(shown, head)) for head in shown.heads]
         return {"rows": few, "notice": sources.notice}
 
-    def rows(self, name: str, wish: Wish) -> Json:
-        """Return a page of a run's rows: filtered, sorted, from ``wish.start`` on."""
+    def rows(self, name: str, wish: Mapping[str, str]) -> Json:
+        """Return a page of a run's rows: filtered, sorted, from row ``wish["from"]`` on."""
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
-        texts, ready = self._search(rows, " ".join(wish.words))
-        chosen = select(rows, wish, causes, texts)
-        heads = rows.heads(chosen[wish.start : wish.start + PAGE])
+        texts, ready = self._search(rows, wish.get("q", "").lower())
+        chosen, start = select(rows, wish, causes, texts), wish.get("from", "")
+        first = int(start) if start.isdecimal() and len(start) < 10 else 0
+        heads = rows.heads(chosen[first : first + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads])
         shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
         lines = [index.row_of(shown, head) for head in heads]
@@ -292,7 +285,6 @@ class Content:
     # Episodes.
 
     def episode(self, name: str, episode: str) -> str:
-        """Return the page of an episode. Raises ``UsageError`` if it does not exist."""
         rows, run = self.library.rows(name), self.library.find(name).name
         if episode not in rows and (now := active_episode(rows, episode)):
             sources = self.tasks(rows, [episode])
@@ -309,11 +301,9 @@ class Content:
         return redacted(episode_page(document, rows.metrics, run, links, served=True))
 
     def document(self, name: str, episode: str) -> str:
-        """Return the document of an episode, as JSON."""
         return redacted(json.dumps(self._document(self.library.rows(name), episode)))
 
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
-        """Return the document of an episode, derived at the first call."""
         sources = self.tasks(rows, [episode])
         key = rows.run.path, rows.version, episode, sources.dataset is None
         return self._documents.get(
@@ -344,7 +334,6 @@ class Content:
         return GameEnd(link, document.map, others[:_OTHERS])
 
     def moves(self, name: str, episode: str) -> str:
-        """Return the live part of a running episode's page. Raises ``UsageError``."""
         rows = self.library.rows(name)
         now = active_episode(rows, episode)
         if now is None:
@@ -352,7 +341,6 @@ class Content:
         return redacted(_moves_part(now, self.tasks(rows, [episode])))
 
     def raw(self, name: str, episode: str, step: str) -> str:
-        """Return a step's record as JSON."""
         number = int(step) if step.isdecimal() and len(step) < 8 else 0
         trajectory = self.library.rows(name).run.raw_record(episode).get("trajectory") or {}
         steps = trajectory.get("steps", [])
@@ -373,16 +361,13 @@ class Content:
             ) from error
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
-        """Return the page of runs side by side; with an episode, its two walks."""
         pairs = self._pairs
         return redacted(pairs.page(names) if episode is None else pairs.walks(names[:2], episode))
 
     def flips(self, names: Sequence[str]) -> str:
-        """Return the episodes gained and lost, with their walks, for a page of compared runs."""
         return redacted(self._pairs.flips(names))
 
     def lengths(self, names: Sequence[str]) -> str:
-        """Return one chart of the runs' success by reference length."""
         return redacted(self._pairs.lengths(names))
 
 
@@ -397,7 +382,6 @@ def _moves(now: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
-    """Return the map with the moves so far, and the latest moves as text."""
     moves, walk, step = _moves(now), _walk_of(now), now.get("step")
     first = step - len(moves) + 1 if isinstance(step, int) else 1
     latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]

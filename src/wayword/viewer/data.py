@@ -53,16 +53,13 @@ class Sources:
     """Further watchers of an episode that is played again, so that it is played once a page."""
 
     def family(self) -> Family | None:
-        """The family of the dataset's worlds."""
         return self.dataset.family if self.dataset else None
 
     def episode(self, episode_id: str) -> Episode | None:
-        """The episode as the agent gets it, or None if it is unknown."""
         task = self.tasks.get(episode_id)
         return task.episode if task else None
 
     def instruction(self, episode_id: str) -> str:
-        """The episode's instruction, or empty."""
         episode = self.episode(episode_id)
         return episode.instruction if episode else ""
 
@@ -73,12 +70,10 @@ class Sources:
         return {str(actor): str(text) for actor, text in given.items()}
 
     def scene(self, episode_id: str) -> str:
-        """The episode's scene, or empty."""
         episode = self.episode(episode_id)
         return episode.scene if episode else ""
 
     def reference(self, episode_id: str) -> Any:
-        """The reference solution, or None if it is unknown."""
         task = self.tasks.get(episode_id)
         return task.reference if task else None
 
@@ -128,7 +123,6 @@ class Sources:
             return None
 
     def layout(self, scene: str, compute: Callable[[], Layout]) -> Layout:
-        """Return the scene's places laid out on paper, computed at the first call."""
         if scene not in self.layouts:
             self.layouts[scene] = compute()
         return self.layouts[scene]

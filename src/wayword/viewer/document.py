@@ -5,9 +5,8 @@
     document.mistake.text                           # "Step 3: went to F; the path was D, …"
     document.json()                                 # for the page: served, in a file, in a notebook
 
-Rendering a page needs no dataset and no world. Deriving its document replays the recorded actions
-at most once, for the map and for the progress, which the family's scorer measures after each action
-as if the episode ended there.
+Deriving it replays the recorded actions at most once, for the map and for the progress, which the
+family's scorer measures after each action as if the episode ended there.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class Document:
 
     @staticmethod
     def of(record: EpisodeRecord, sources: Sources) -> Document:
-        """Derive the document of a record; ``sources`` are the data of its dataset."""
         trajectory = record.trajectory
         letters = maps.letters_of(sources, trajectory)
         sources = replace(sources, letters=letters)
@@ -78,11 +76,7 @@ class Document:
     def json(self, patience: float = 0.0) -> dict[str, Json]:
         """Return the page's content as JSON, with expert advice if ``patience`` (s) is above 0."""
         progress, clauses, scores = self.progress, self.clauses, self.record.scores
-        steps = self.trajectory.steps
-        numbers, percepts = range(1, len(steps) + 1), {}
-        for number, step in enumerate(steps, 1):
-            if not (step.calls or step.percept) and (place := place_of(step.observation)):
-                percepts[number] = self.sources.percept(self.scene, place)
+        numbers = range(1, len(self.trajectory.steps) + 1)
         derived = plain({
             "id": self.record.episode_id, "scene": self.scene, "instruction": self.instruction,
             "notice": self.sources.notice, "succeeded": self.succeeded, "scores": scores,
@@ -92,9 +86,8 @@ class Document:
             "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
             "progress": {
                 "course": progress.values, "conditions": progress.conditions,
-                "informative": progress.informative,
+                "informative": progress.informative, "summary": progress.summary(),
                 "best": progress.best_step, "worst": progress.worst_step,
-                "summary": progress.summary(),
                 "steps": [(progress.describe(n), progress.kind(n)) for n in numbers],
             },
             "clauses": {
@@ -102,19 +95,17 @@ class Document:
                 "followed": clauses.followed, "starts": [clauses.starts(n) for n in numbers],
                 "steps": [(now.number, now.done) for now in map(clauses.at, numbers)],
             },
-            "rises": self.rises, "letters": self.letters.by_place, "percepts": percepts,
+            "rises": self.rises, "letters": self.letters.by_place,
             "advice": expert_advice(self.trajectory, self.sources, patience) if patience else None,
         })  # fmt: skip
         return {**derived, "trajectory": self.written}
 
     @property
     def trajectory(self) -> Trajectory:
-        """The recorded steps."""
         return self.record.trajectory
 
     @cached_property
     def written(self) -> dict[str, Json]:
-        """The recorded steps in the format of a run folder."""
         return to_json(self.trajectory)
 
     @property
@@ -125,7 +116,6 @@ class Document:
 
     @property
     def instruction(self) -> str:
-        """The instruction, empty if it is unknown."""
         return self.sources.instruction(self.record.episode_id)
 
     @property
@@ -169,8 +159,11 @@ class Document:
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
-        """The goal conditions with their final states."""
-        return conditions(self.sources.reference(self.record.episode_id), self.trajectory.state)
+        return conditions(self.reference, self.trajectory.state)
+
+    @property
+    def reference(self) -> Any:
+        return self.sources.reference(self.record.episode_id)
 
     @property
     def shown_conditions(self) -> Sequence[Condition]:
@@ -187,7 +180,6 @@ class Document:
 
     @cached_property
     def mistake(self) -> Mistake | None:
-        """The mistake and its step; None for an episode with success."""
         return find_mistake(self)
 
 
@@ -208,17 +200,14 @@ class GoalProgress:
         (2, 3, '4.0 m to go, 3.0 m further')
 
     ``values`` are the distances left, in ``unit``; or, if ``conditions`` is not 0, the number of
-    goal conditions met, of ``conditions``. ``off_path_step`` is the first step (from 1) off the
-    gold path; 0 if there is none, or no gold path."""
+    goal conditions met, of ``conditions``."""
 
     values: tuple[float, ...] = ()
     conditions: int = 0
     unit: str = "m"
-    off_path_step: int = 0
 
     @property
     def informative(self) -> bool:
-        """True if the values ever change."""
         return len(set(self.values)) > 1
 
     @property
@@ -245,7 +234,6 @@ class GoalProgress:
         return worst if worst and losses[worst] < 0 else 0
 
     def change(self, step: int) -> float:
-        """Return the progress of a step in metres, links or conditions; negative if farther."""
         if not 1 <= step < len(self.values):
             return 0.0
         before, after = self.values[step - 1], self.values[step]
@@ -284,7 +272,6 @@ class GoalProgress:
         return f"{last:.0f} of {self.conditions} goal conditions met {when}{more}"
 
     def length(self, length: float) -> str:
-        """Format a distance with its unit."""
         if not math.isfinite(length):
             return "no path"
         return f"{length:.0f} {self.unit}" if self.unit != "m" else f"{length:.1f} m"
@@ -303,7 +290,6 @@ class Sought:
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
-        """Return the object as it is in the final world."""
         ids: list[str] = []
         for part in getattr(goal, "dishes", (goal,)):
             ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
@@ -339,8 +325,7 @@ def replay(
     changed one, and the object of each condition.
 
     Progress is the remaining distance if the scorer knows it, else the number of goal conditions
-    met. If an episode cannot be replayed, it is the straight-line distance to the end of the gold
-    path.
+    met; empty if the episode cannot be replayed.
     """
     standings: list[Standing] = []
     history: dict[int, Sequence[Condition]] = {}
@@ -368,16 +353,13 @@ def replay(
     drawn = maps.map_of(trajectory, replace(sources, watchers=(watch,)))
     if not watched:  # a map that needs no replay
         sources.played(trajectory, watch)
-    gold = set(sources.gold(trajectory.episode_id))
-    places = enumerate((place_of(step.pose) for step in trajectory.steps), 1)
-    off = next((n for n, place in places if gold and place and place not in gold), 0)
     if len(standings) != len(trajectory.steps) + 1:
-        return GoalProgress(tuple(maps.distances(drawn)), off_path_step=off), drawn, {}, []
+        return GoalProgress(), drawn, {}, []
     lengths = [each.distance for each in standings if each.distance is not None]
     if len(lengths) == len(standings):
-        return GoalProgress(tuple(lengths), 0, standings[0].unit, off), drawn, history, sought
+        return GoalProgress(tuple(lengths), 0, standings[0].unit), drawn, history, sought
     met = tuple(float(each.met) for each in standings)
-    return GoalProgress(met, standings[0].parts, off_path_step=off), drawn, history, sought
+    return GoalProgress(met, standings[0].parts), drawn, history, sought
 
 
 _MOST_CONDITIONS = 12  # that are listed
@@ -440,7 +422,7 @@ def find_mistake(document: Document) -> Mistake | None:
         return Mistake(last, f"Step {last}: the episode ended with an error.")
     if document.succeeded is not False or not last:
         return None
-    reference = document.sources.reference(document.record.episode_id)
+    reference = document.reference
     gold = document.sources.gold(document.record.episode_id)
     mistake = None
     if gold:
@@ -505,7 +487,7 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     if number > last:
         at = f"at {places[-1]}{left}" if farthest < len(gold) - 1 else "at the goal"
         how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"
-        how = how if progress.off_path_step else "On the path throughout"
+        how = how if {*filter(None, places)} - {*gold} else "On the path throughout"
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
     before, after = places[number - 1], places[number]
     if number == last and stopped:
@@ -820,7 +802,6 @@ class Clauses:
         return any(step.number for step in self.steps)
 
     def at(self, step: int) -> Followed:
-        """Return the clause followed at a step, from 1."""
         return self.steps[step - 1] if 0 < step <= len(self.steps) else Followed()
 
     def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -840,18 +821,15 @@ class Clauses:
         ]
 
     def starts(self, step: int) -> int:
-        """Return the clause that the agent starts to follow at a step; 0 for none."""
         number = self.at(step).number
         return number if number != self.at(step - 1).number else 0
 
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
-    """Return the details of the last note of a kind."""
     details = next((note.details for note in reversed(notes) if note.kind == kind), {})
     return details if isinstance(details, Mapping) else {}  # a folder may hold anything
 
 
 def _integers(value: Any) -> list[int]:
-    """Return the integers of a list; empty for anything else."""
     items = value if isinstance(value, list | tuple) else ()
     return [each for each in items if type(each) is int and each >= 0]

@@ -56,7 +56,7 @@ def episode_page(
     first = [metric for metric in first if scores[metric.key]]  # a zero is not worth the room
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
-        cards=_Cards(document, trajectory, letters), ask=links.ask if served else "",
+        cards=_Cards(trajectory, letters), ask=links.ask if served else "",
         scores=scores, first=first, figure=Html(document["map"] or ""),
         others=[metric for metric in present if metric not in first], usage=_usage(steps),
         curve=curve_of(document["progress"], len(steps)), tall=CURVE,
@@ -211,9 +211,8 @@ class _Cards:
     """Cards of one episode, in order. The page's keys and map use the steps of the last trial,
     which is scored; ``trials`` are the earlier ones. ``when`` is the time of each call, as text."""
 
-    def __init__(self, document: Mapping[str, Json], trajectory: Written, letters: Letters) -> None:
-        self._percepts, self._letters = document["percepts"], letters
-        self._history = PromptHistory()
+    def __init__(self, trajectory: Written, letters: Letters) -> None:
+        self._letters, self._history = letters, PromptHistory()
         self.when: list[str] = []
         self._met: dict[str, set[str]] = {}  # the objects that each actor has seen
         self.trials = [
@@ -285,8 +284,6 @@ class _Cards:
             "holding": [as_mapping(each).get("name") for each in _listed(held, "holding")],
             "objects": names, "new_objects": new, "folded": folded, "claims": stated,
             "chips": new[:_MOST_CHIPS] if folded else (), "questions": _questions(calls),
-            # The place in words, where no prompt of the step has them.
-            "percept": None if calls else step.get("percept") or self._percepts.get(str(number)),
             "usage": {kind: sum(_tokens(each, kind) for each in answers) for kind in kinds},
         }  # fmt: skip
 

@@ -13,11 +13,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
@@ -95,80 +94,27 @@ def duration(seconds: float) -> str:
 # Distributions.
 
 
-class Bin(NamedTuple):
-    """Values from ``low`` to ``high``; ``high`` itself is included only in the last bin."""
-
-    low: float
-    high: float
-    size: int
-
-
-def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
-    """Return at most twelve bins of equal width over the finite scores; empty without scores.
-
-    Yes-or-no rates have two, other rates ten from 0 to 1, and small whole numbers one each.
-    """
-    given = np.asarray(scores, dtype=np.float64)
-    finite = given[np.isfinite(given)]
-    if not len(finite):
-        return []
-    low, high, rate = float(finite.min()), float(finite.max()), metric.kind == "rate"
-    size, whole = max(abs(low), abs(high), 1.0), bool((finite == np.floor(finite)).all())
-    if rate and low >= 0 and high <= 1:
-        edges = np.linspace(0, 1, 3 if whole else 11)
-    elif not rate and whole and high - low < _BINS and size < 2**53:
-        edges = np.arange(low, high + 2)
-    elif high - low <= 1e-9 * size:  # differences by rounding alone are one value
-        edges = np.array([low, low + size])
-    else:
-        edges = np.linspace(low, high, _BINS + 1)
-    counts = np.histogram(finite, edges)[0].tolist()
-    return [Bin(*pair, n) for pair, n in zip(pairwise(edges.tolist()), counts, strict=True)]
-
-
-class Bar(NamedTuple):
-    """A bar of a histogram, up to 34 units high, and the range of values that it filters by."""
-
-    low: float
-    high: float
-    size: int
-    height: float
-    words: str
-
-
-@template_function
-def histogram_bars(metric: Metric, scores: NDArray[np.float64]) -> list[Bar]:
-    """Return the bars; empty if all scores are equal, as there is nothing to filter."""
-    ranges = bins(metric, scores) if len(scores) and scores.min() < scores.max() else []
-    most = max((each.size for each in ranges), default=0)
-    bars = []
-    for low, high, number in ranges:
-        last = high == ranges[-1].high
-        inside = scores[(scores >= low) & ((scores < high) | (last & (scores == high)))]
-        alike = len(inside) and inside.min() == inside.max()
-        words = f"{value(metric, low)} to {value(metric, high)}"
-        words = value(metric, float(inside[0])) if alike else words
-        bars.append(Bar(low, high, number, max(1.5, 34 * number / most) if number else 0, words))
-    return bars
-
-
 def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
-    """Overlay the distributions of two runs, as shares of each; None if all values are equal or the
-    metric is binary."""
+    """Overlay the distributions of two runs, as shares of each, in at most twelve bins; None if
+    they have fewer than three values."""
     both = [np.asarray(each, dtype=np.float64) for each in (first, second)]
     both = [each[np.isfinite(each)] for each in both]
-    ranges = bins(metric, np.concatenate(both))
-    if min(map(len, both)) == 0 or len(ranges) < 3:
+    values = np.concatenate(both)
+    if min(map(len, both)) == 0 or len(np.unique(values)) < 3:
         return None
-    edges = [each.low for each in ranges] + [ranges[-1].high]
+    low, high = float(values.min()), float(values.max())
+    if metric.kind == "rate" and low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    whole = metric.kind != "rate" and high - low < _BINS and not (values % 1).any()
+    edges = np.arange(low, high + 2) if whole else np.linspace(low, high, _BINS + 1)
     shares = [np.histogram(each, edges)[0] / len(each) for each in both]
-    most, wide = max(float(each.max()) for each in shares), 120 / len(ranges)
+    most, wide = max(float(each.max()) for each in shares), 120 / (len(edges) - 1)
     paths = []
     for each in shares:
         heights = [*(round(36 - 34 * part / most, 1) for part in each.tolist()), 36]
         steps = (f"H{round(at * wide, 1)}V{height}" for at, height in enumerate(heights[1:], 1))
         paths.append(f"M0 36V{heights[0]}{''.join(steps)}")
-    return _OVERLAY(metric, f"{value(metric, edges[0])} to {value(metric, edges[-1])}", paths)
+    return _OVERLAY(metric, f"{value(metric, low)} to {value(metric, high)}", paths)
 
 
 _OVERLAY = macro("parts.html", "overlay")
@@ -276,36 +222,11 @@ def wind(heading: float) -> str:
 
 
 @template_function
-def split_common(
-    objects: Mapping[str, Mapping[str, Any]],
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Split objects by name into their common fields and one row each of what differs; a ``no`` is
-    omitted. The state of a house has about a hundred objects."""
-    keys = dict.fromkeys(str(key) for each in objects.values() for key in each)
-    common = {key for key in keys if len({repr(each.get(key)) for each in objects.values()}) == 1}
-    rows = [
-        {"name": name, **{k: "" if v is False else v for k, v in each.items() if k not in common}}
-        for name, each in objects.items()
-    ]
-    first = next(iter(objects.values()))
-    return {key: first[key] for key in keys if key in common}, rows
-
-
-@template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of a table that are not empty."""
     filled = {str(k) for row in rows for k, v in row.items() if v not in ("", None) and v != []}
     keys = dict.fromkeys(str(key) for row in rows for key in row)
     return [key for key in keys if key in filled and key != "type"]
-
-
-@template_function
-def sightings(sector: Mapping[str, Any]) -> str:
-    """``sofa (2.1 m), lamp``."""
-    return ", ".join(
-        f"{each['name']} ({each['distance']:.1f} m)" if "distance" in each else each["name"]
-        for each in sector["sightings"]
-    )
 
 
 # Observations: facts, and the neighbors of an actor on a compass.

@@ -61,12 +61,10 @@ class Overview:
 
     @cached_property
     def total(self) -> int:
-        """Number of episodes of the complete run; 0 if unknown."""
         return standing(self.rows)[2]
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The run's settings and identity."""
         return self.rows.run.config
 
     @cached_property
@@ -76,7 +74,6 @@ class Overview:
 
     @cached_property
     def unsolved(self) -> int:
-        """Episodes without success, failed ones too."""
         return len(self.rows.unsolved())
 
     def page_of(self, episode: str) -> str | None:
@@ -101,7 +98,7 @@ def index_page(run: Overview) -> str:
 
 def metrics_part(run: Overview) -> Html:
     """Show success, efficiency, steps and cost in large type, and all metrics in a folded table."""
-    cards: dict[str, tuple[Metric, Mapping[str, Any], NDArray[np.float64], str]] = {}
+    cards: dict[str, tuple[Metric, Mapping[str, Any], str]] = {}
     for metric in run.rows.metrics if run.row else ():
         if (row := run.row["metrics"].get(metric.key)) is None:
             continue
@@ -109,7 +106,7 @@ def metrics_part(run: Overview) -> Html:
         words = interval(metric, row) if "low" in row else "interval pending"
         if len(scores) > 1 and scores.min() == scores.max():
             words = f"in all {len(scores):,} episodes"
-        cards[metric.key] = metric, row, scores, words
+        cards[metric.key] = metric, row, words
     large = [
         cards.pop(key) for key in headline(run.row, run.rows.success) if run.row and key in cards
     ]
@@ -166,8 +163,12 @@ def _data(run: Overview) -> Json:
 def row_of(run: Overview, head: Head) -> list[Json]:
     """Return a row for the page's script: id, text, link, ending, causes, scene, scores."""
     text, causes, scene = text_of(run, head)
-    scores = (_number(head.scores.get(metric.key)) for metric in run.rows.metrics)
-    episode = head.episode_id
+    episode, scores = head.episode_id, list[Json]()
+    for metric in run.rows.metrics:
+        score = head.scores.get(metric.key, math.nan)
+        whole = score.is_integer() and abs(score) < 100_000
+        finite = math.isfinite(score)
+        scores.append(int(score) if whole else float(f"{score:.5g}") if finite else None)
     return [visible(episode), text, run.page_of(episode), head.ended, causes, scene, *scores]
 
 
@@ -177,14 +178,6 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     text = " · ".join(part for part in parts if part)
     causes = [list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())]
     return visible(text), causes, visible(run.sources.scene(head.episode_id))
-
-
-def _number(score: float | None) -> float | None:
-    if score is None or not math.isfinite(score):
-        return None
-    if score.is_integer() and abs(score) < 100_000:
-        return int(score)
-    return float(f"{score:.5g}")
 
 
 def _settings(run: Overview) -> dict[str, Any]:
@@ -254,16 +247,9 @@ class RunCard:
         return [*cells.values()]
 
 
-def home_page(where: str, cards: Sequence[RunCard], live: str = "live") -> str:
+def home_page(where: str, cards: Sequence[RunCard]) -> str:
     """The whole document."""
-    filters = []  # what the page's script filters by
-    for card in cards:
-        words = " ".join((card.name, card.agent, card.model, card.dataset, card.status))
-        filters.append({"href": card.href, "words": visible(words).lower()})
-    return page(
-        "home_page.html", "home", served=True, where=where, cards=cards,
-        data_rows={"rows": filters, "live": live},
-    )  # fmt: skip
+    return page("home_page.html", "home", served=True, where=where, cards=cards)
 
 
 _COLUMNS = ("success", "efficiency", "steps", "cost")

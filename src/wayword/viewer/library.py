@@ -15,8 +15,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -140,7 +139,6 @@ class Rows:
 
 
 def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return the scores that pages can show."""
     return {key: float(value) for key, value in scores.items() if value == value}
 
 
@@ -180,7 +178,6 @@ class Cache(Generic[T]):
             return value
 
     def peek(self, key: Any) -> T | None:
-        """The value if it has been computed, else None."""
         return self._values.get(key)
 
 
@@ -208,7 +205,6 @@ class Library:
         return self.given[0].name if alone else ""
 
     def add(self, path: Path) -> None:
-        """Add a run folder, which need not be below the library's paths."""
         path = path.resolve()
         if not any(path.is_relative_to(top) for top in self.given):
             self.given = (*self.given, path)
@@ -228,13 +224,18 @@ class Library:
         """Every run folder that exists now. Names are unique."""
         names: dict[str, Path] = {}
         for top in self.given:
-            for path in _run_folders(top, self._deepest):
+            for folder, inner, _ in os.walk(top):  # links out of it are not followed
+                path = Path(folder)
                 inside = path.relative_to(top)
-                name = top.name if path == top else str(inside)
-                unique = name if name not in names else f"{top.name}/{inside}"
-                while unique in names and names[unique] != path:
-                    unique += "'"
-                names[unique] = path
+                inner[:] = sorted(each for each in inner if not each.startswith("."))
+                if is_run(path):
+                    name = top.name if path == top else str(inside)
+                    unique = name if name not in names else f"{top.name}/{inside}"
+                    while unique in names and names[unique] != path:
+                        unique += "'"
+                    names[unique] = path
+                if is_run(path) or len(inside.parts) == self._deepest:
+                    inner.clear()
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:
@@ -247,7 +248,6 @@ class Library:
         raise UsageError(f"no run is called {name!r}; the first page lists them")
 
     def rows(self, name: str) -> Rows:
-        """The run's index, brought up to date. Raises ``UsageError``, ``RecordingError``."""
         run = self.find(name)
         with self._lock:
             rows = self._rows.get(run.slug)
@@ -273,53 +273,33 @@ def address(episode: str) -> str:
     return f"episode?id={quote(episode, safe='', errors='replace')}"
 
 
-def _run_folders(top: Path, deepest: int) -> Iterator[Path]:
-    """Yield run folders, including the folder itself; links out of ``top`` are not followed."""
-    for name, inside, _ in os.walk(top):
-        folder = Path(name)
-        inside[:] = sorted(each for each in inside if not each.startswith("."))
-        if is_run(folder):
-            yield folder
-        if is_run(folder) or len(folder.relative_to(top).parts) == deepest:
-            inside.clear()
-
-
-# Rows of a large run, filtered and sorted by the server: select(rows, Wish(query), causes).
-
-
-class Wish:
-    """The requested rows, parsed from the query string."""
-
-    def __init__(self, query: Mapping[str, str], ranges: Sequence[str] = ()) -> None:
-        self.words = query.get("q", "").lower().split()
-        self.ended, self.cause = query.get("ended", ""), query.get("cause", "")
-        self.sort, self.down = query.get("sort", ""), query.get("down") == "1"
-        start = query.get("from", "0")
-        self.start = int(start) if start.isdecimal() and len(start) < 10 else 0
-        self.ranges: list[tuple[str, float, float, bool]] = []
-        for each in ranges:
-            key, _, rest = each.partition(":")
-            with suppress(ValueError):
-                low, high, last = rest.split(":")
-                self.ranges.append((key, float(low), float(high), last == "1"))
+# Rows of a large run, filtered and sorted by the server.
 
 
 def select(
-    rows: Rows, wish: Wish, causes_of: Mapping[str, Sequence[str]], texts: Sequence[str] = ()
+    rows: Rows,
+    wish: Mapping[str, str],
+    causes_of: Mapping[str, Sequence[str]],
+    texts: Sequence[str] = (),
 ) -> list[str | int]:
-    """Return the requested rows, in the requested order. Search words are found in ids, or in the
-    texts of the episodes in ``texts``."""
+    """Return the rows that a query's fields ask for, in the requested order. Search words are found
+    in ids, or in the texts of the episodes in ``texts``."""
     among: set[str] | None = None
-    if wish.cause:
-        among = {name for name, causes in causes_of.items() if wish.cause in causes}
-    if wish.words:
-        matches = {n for n in rows.names() if all(word in n.lower() for word in wish.words)}
-        matches |= {*texts}
+    words, ended, cause = wish.get("q", "").lower().split(), wish.get("ended"), wish.get("cause")
+    outcome = wish.get("outcome", "")
+    if cause:
+        among = {name for name, causes in causes_of.items() if cause in causes}
+    if words:
+        matches = {n for n in rows.names() if all(word in n.lower() for word in words)} | {*texts}
         among = matches if among is None else among & matches
-    numbers = rows.index.find(wish.ended, wish.ranges, among, wish.sort, wish.down)
+    solved, unsolved = (np.nextafter(0.5, 1), np.inf), (-np.inf, 0.5)
+    ends = {"success": solved, "failure": unsolved}.get(outcome)
+    ranges = [(rows.success, *ends, True)] if ends else []
+    sort, down = wish.get("sort", ""), wish.get("down") == "1"
+    numbers = rows.index.find(ended or "", ranges, among, sort, down)
     failed: Sequence[str] = ()
-    if not wish.ranges and wish.ended in ("", "failed") and wish.cause in ("", "failed"):
-        failed = [name for name in rows.failed if not wish.words or name in (among or ())]
+    if outcome != "success" and ended in (None, "", "failed") and cause in (None, "", "failed"):
+        failed = [name for name in rows.failed if not words or name in (among or ())]
     return [*failed, *numbers]
 
 

@@ -42,7 +42,8 @@ class Html(Markup):
         """Escape a value; markup is unchanged, None empty, and invisible characters are shown."""
         if hasattr(value, "__html__"):
             return cls(value)
-        return cls("" if value is None else _escaped(str(value)))
+        text = "" if value is None else str(value)
+        return cls(_short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True))
 
 
 _HIDDEN = re.compile(
@@ -59,10 +60,6 @@ def visible(text: str) -> str:
         return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
 
     return _HIDDEN.sub(shown, text)
-
-
-def _escaped(text: str) -> str:
-    return _short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True)
 
 
 _SHORT = 80
@@ -154,14 +151,12 @@ class Letters:
 
     @staticmethod
     def of_ids(places: Sequence[str]) -> Letters:
-        """Assign letters to those of the places whose names are ids; others keep their names."""
         letters = Letters()
         for place in places:
             letters.learn(place)
         return letters
 
     def learn(self, place: str) -> None:
-        """Assign a letter to a place if its name is an id and has none."""
         if place not in self.by_place and _ID.fullmatch(place):
             turn, letter = divmod(len(self.by_place), len(_ALPHABET))
             self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"
@@ -175,7 +170,6 @@ class Letters:
         return f"{self.by_place[name]}, {name}" if name in self.by_place else name
 
     def put(self, text: str) -> Html:
-        """The text with letters for the places that have one."""
         return self.over(Html.escape(text))
 
     def over(self, markup: Html) -> Html:

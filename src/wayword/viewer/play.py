@@ -87,14 +87,12 @@ class Seat(Person):
         self._left = False
 
     def show(self, situation: Situation) -> bool:
-        """Start this actor's turn."""
         with self._table.changing():
             self.situation = situation
             self.looks.append(Look(self._table.pose(self.actor), situation.observation))
         return True
 
     def write(self, text: str, style: Style = "") -> None:
-        """Show feedback on the last input."""
         with self._table.changing():
             self.lines.append(PlayEvent("", text, style))
 
@@ -112,7 +110,6 @@ class Seat(Person):
             return self._words[0]
 
     def leave(self) -> None:
-        """End the wait for input."""
         with self._table.changing():
             self._left = True
 
@@ -170,7 +167,6 @@ class PlayTable(Person):
 
     @property
     def ended(self) -> bool:
-        """True if the game is over or has failed."""
         return self.state in ("over", "failed")
 
     @contextmanager
@@ -183,7 +179,6 @@ class PlayTable(Person):
                 self.touch()
 
     def touch(self) -> None:
-        """Notify the pages of a change."""
         self.version += 1
         self.changed.notify_all()
 
@@ -193,12 +188,10 @@ class PlayTable(Person):
             return self._seats.setdefault(actor, Seat(self, actor))
 
     def enter(self, episode: Episode, world: World) -> None:
-        """Start an episode in this world."""
         with self.changing():
             self._world, self.state = world, "playing"
 
     def stepped(self, step: Step) -> None:
-        """Show a turn that an actor has taken."""
         done = step.decision
         text = f"rejected: {done.reason}" if isinstance(done, Rejection) else str(done.action)
         with self.changing():
@@ -209,7 +202,6 @@ class PlayTable(Person):
         return self._world.pose(actor) if self._world else {}
 
     def write(self, text: str, style: Style = "") -> None:
-        """Set the question that an agent asks the observer."""
         with self.changing():
             self.question = text
 
@@ -238,7 +230,6 @@ class PlayTable(Person):
             seat.leave()
 
     def carry_out(self, work: Callable[[], None]) -> None:
-        """Run the game and store its outcome."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
@@ -267,7 +258,6 @@ class Games:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
-        """Start a game; see ``game_plan``. Its page shows any error."""
 
         def work(table: PlayTable) -> None:
             with shared_datasets():
@@ -294,13 +284,11 @@ class Games:
         return table
 
     def table(self, name: str) -> PlayTable:
-        """Return a game by name. Raises ``UsageError``."""
         if name not in self.tables:
             raise UsageError(f"no game {name!r}")
         return self.tables[name]
 
     def end(self) -> None:
-        """Leave every game."""
         for game in list(self.tables.values()):
             game.leave()
 
@@ -555,7 +543,6 @@ class _MapBuilder:
         return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
 
     def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
-        """Add the squares of a grid up to a wall, and those with an object."""
 
         def cell(ahead: float, right: float) -> Point:
             x, y = toward(toward(position, facing, ahead), facing + 90, right)
@@ -579,7 +566,6 @@ class _MapBuilder:
                 self.grid[str(each.get("name"))] = grid_object(each, int(x), int(-y))
 
     def shapes(self) -> list[Shape]:
-        """Return all shapes except the walk, and named marks."""
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         shapes += [object_shape(each) for each in self.grid.values()]

@@ -201,16 +201,6 @@ def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -
     return Sketch([corners(line) for line in lines], corners(gold), mark)
 
 
-def distances(drawn: Map | Html | None) -> list[float]:
-    """Return straight-line metres to the goal, at the start and after each step of the first actor;
-    empty without a gold path."""
-    if not isinstance(drawn, Map) or not drawn.gold or len(drawn.walks) != 1:
-        return []
-    (waypoints,) = drawn.walks.values()
-    _, goal = drawn.gold[-1]
-    return [math.dist(stop.point, goal) for stop in waypoints]
-
-
 def heights(scene: str, sources: Sources) -> dict[str, float]:
     """Return the height of each place of a scene (metres); empty if places have none."""
     graph = sources.graph(scene)

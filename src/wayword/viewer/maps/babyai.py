@@ -32,30 +32,22 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.unit = "squares"
     rows = trajectory.state.get("walls")
     if isinstance(rows, list | tuple) and rows and all(isinstance(row, str) for row in rows):
-        frames = _replayed(trajectory, sources)
+        frames: list[list[GridObject]] = []
+
+        def take(world: Any, step: int, actor: str) -> None:
+            level = getattr(world, "level", None)
+            squares = level.target_squares() if level is not None else ()
+            marks = [(MEANT, "", "", x, y) for x, y in squares]
+            frames.append([*marks, *_objects(world.state())])
+
         drawn.legend = [("meant", MEANT)]
-        if frames is None:
+        if sources.played(trajectory, take) is None:
             drawn.legend = [("", "the grid at the end")]
             frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
         marks = [(x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)]
         drawn.shapes = [cell((x, -y), mark == "#") for x, y, mark in marks]
         drawn.shapes += [object_shape(*span) for span in spans(frames)]
     return drawn
-
-
-def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[GridObject]] | None:
-    """Return the objects before each step and at the end, with a mark on those that the instruction
-    refers to; None if the replay differs."""
-    frames: list[list[GridObject]] = []
-
-    def take(world: Any, step: int, actor: str) -> None:
-        level = getattr(world, "level", None)
-        marks = (
-            [(MEANT, "", "", x, y) for x, y in level.target_squares()] if level is not None else []
-        )
-        frames.append([*marks, *_objects(world.state())])
-
-    return None if sources.played(trajectory, take) is None else frames
 
 
 def _objects(state: Mapping[str, Any]) -> list[GridObject]:

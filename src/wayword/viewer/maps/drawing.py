@@ -167,11 +167,9 @@ class _Paper:
         return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
 
     def path(self, corners: Sequence[Point]) -> str:
-        """Return the path of a polygon."""
         return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(self.at, corners)) + "Z"
 
     def cells(self, middles: Sequence[Point], size: float) -> str:
-        """Return one path for squares ``size`` metres wide."""
         side = f"{size * self.unit:.1f}"
         corners = (self.at((x - size / 2, y + size / 2)) for x, y in middles)
         return "".join(f"M{x:g} {y:g}h{side}v{side}h-{side}z" for x, y in corners)
@@ -281,14 +279,8 @@ def _walk(
             "first": next((step for step in steps if step and where.targets is None), None),
         })  # fmt: skip
     views = where.views.get(actor) or {}
-    return {
-        "number": number,
-        "moves": moves,
-        "poses": poses,
-        "views": views,
-        "stops": stops,
-        "wrong": 0,
-    }
+    drawn = {"number": number, "moves": moves, "poses": poses, "views": views, "stops": stops}
+    return {**drawn, "wrong": 0}
 
 
 def _label(steps: Sequence[int]) -> str:

@@ -1,20 +1,19 @@
 "use strict";
 // The runs of a folder: filtered, chosen for comparison, and brought up to date while they go on.
 (function () {
-  const data = JSON.parse(document.getElementById("data").textContent);
   const table = document.getElementById("runs");
   const search = document.getElementById("search");
   const press = document.getElementById("compare");
   const count = document.getElementById("count");
   if (!table) return;
   const rows = [...table.tBodies[0].rows];
-  const words = new Map(data.rows.map((row) => [row.href, row.words]));
+  const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 
   function update() {
     const query = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const matches = query.every((word) => (words.get(row.dataset.run) || "").includes(word));
+      const matches = query.every((word) => words.get(row).includes(word));
       row.hidden = !matches;
       shown += matches;
     }
@@ -36,8 +35,7 @@
   update();
   document.body.dataset.ready = "1";
 
-  if (!data.live) return;
-  const source = new EventSource(data.live);
+  const source = new EventSource("live");
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);
     for (const row of rows) {

@@ -5,11 +5,12 @@
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   const FIXED = 6; // id, text, link, ended, causes, scene
+  const CHOICES = ["q", "outcome", "ended", "cause", "scene", "group", "sort"];
   const FIRST = 30, CHUNK = 100; // rows made at once: as many as a window shows, then more
   const table = document.getElementById("episodes");
   const body = table.tBodies[0];
   const $ = (id) => document.getElementById(id);
-  const search = $("search"), ended = $("ended"), cause = $("cause"), group = $("group"), sort = $("sort");
+  const search = $("search"), outcome = $("outcome"), ended = $("ended"), cause = $("cause"), group = $("group"), sort = $("sort");
   const chips = $("filters"), count = $("count"), more = $("more"), menu = $("columns");
   const at = (key) => FIXED + data.keys.indexOf(key);
   const described = new Map(data.columns.map((c) => [c.key, c]));
@@ -21,24 +22,15 @@
   // The choices, in the address.
   function read() {
     const given = new URLSearchParams(location.hash.slice(1));
-    const ranges = new Map();
-    for (const each of given.getAll("range")) {
-      const [key, low, high, last] = each.split(":");
-      if (described.has(key)) ranges.set(key, { low: Number(low), high: Number(high), last: last === "1" });
-    }
     const cols = (given.get("cols") || "").split(",").filter((key) => described.has(key));
-    return {
-      q: given.get("q") || "", ended: given.get("ended") || "", cause: given.get("cause") || "",
-      scene: given.get("scene") || "", group: given.get("group") || "", sort: given.get("sort") || "",
-      down: given.get("down") === "1", cols: cols.length ? cols : data.shown, ranges,
-    };
+    const chosen = Object.fromEntries(CHOICES.map((key) => [key, given.get(key) || ""]));
+    return { ...chosen, down: given.get("down") === "1", cols: cols.length ? cols : data.shown };
   }
   function query() {
     const asking = new URLSearchParams();
-    for (const key of ["q", "ended", "cause", "scene", "group", "sort"]) if (state[key]) asking.set(key, state[key]);
+    for (const key of CHOICES) if (state[key]) asking.set(key, state[key]);
     if (state.down) asking.set("down", "1");
     if (state.cols.join() !== data.shown.join()) asking.set("cols", state.cols.join());
-    for (const [key, r] of state.ranges) asking.append("range", [key, r.low, r.high, r.last ? 1 : 0].join(":"));
     return asking;
   }
   function keep() {
@@ -49,10 +41,6 @@
   }
 
   // Rows: from the page, or from the server.
-  function within(value, range) {
-    if (value === null || value === undefined) return false;
-    return value >= range.low && (value < range.high || (range.last && value <= range.high));
-  }
   function index(key) {
     return { "": -1, id: 0, text: 1, ended: 3, scene: 5 }[key] ?? at(key);
   }
@@ -62,11 +50,11 @@
     const which = data.causes.findIndex((each) => each.key === state.cause);
     const matches = [];
     data.rows.forEach((row, number) => {
+      if (state.outcome && state.outcome !== (row[at(data.success)] > 0.5 ? "success" : "failure")) return;
       if (state.ended && row[3] !== state.ended) return;
       if (state.scene && row[5] !== state.scene) return;
       if (state.cause && !row[4].includes(which)) return;
       if (words.length && !texts.matches.has(row[0]) && !words.every((word) => folded[number].includes(word))) return;
-      for (const [key, range] of state.ranges) if (!within(row[at(key)], range)) return;
       matches.push(number);
     });
     if (state.sort) matches.sort(compare(index(state.sort), state.down));
@@ -203,7 +191,7 @@
             if (state.group === "scene") state.scene = first[5];
             else if (state.group === "ended") state.ended = first[3];
             else if (state.group === "cause" && first[4].length) state.cause = data.causes[first[4][0]].key;
-            else if (state.group === "outcome" && key !== "no score") state.ranges.set(data.success, key === "success" ? { low: 0.5, high: 1, last: true } : { low: 0, high: 0.5, last: false });
+            else if (state.group === "outcome" && key !== "no score") state.outcome = key === "success" ? key : "failure";
             state.group = "";
             update();
           });
@@ -271,48 +259,21 @@
   // Controls show what is chosen.
   function controls() {
     if (search.value !== state.q) search.value = state.q;
+    outcome.value = state.outcome;
     ended.value = state.ended || "all";
     cause.value = state.cause || "all";
     if (group) group.value = state.group;
     sort.value = state.sort;
-    const picked = [];
-    for (const [key, range] of state.ranges) {
-      const bar = bars.find((b) => b.dataset.key === key && Number(b.dataset.low) === range.low);
-      picked.push([bar ? bar.dataset.words : key + " " + range.low + " to " + range.high, () => state.ranges.delete(key)]);
-    }
-    if (state.scene) picked.push(["scene " + state.scene, () => { state.scene = ""; }]);
-    chips.replaceChildren(...picked.map(([words, drop]) => {
-      const press = make("button", "", words + " ×");
+    chips.replaceChildren();
+    if (state.scene) {
+      const press = make("button", "", "scene " + state.scene + " ×");
       press.type = "button";
-      press.addEventListener("click", () => { drop(); update(); });
-      return press;
-    }));
-    for (const bar of bars) {
-      const range = state.ranges.get(bar.dataset.key);
-      bar.classList.toggle("on", Boolean(range) && range.low === Number(bar.dataset.low));
+      press.addEventListener("click", () => { state.scene = ""; update(); });
+      chips.append(press);
     }
     for (const press of document.querySelectorAll(".causes button")) press.setAttribute("aria-pressed", String(press.dataset.cause === state.cause));
   }
-  let bars = [];
-  function wire() { // bars of histograms and causes, also those that arrive later
-    bars = [...document.querySelectorAll(".histogram g")];
-    for (const bar of bars) {
-      if (bar.hasAttribute("role")) continue;
-      const range = { low: Number(bar.dataset.low), high: Number(bar.dataset.high), last: bar.hasAttribute("data-last") };
-      const press = () => {
-        const old = state.ranges.get(bar.dataset.key);
-        if (old && old.low === range.low) state.ranges.delete(bar.dataset.key);
-        else state.ranges.set(bar.dataset.key, range);
-        update();
-      };
-      bar.setAttribute("role", "button");
-      bar.setAttribute("tabindex", "0");
-      bar.setAttribute("aria-label", bar.dataset.words);
-      bar.addEventListener("click", press);
-      bar.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(); }
-      });
-    }
+  function wire() { // causes, also those that arrive later
     for (const press of document.querySelectorAll(".causes button")) {
       if (press.dataset.wired) continue;
       press.dataset.wired = "1";
@@ -422,6 +383,7 @@
 
   if ($("reload")) $("reload").addEventListener("click", () => location.reload());
   search.addEventListener("input", () => { state.q = search.value; update(); });
+  outcome.addEventListener("change", () => { state.outcome = outcome.value; update(); });
   ended.addEventListener("change", () => { state.ended = ended.value === "all" ? "" : ended.value; update(); });
   cause.addEventListener("change", () => { state.cause = cause.value === "all" ? "" : cause.value; update(); });
   if (group) group.addEventListener("change", () => { state.group = group.value; update(); });

@@ -144,7 +144,7 @@ def _climb(
             spent += sum(scores.get("cost", 0.0) for *_, scores in rows)
             solved.append(sum(won for _, _, won, _ in rows))
             tried.append(len(rows))
-            if ladders.is_hopeless(solved, tried):
+            if ladders.is_hopeless(solved, tried, entry.quick):
                 break
     return complete, spent
 

@@ -45,9 +45,9 @@ PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
 """Perturbations that every track has; a track's ``robust`` names its others."""
 VERSIONS = ("2026",)
 QUICK_LEVELS, QUICK_EPISODES = 3, 8
-HOPELESS = 0.1
+HOPELESS, QUICK_HOPELESS = 0.1, 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
-(one-sided): 32 failures of 32 are enough."""
+(one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +238,13 @@ def check_player(plan: Plan) -> None:
     open_agent(plan, open_dataset(plan))
 
 
-def is_hopeless(solved: Sequence[int], tried: Sequence[int]) -> bool:
-    """True if the two last levels together are below ``HOPELESS``."""
+def is_hopeless(solved: Sequence[int], tried: Sequence[int], quick: bool = False) -> bool:
+    """True if the two last levels together are below ``HOPELESS``, or ``QUICK_HOPELESS``."""
     from scipy.special import betaincinv
 
     right, total = sum(solved[-2:]), sum(tried[-2:])
-    return len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < HOPELESS
+    highest = QUICK_HOPELESS if quick else HOPELESS
+    return len(solved) > 1 and float(betaincinv(right + 1, total - right, 0.95)) < highest
 
 
 # The card.
@@ -493,7 +494,7 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
     for name, row in card["tracks"].items():
         _, h50, h50_range, h80, h80_range, success, success_range = _cells(name, row)
         lines.append(f"{name} ({row['unit']}): H50 {h50} {h50_range}, H80 {h80} {h80_range}")
-        lines += map(_bar, row["levels"])
+        lines += [_bar(level, card["quick"]) for level in row["levels"]]
         lines.append(f"  success {success} {success_range} over all levels\n")
     success, success_range = percents(card["success"])
     lines.append(f"mean success over levels and tracks: {success} {success_range}")
@@ -509,9 +510,10 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
 _BAR = 24
 
 
-def _bar(level: Mapping[str, Any]) -> str:
+def _bar(level: Mapping[str, Any], quick: bool) -> str:
     if not level["episodes"]:
-        return f"  {level['length']:>4} not played: the levels before it are below {HOPELESS:.0%}"
+        highest = QUICK_HOPELESS if quick else HOPELESS
+        return f"  {level['length']:>4} not played: the levels before it are below {highest:.0%}"
     rate, low, high = level["success"]
     full = round(_BAR * rate)
     counts = f"{level['solved']}/{level['episodes']}"

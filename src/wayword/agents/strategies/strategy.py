@@ -177,7 +177,7 @@ class StrategySettings(PromptSettings):
     the context; longer ones are drawn again, and ``UsageError`` is raised if too few fit.
     ``thoughts``: examples contain the expert's reasons (homes with one actor). ``examples_file``:
     your own examples instead, in the format of ``wayword export`` or as YAML. ``max_tokens`` is
-    1,000 by default.
+    1,000 by default, ``thought_length`` 200 with a small local model.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -203,7 +203,7 @@ class Strategy(AnyWorldAgent):
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
-    small_model: ClassVar[Mapping[str, Json]] = {"menu": "all"}
+    small_model: ClassVar[Mapping[str, Json]] = {"menu": "all", "thought_length": 200}
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

@@ -59,7 +59,7 @@ def test_a_card_resumes_and_is_written_in_every_form(played: dict[str, Path]) ->
 
 def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
     follow, street = bench.compare_cards(played["random"], played["gold"])
-    assert (follow.track, street.track, street.shared) == ("follow", "street", 24)
+    assert (follow.track, street.track, street.shared) == ("follow", "street", 16)
     assert street.difference.mean > 0.7
     assert street.p <= street.holm < 0.05
     assert "Holm" in wayword("compare", str(played["random"]), str(played["gold"]))
@@ -85,18 +85,20 @@ def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(
 
 
 @pytest.mark.parametrize(
-    ("solved", "tried", "ends"),
+    ("solved", "tried", "ends", "quick_ends"),
     [
-        ([0], [16], False),
-        ([0, 0], [16, 16], True),
-        ([3, 0], [16, 16], False),
-        ([9, 0, 0], [8] * 3, False),
+        ([0], [16], False, False),
+        ([0, 0], [16, 16], True, True),
+        ([3, 0], [16, 16], False, False),
+        ([9, 0, 0], [8] * 3, False, True),
+        ([1, 0], [8] * 2, False, False),
     ],
 )
 def test_a_ladder_ends_where_more_levels_are_hopeless(
-    solved: list[int], tried: list[int], ends: bool
+    solved: list[int], tried: list[int], ends: bool, quick_ends: bool
 ) -> None:
     assert bench.is_hopeless(solved, tried) == ends
+    assert bench.is_hopeless(solved, tried, quick=True) == quick_ends
 
 
 def test_a_private_twin_has_other_episodes_of_the_same_lengths() -> None:

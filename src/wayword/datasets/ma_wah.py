@@ -15,13 +15,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from annotated_types import Ge, Gt, Le
 
@@ -38,7 +38,7 @@ from wayword.datasets.sources import virtualhome
 from wayword.settings import Count
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place
-from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.household.world import HouseholdWorld
 
 KINDS = ("setup_table", "put_fridge", "prepare_food", "put_dishwasher", "read_book")
@@ -144,43 +144,32 @@ class Files:
         self._folder = require_data(folder, "ma_wah") / "virtualhome"
         self.read: dict[str, Path] = {}
 
-    def json(self, name: str) -> Json:
-        """Return the content of a file by its path without ``.gz``."""
-        return _read_json(self.path(name))
-
     def path(self, name: str) -> Path:
-        """Return the path of a file. Raises ``DataError`` if it is missing."""
+        """Return the path of a file, given without ``.gz``. Raises ``DataError``."""
         self.read[name] = find(self._folder, name)
         return self.read[name].resolve()
 
+    def json(self, name: str) -> Json:
+        return _read_json(self.path(name))
+
     def home(self, name: str) -> virtualhome.ImportedHome:
-        """Return a published home by name."""
         return _imported_home(name, *self.graph_paths(name))
 
-    def graph_paths(self, name: str) -> tuple[Path, Path | None]:
-        """Return the path of a home's graph, and of the full graph if the home is trimmed."""
-        path = self.path(f"example_graphs/{name}_graph.json")
-        if not name.startswith("Trimmed"):
-            return path, None
-        return path, self.path(f"example_graphs/{name.removeprefix('Trimmed')}_graph.json")
+    def graph_paths(self, name: str) -> list[Path]:
+        """Return the path of a home's graph; for a trimmed home, also that of the full graph."""
+        full_name = name.removeprefix("Trimmed")
+        names = [name] if name == full_name else [name, full_name]
+        return [self.path(f"example_graphs/{each}_graph.json") for each in names]
 
 
 _read_json = lru_cache(maxsize=32)(read_json)
 
 
-@lru_cache(maxsize=16)
-def _read_graph(path: Path) -> virtualhome.Graph:
-    """Read a full graph, shared by the home and its trimmed variant."""
-    return virtualhome.graph_of(read_json(path), path)
-
-
 @lru_cache(maxsize=32)
-def _imported_home(name: str, path: Path, full_path: Path | None) -> virtualhome.ImportedHome:
-    graph = (
-        virtualhome.trimmed_of(read_json(path), _read_graph(full_path), path)
-        if full_path
-        else _read_graph(path)
-    )
+def _imported_home(name: str, path: Path, full: Path | None = None) -> virtualhome.ImportedHome:
+    graph = virtualhome.graph_of(read_json(full or path), full or path)
+    if full:
+        graph = virtualhome.trimmed_of(read_json(path), graph, path)
     return virtualhome.import_home(name, graph, str(path))
 
 
@@ -198,12 +187,8 @@ class PublishedHomes(ABC):
     def __init__(self, folder: Path | None, settings: MaWahSettings) -> None:
         self.settings, self._files = settings, Files(folder)
         self._actors, self.count = actors_of(settings.agents), settings.episodes
-        self._case = lru_cache(maxsize=256)(self._build)
-
-    def _build(self, number: int) -> homes.Case:
-        case = self.case(number, Counter())
-        assert case is not None, "only playable numbers are listed"
-        return case
+        case = lru_cache(maxsize=256)(lambda number: self.case(number, Counter()))
+        self._case = cast(Callable[[int], homes.Case], case)  # only playable numbers are listed
 
     @abstractmethod
     def find_files(self) -> None:
@@ -212,6 +197,43 @@ class PublishedHomes(ABC):
     @abstractmethod
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         """Build an episode; None if it cannot be played. Adds omissions to ``causes``."""
+
+    def make_case(
+        self,
+        rng: Random,
+        name: str,
+        home: virtualhome.ImportedHome,
+        draft: Arrangement,
+        kind: str,
+        places: Places,
+        starts: Mapping[str, Json],
+        causes: Counter[str],
+    ) -> homes.Case | None:
+        """Build the episode of a goal; None if a condition is impossible in the home or out of
+        reach. Sitting is not modeled, so a ``sit`` is only counted."""
+        scene, goals = draft.scene(), list[GoalCondition]()
+        for predicate, place in places.items():
+            goal = virtualhome.goal_of(predicate, scene, place)
+            if not isinstance(goal, str):
+                goals.append(goal)
+                continue
+            causes[f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"] += 1
+            if goal != virtualhome.SIT:
+                return None
+        if not goals:
+            return None
+        ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects}
+        ids |= {i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles}
+        center = home.home.starts[len(home.home.starts) // 2]
+        layout = home.home.layout.with_scene(scene)
+        if virtualhome.reachable_objects(layout, center, sorted(ids)) != ids:
+            causes[f"episode: {virtualhome.OUT_OF_REACH}"] += 1
+            return None
+        text = word_goal(rng, kind, places, home, self._actors)
+        start = {"scene": home.home.name, "poses": starts}
+        episode = Episode(name, text, home.home.name, start, self._actors)
+        reference = HouseholdReference(name, kind, tuple(goals))
+        return homes.Case(Task(episode, reference), home.home, scene)
 
     @cached_property
     def _survey(self) -> Mapping[str, Any]:
@@ -278,17 +300,10 @@ class LoggedEpisodes(PublishedHomes):
         predicates = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
         node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
         places = {p: home.object_of(number) for p, number in node_of.items()}
-        goals = read_goals(predicates, home.home.scene, places, causes)
-        if goals is None or not reachable(home, home.home.scene, goals):
-            causes[f"episode: {virtualhome.OUT_OF_REACH}"] += goals is not None
-            return None
-        kind = str(record.get("task_name", ""))
-        rng = Random(name)
-        start = {"scene": name, "poses": _starts(home, record, rng, self._actors)}
-        text = word_goal(rng, kind, predicates, places, home, self._actors)
-        episode = Episode(name, text, name, start, self._actors)
-        reference = HouseholdReference(name, kind, tuple(goals))
-        return homes.Case(Task(episode, reference), home.home, home.home.scene)
+        draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+        rng, kind = Random(name), str(record.get("task_name", ""))
+        starts = _starts(home, record, rng, self._actors)
+        return self.make_case(rng, name, home, draft, kind, places, starts, causes)
 
 
 def _starts(
@@ -300,9 +315,8 @@ def _starts(
     for actor, spot in zip(actors, (record.get("init_pos") or {}).values(), strict=False):
         if not spot:
             continue
-        near = nearest_place(
-            layout, 0.2, (float(spot[0]), float(spot[2])), [True] * len(layout.doors)
-        )
+        point, closed = (float(spot[0]), float(spot[2])), [True] * len(layout.doors)
+        near = nearest_place(layout, 0.2, point, closed)
         if near is None:
             continue
         is_free = any(max(abs(near[0] - x), abs(near[1] - y)) < 0.25 for x, y in home.home.starts)
@@ -329,43 +343,24 @@ class DrawnGoals(PublishedHomes):
         # Goals of a kind come in blocks of 20.
         predicates = virtualhome.predicates(goals[number * 37 % len(goals)])
         home = self._files.home(HOMES[number % len(HOMES)])
-        tried: Counter[str] = Counter()
-        for attempt in range(PLACEMENT_TRIES):
-            rng, tried = Random(f"{self.settings.seed}/{number}/{attempt}"), Counter()
-            case = self._draw_case(rng, number, home, predicates, tried)
-            if case is not None:
-                causes += tried
-                return case
-        causes += tried or Counter({f"episode: {virtualhome.OUT_OF_REACH}": 1})
-        return None
-
-    def _draw_case(
-        self,
-        rng: Random,
-        number: int,
-        home: virtualhome.ImportedHome,
-        predicates: list[virtualhome.Predicate],
-        causes: Counter[str],
-    ) -> homes.Case | None:
         object_of = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
         places = {p: object_of.get(p.place) for p in predicates}
-        draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
         rules = self._files.json(f"wah_dataset/object_info{home.home.name[-1]}.json")
         sizes = self._files.json("wah_dataset/class_name_size.json")
-        for predicate in predicates:
-            if predicate.relation != "sit":
-                lay_out_type(rng, draft, predicate, places, rules, sizes)
-        scene = draft.scene()
-        goals = read_goals(predicates, scene, places, causes)
-        if goals is None or not reachable(home, scene, goals):
-            return None
         kind = activity_of(predicates)
         name = f"{home.home.name}_{kind}_{number}"
-        start = {"scene": home.home.name, "poses": poses(rng, home.home, self._actors)}
-        text = word_goal(rng, kind, predicates, places, home, self._actors)
-        episode = Episode(name, text, home.home.name, start, self._actors)
-        reference = HouseholdReference(name, kind, tuple(goals))
-        return homes.Case(Task(episode, reference), home.home, scene)
+        for attempt in range(PLACEMENT_TRIES):
+            rng, tried = Random(f"{self.settings.seed}/{number}/{attempt}"), Counter[str]()
+            draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
+            for predicate in predicates:
+                if predicate.relation != "sit":
+                    lay_out_type(rng, draft, predicate, places, rules, sizes)
+            starts = poses(rng, home.home, self._actors)
+            case = self.make_case(rng, name, home, draft, kind, places, starts, tried)
+            if case is not None:
+                break
+        causes += tried
+        return case
 
 
 Places = Mapping[virtualhome.Predicate, HouseObject | None]
@@ -402,32 +397,6 @@ def lay_out_type(
         draft.place_on(rng, item, rng.choice(holders))
 
 
-def read_goals(
-    predicates: Sequence[virtualhome.Predicate], scene: Scene, places: Places, causes: Counter[str]
-) -> list[GoalCondition] | None:
-    """Read the conditions; None if one is impossible in the home. Sitting is not modelled, so
-    a ``sit`` is omitted and counted."""
-    goals: list[GoalCondition] = []
-    for predicate in predicates:
-        goal = virtualhome.goal_of(predicate, scene, places[predicate])
-        if not isinstance(goal, str):
-            goals.append(goal)
-            continue
-        causes[f"{'predicate' if goal == virtualhome.SIT else 'episode'}: {goal}"] += 1
-        if goal != virtualhome.SIT:
-            return None
-    return goals or None
-
-
-def reachable(home: virtualhome.ImportedHome, scene: Scene, goals: Sequence[GoalCondition]) -> bool:
-    """True if all objects and places of the goals can be seen and reached."""
-    ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.objects}
-    ids |= {i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles}
-    layout = home.home.layout.with_scene(scene)
-    start = home.home.starts[len(home.home.starts) // 2]
-    return virtualhome.reachable_objects(layout, start, sorted(ids)) == ids
-
-
 def activity_of(predicates: Sequence[virtualhome.Predicate]) -> str:
     """Return the C-WAH activity that a set of predicates belongs to."""
     places = {p.place for p in predicates}
@@ -444,7 +413,6 @@ def activity_of(predicates: Sequence[virtualhome.Predicate]) -> str:
 def word_goal(
     rng: Random,
     kind: str,
-    predicates: Sequence[virtualhome.Predicate],
     places: Places,
     home: virtualhome.ImportedHome,
     actors: Sequence[str],
@@ -454,8 +422,8 @@ def word_goal(
     def words(kind: str) -> str:
         return virtualhome.SPOKEN.get(kind, kind)
 
-    put_predicates = [p for p in predicates if p.relation in ("on", "inside")]
-    held_types = [p.item for p in predicates if p.relation == "holds"]
+    put_predicates = [p for p in places if p.relation in ("on", "inside")]
+    held_types = [p.item for p in places if p.relation == "holds"]
     parts = join_words([count_phrase(words(p.item), p.count) for p in put_predicates])
     place, room_at = places[put_predicates[0]], home.home.layout.room_at
     assert place is not None, "goals without their place are left out"
@@ -484,10 +452,6 @@ def side_of(place: HouseObject, same_type: Sequence[HouseObject]) -> str:
     return best_side if sides[best_side] > 0 else "middle "
 
 
-PAPER_VERBS = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
-"""LangSuitE's Table 1 gives the number of actions (six) but not their names."""
-
-
 @dataclass(frozen=True)
 class MaWahSettings(homes.KindSettings):
     """``agents``: number of actors, from one (a baseline) to four. ``kind`` limits the jobs to one
@@ -495,7 +459,8 @@ class MaWahSettings(homes.KindSettings):
 
     all_kinds = KINDS
     hands = 2
-    paper = PAPER_VERBS
+    # LangSuitE's Table 1 gives the number of actions (six) but not their names.
+    paper = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
 
     episodes: Count = 100
     clutter: Annotated[float, Gt(0), Le(50)] = 1.5

@@ -46,13 +46,13 @@ class AxisBox:
     height: float
 
     def contains(self, x: float, y: float) -> bool:
-        """True if a floor-plan point is inside."""
         return abs(x - self.x) <= self.width / 2 and abs(y - self.y) <= self.depth / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A graph node. ``kind`` is the published class name; ``box`` is None if unpublished."""
+    """A graph node. ``kind`` is the published class name, ``name`` its object's id in a scene;
+    ``box`` is None if unpublished."""
 
     id: int
     kind: str
@@ -63,7 +63,6 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its id in a scene."""
         return f"{self.kind}|{self.id}"
 
 
@@ -98,11 +97,20 @@ def graph_of(record: Json, source: Path) -> Graph:
     nodes: dict[int, Node] = {}
     for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
         where = f"node {number}"
+        box = None
+        if raw := entry.get("bounding_box"):
+            try:
+                (x, high, y), (width, height, depth) = raw["center"], raw["size"]
+                wide, deep, tall = (abs(float(side)) for side in (width, depth, height))
+                box = AxisBox(float(x), float(y), wide, deep, float(high) - tall / 2, tall)
+            except (KeyError, TypeError, ValueError) as error:
+                problem = "must have a center and a size, three numbers each"
+                raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
         node = Node(
             read_field(source, where, entry, "id", int),
             read_field(source, where, entry, "class_name", str).replace("_", ""),
             read_field(source, where, entry, "category", str),
-            _box(entry.get("bounding_box"), source, where),
+            box,
             frozenset(entry.get("properties") or ()),
             frozenset(entry.get("states") or ()),
         )
@@ -121,34 +129,16 @@ def graph_of(record: Json, source: Path) -> Graph:
 def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     """Complete a trimmed graph (published without boxes) from the full graph of the same home,
     which has the same node ids: boxes, classes, floors and doors."""
-    trimmed_graph = graph_of(record, source)
-    unknown_ids = [n for n in trimmed_graph.nodes if n not in full.nodes]
-    if unknown_ids:
+    trimmed_nodes, nodes = graph_of(record, source).nodes, dict[int, Node]()
+    for number in trimmed_nodes.keys() - full.nodes:
         problem = "has an id that is not in the full graph of its home"
-        raise DataError(source, f"node {unknown_ids[0]}", problem)
-    nodes: dict[int, Node] = {}
+        raise DataError(source, f"node {number}", problem)
     for number, node in full.nodes.items():
-        if number in trimmed_graph.nodes:
-            trimmed = trimmed_graph.nodes[number]
+        if trimmed := trimmed_nodes.get(number):
             nodes[number] = replace(node, properties=trimmed.properties, states=trimmed.states)
         elif node.category in ("Rooms", "Floor", "Floors", "Doors"):
             nodes[number] = node
-    edges = [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes]
-    return Graph(nodes, edges)
-
-
-def _box(record: Json, source: Path, where: str) -> AxisBox | None:
-    if not record:
-        return None
-    try:
-        (x, high, y), (width, height, depth) = record["center"], record["size"]
-        return AxisBox(
-            *(float(x), float(y), abs(float(width)), abs(float(depth))),
-            *(float(high) - abs(float(height)) / 2, abs(float(height))),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        problem = "must have a center and a size, three numbers each"
-        raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
+    return Graph(nodes, [edge for edge in full.edges if edge[0] in nodes and edge[2] in nodes])
 
 
 # Properties of VirtualHome's classes in the household world: see ``virtualhome.toml``.
@@ -162,7 +152,6 @@ SPOKEN = Table[str]("virtualhome", "spoken", package=__package__)
 
 
 def portable(node: Node) -> bool:
-    """True if a node can be carried."""
     return "GRABBABLE" in node.properties and node.kind not in CLASSES["fixed"]
 
 
@@ -176,7 +165,6 @@ def preposition(node: Node) -> Preposition:
 
 
 def affordances(node: Node) -> frozenset[str]:
-    """Return a node's affordances in the household world."""
     names = set(AFFORDANCES.get(node.kind, ()))
     if portable(node):
         names.add("pickupable")
@@ -187,21 +175,15 @@ def affordances(node: Node) -> frozenset[str]:
     return frozenset(names)
 
 
-def omission_cause(node: Node) -> str:
-    """Return the reason to leave a node out of the scene; empty to keep it."""
-    if node.category in CLASSES["building"]:
-        return "part of the building (rooms, floors, walls, ceilings, windows, doors)"
-    if node.category == "Characters":
-        return "a character"
-    if node.box is None:
-        return "without a published bounding box"
+def is_object(node: Node) -> bool:
+    """True if a node becomes an object of the scene: it has a box and a use, or is large furniture.
+    Left out: the building, characters, and what hangs or lies flat (lamps, pictures, rugs)."""
+    if node.box is None or node.category in CLASSES["building"] | {"Characters"}:
+        return False
     if portable(node) or preposition(node) or affordances(node):
-        return ""
-    if node.kind in CLASSES["hung"]:
-        return "hanging or flat: ceiling lamps, pictures, curtains, rugs"
-    if node.category in ("Furniture", "Appliances") and node.box.width * node.box.depth > 0.04:
-        return ""
-    return "cannot be carried, opened, switched on or used as a surface"
+        return True
+    is_furniture = node.category in ("Furniture", "Appliances") and node.kind not in CLASSES["hung"]
+    return is_furniture and node.box.width * node.box.depth > 0.04
 
 
 # Goals.
@@ -228,12 +210,11 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
     """Read the predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
-        parts = str(key).split("_")
-        relation, item, place = parts[0], "_".join(parts[1:-1]), parts[-1]
-        if len(parts) == 2:  # holds_book, sit_sofa
-            item, place = parts[1], ""
+        relation, *item, place = str(key).split("_")
+        if not item:  # holds_book, sit_sofa
+            item, place = [place], ""
         if int(count) > 0:
-            result.append(Predicate(relation, item, place, int(count)))
+            result.append(Predicate(relation, "_".join(item), place, int(count)))
     return result
 
 
@@ -303,8 +284,8 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
     return rooms
 
 
-def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]:
-    """Return the doorways between rooms, and the number of doorways that lead out of the house."""
+def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
+    """Return the doorways between rooms; those that lead out of the house stay closed."""
     places: list[tuple[float, float, int]] = []
     for number, node in graph.nodes.items():
         if node.category != "Doors" or node.box is None:
@@ -322,96 +303,48 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]
         second = next((room for room in rooms if room.contains(x + dx, y + dy)), None)
         return first is not None and second is not None and first is not second
 
-    doorways, outer_count, half_width = [], 0, DOOR_WIDTH / 2
+    doorways, half_width = [], DOOR_WIDTH / 2
     for x, y, door_id in places:
         if joins(BOTH_SIDES_M, 0.0):
             doorways.append(Doorway((x, y - half_width), (x, y + half_width), door_id))
         elif joins(0.0, BOTH_SIDES_M):
             doorways.append(Doorway((x - half_width, y), (x + half_width, y), door_id))
-        else:
-            outer_count += 1
-    return doorways, outer_count
+    return doorways
 
-
-# Repairs: published boxes enclose furniture at any angle, so they often block the way.
-#
-# Furniture that reaches into a doorway is made passable. While a room is still unreachable, more
-# furniture in it becomes passable, the largest piece first.
 
 CLEAR_M = 0.65
 """Clearance on either side of a doorway, metres."""
-TRIES = 30  # maximum number of pieces made passable per home
 
 
-def clear_doorways(
-    objects: list[HouseObject], doorways: list[Doorway]
-) -> tuple[list[HouseObject], int]:
-    """Make objects that reach into a doorway passable; return all objects and number changed."""
-
-    def blocks(item: HouseObject, gap: Doorway) -> bool:
-        """True if a piece reaches into the strip in front of a doorway."""
-        (ax, ay), (bx, by) = gap.a, gap.b
-        half_x, half_y = abs(bx - ax) / 2 - 0.1, CLEAR_M
-        if abs(bx - ax) <= abs(by - ay):
-            half_x, half_y = CLEAR_M, abs(by - ay) / 2 - 0.1
-        dx, dy = abs(item.x - (ax + bx) / 2), abs(item.y - (ay + by) / 2)
-        return dx < item.width / 2 + half_x and dy < item.depth / 2 + half_y
-
-    blocking = {
-        item.id for item in objects if item.solid and any(blocks(item, each) for each in doorways)
-    }
-    cleared = [
-        replace(item, solid=False, opaque=False) if item.id in blocking else item
-        for item in objects
-    ]
-    return cleared, len(blocking)
+def blocks(item: HouseObject, gap: Doorway) -> bool:
+    """True if the box of a piece reaches into the strip in front of a doorway. Published boxes
+    enclose furniture at any angle, so such a piece is made passable."""
+    (ax, ay), (bx, by) = gap.a, gap.b
+    half_x, half_y = abs(bx - ax) / 2 - 0.1, CLEAR_M
+    if abs(bx - ax) <= abs(by - ay):
+        half_x, half_y = CLEAR_M, abs(by - ay) / 2 - 0.1
+    dx, dy = abs(item.x - (ax + bx) / 2), abs(item.y - (ay + by) / 2)
+    return dx < item.width / 2 + half_x and dy < item.depth / 2 + half_y
 
 
-def connect_rooms(scene: Scene) -> tuple[Scene, Layout, tuple[Point, ...], int]:
-    """Make pieces passable until all rooms are connected; return the scene, its layout, the
-    standing positions, and the number of pieces changed."""
-    layout = Layout(scene)
-    places, missing = _reachable_places(layout)
-    opened = 0
-    while missing and opened < TRIES:
-        blocking = [
-            number
-            for number, item in enumerate(scene.objects)
-            if item.solid and layout.room_at(item.x, item.y) in missing
-        ]
-        if not blocking:
-            break
-        # The largest piece in an unreachable room most likely blocks it.
-        objects = list(scene.objects)
-        number = max(blocking, key=lambda n: objects[n].width * objects[n].depth)
-        objects[number] = replace(objects[number], solid=False, opaque=False)
-        scene = replace(scene, objects=tuple(objects))
-        layout, opened = Layout(scene), opened + 1
-        places, missing = _reachable_places(layout)
-    return scene, layout, places, opened
-
-
-def _reachable_places(layout: Layout) -> tuple[tuple[Point, ...], set[str]]:
-    """Return the positions that connect the most rooms (doors open), and the rooms cut off."""
+def standing_places(layout: Layout) -> tuple[Point, ...]:
+    """Return the positions in the largest connected part of the floor, with all doors open."""
     west, south, east, north = layout.bounds
     middle = round((west + east) / 2 * 4) / 4, round((south + north) / 2 * 4) / 4
     house = house_at(layout, middle)
     actor = house.actors["agent"]
     grid = Trip(house, actor).grid
     unvisited = {int(p) for p in np.flatnonzero((grid.neighbors >= 0).any(axis=1))}
-    rooms = {room.name for room in layout.scene.rooms}
-    best: tuple[tuple[Point, ...], set[str]] = ((), rooms)
+    largest = set[int]()
     while unvisited:
         start = min(unvisited)
         house.stand(actor, float(grid.x[start]), float(grid.y[start]))
         component = {int(p) for p in np.flatnonzero(Trip(house, actor).steps >= 0)}
         unvisited -= component | {start}
-        missing = rooms - {layout.room_at(float(grid.x[p]), float(grid.y[p])) for p in component}
-        if (len(missing), -len(component)) < (len(best[1]), -len(best[0])):
-            spots = [(round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in component]
-            best = tuple(sorted(spots)), missing
+        largest = max(largest, component, key=len)
+    spots = sorted((round(float(grid.x[p]), 6), round(float(grid.y[p]), 6)) for p in largest)
     closed = [True] * len(layout.doors)
-    return tuple(at for at in best[0] if can_stand(layout, actor.body.radius, at, closed)), best[1]
+    return tuple(at for at in spots if can_stand(layout, actor.body.radius, at, closed))
 
 
 def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
@@ -430,13 +363,10 @@ def reachable_objects(layout: Layout, start: Point, ids: list[str]) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class ImportedHome:
-    """An imported home. ``omitted`` counts the nodes left out, by reason; ``inferred`` counts the
-    repairs, such as pieces made passable."""
+    """A home and the graph it was imported from."""
 
     home: Home
     graph: Graph
-    omitted: Mapping[str, int]
-    inferred: Mapping[str, int]
 
     def object_of(self, number: int) -> HouseObject | None:
         """Return the object of a node; None if the node was omitted."""
@@ -453,34 +383,27 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         half_x, half_y = box.width / 2, box.depth / 2
         corners = ((-half_x, -half_y), (half_x, -half_y), (half_x, half_y), (-half_x, half_y))
         builder.room(words, [(box.x + dx, box.y + dy) for dx, dy in corners])
-    doorways, outer_count = doorways_of(graph, list(rooms.values()))
+    doorways = doorways_of(graph, list(rooms.values()))
     for gap in doorways:
         if gap.door:
             node = graph.nodes[gap.door]
             builder.door(f"door|{gap.door}", gap.a, gap.b, closed="CLOSED" in node.states)
         else:
             builder.opening(gap.a, gap.b)
-    omitted: Counter[str] = Counter(filter(None, map(omission_cause, graph.nodes.values())))
-    nodes = sorted((n for n in graph.nodes.values() if not omission_cause(n)), key=portable)
-    repairs: Counter[str] = Counter()
-    objects = [_object(graph, node, repairs) for node in nodes]
-    objects, passable_count = clear_doorways(objects, doorways)
-    for item in objects:
+    for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
+        item = _object(graph, node)
+        if item.solid and any(blocks(item, gap) for gap in doorways):
+            item = replace(item, solid=False, opaque=False)
         builder.add(item)
-    scene, layout, places, opened_count = connect_rooms(builder.build())
-    inferred = {
-        "doorways to the outside, left closed": outer_count,
-        "pieces before a doorway made passable": passable_count,
-        "pieces made passable to reach a room": opened_count,
-        **repairs,
-    }
-    return ImportedHome(Home(name, scene, layout, places), graph, omitted, inferred)
+    scene = builder.build()
+    layout = Layout(scene)
+    return ImportedHome(Home(name, scene, layout, standing_places(layout)), graph)
 
 
-def _object(graph: Graph, node: Node, repairs: Counter[str]) -> HouseObject:
+def _object(graph: Graph, node: Node) -> HouseObject:
     box, item = node.box, portable(node)
     assert box is not None, "nodes without a box are left out"
-    parent = _parent(graph, node, repairs) if item else ""
+    parent = _parent(graph, node) if item else ""
     holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
     on_furniture = any(  # a microwave on a counter
         how == "ON" and preposition(other) == "on" and not portable(other) for how, other in holders
@@ -496,7 +419,7 @@ def _object(graph: Graph, node: Node, repairs: Counter[str]) -> HouseObject:
     )
 
 
-def _parent(graph: Graph, node: Node, repairs: Counter[str]) -> str:
+def _parent(graph: Graph, node: Node) -> str:
     """Return an object's holder: the first closable box around it, else a surface or dish.
 
     Boxes of furniture overlap (an apple on a table is also INSIDE the adjacent sofa), so INSIDE
@@ -505,22 +428,18 @@ def _parent(graph: Graph, node: Node, repairs: Counter[str]) -> str:
     options = [(graph.nodes[n], relation) for relation, n in graph.holders.get(node.id, ())]
     for kind, relation in (("in", "INSIDE"), ("on", "ON"), ("in", "ON"), ("on", "INSIDE")):
         for other, how in options:
-            fits = preposition(other) == kind and how == relation and not omission_cause(other)
+            fits = preposition(other) == kind and how == relation and is_object(other)
             is_on_box = other.kind in CLASSES["boxes"] and relation == "ON"
             if fits and not is_on_box and not (portable(other) and _rests_on(graph, other, node)):
                 return other.name
-    repairs["objects on top of something else, without a holder"] += bool(options)
     return ""
 
 
 def _rests_on(graph: Graph, dish: Node, item: Node) -> bool:
     """True if a dish is itself in or on an item, directly or through others."""
-    visited, queue = {dish.id}, [dish.id]
+    holders, queue = set[int](), [dish.id]
     while queue:
-        for _, other in graph.holders.get(queue.pop(), ()):
-            if other == item.id:
-                return True
-            if other not in visited:
-                visited.add(other)
-                queue.append(other)
-    return False
+        new = {other for _, other in graph.holders.get(queue.pop(), ())} - holders
+        holders |= new
+        queue += new
+    return item.id in holders

@@ -24,8 +24,6 @@ from wayword.datasets.procedural.homes.episodes import HomesSettings
 from wayword.datasets.procedural.homes.objects import names_of
 from wayword.datasets.sources.teach import (
     CLASSES,
-    Component,
-    Definition,
     Dish,
     Portion,
     Served,
@@ -33,7 +31,6 @@ from wayword.datasets.sources.teach import (
     compile_task,
     definitions,
     of_type,
-    read_definition,
 )
 from wayword.datasets.sources.teach_drawing import enable, plan_task
 from wayword.metrics.household import actions_taken
@@ -105,7 +102,7 @@ def state(scene: Scene, **changes: dict[str, Any]) -> State:
 
 def met(task: str, params: tuple[str, ...], **changes: dict[str, Any]) -> tuple[int, int]:
     scene = kitchen()
-    goals = compile_task(TASKS[task], params, TASKS, CLASSES, scene).goals
+    goals = compile_task(TASKS[task], params, CLASSES, scene).goals
     found = state(scene, **changes)
     return sum(goal.met(found) for goal in goals), sum(goal.parts for goal in goals)
 
@@ -135,16 +132,16 @@ def test_a_plate_of_toast_is_toast_on_the_very_plate_that_is_clean() -> None:
 
 
 def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
-    five = compile_task(TASKS["N Slices Of X In Y"], ("5", "Tomato", "on", "Plate"), TASKS,
-                        CLASSES, kitchen())  # fmt: skip
+    five = compile_task(TASKS["N Slices Of X In Y"], ("5", "Tomato", "on", "Plate"), CLASSES,
+                        kitchen())  # fmt: skip
     assert five.dishes[0].load == (Portion(("tomato|1", "tomato|2"), (("sliced", True),)),)
     breakfast = ("0", "0", "0", "Plate", "0", "Plate", "1", "0", "1", "1", "0", "2", "0")
-    both = compile_task(TASKS["Breakfast"], (*breakfast, "DiningTable"), TASKS, CLASSES, kitchen())
+    both = compile_task(TASKS["Breakfast"], (*breakfast, "DiningTable"), CLASSES, kitchen())
     assert len(both.dishes) == 2
     assert {dish.at for dish in both.dishes} == {("dining_table|1",)}
     lettuce = ("0", "0", "0", "Plate", "0", "Plate", "1", "1", "0", "1", "1", "0", "0")
     with pytest.raises(Unbuildable, match="needs 2 of lettuce, has 1"):
-        compile_task(TASKS["Breakfast"], (*lettuce, "DiningTable"), TASKS, CLASSES, kitchen())
+        compile_task(TASKS["Breakfast"], (*lettuce, "DiningTable"), CLASSES, kitchen())
 
 
 def test_two_dishes_never_count_the_same_thing() -> None:
@@ -159,7 +156,7 @@ def test_put_all_on_any_and_all_on_one_differ() -> None:
     scene = kitchen()
     apart = {"tomato__1": {"in": "plate|1"}, "tomato__2": {"in": "plate|2"}}
     for task, parts in (("Put All X On Y", 2), ("Put All X In One Y", 1)):
-        compiled = compile_task(TASKS[task], ("Tomato", "on", "Plate"), TASKS, CLASSES, scene)
+        compiled = compile_task(TASKS[task], ("Tomato", "on", "Plate"), CLASSES, scene)
         assert sum(goal.met(state(scene, **apart)) for goal in compiled.goals) == parts
 
 
@@ -178,7 +175,7 @@ def test_a_plan_carried_out_in_the_world_brings_the_state_about(
     task: str, params: tuple[str, ...], thing: str, traits: dict[str, bool]
 ) -> None:
     scene = kitchen()
-    compiled = compile_task(TASKS[task], params, TASKS, CLASSES, scene)
+    compiled = compile_task(TASKS[task], params, CLASSES, scene)
     plan = plan_task(compiled, scene)
     reference = PlannedReference("1", task, compiled.goals, plan=plan)
     episode = replace(pairs(episodes=1).tasks[0].episode, actors=("agent",), scene="k", start={
@@ -284,42 +281,6 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         MaHousehold("train")
     with pytest.raises(DataError, match="alfred_train_floors"):
         MaHousehold("train", tmp_path).tasks[0]
-    odd = Definition(1, "Odd", 0, "", "", {"x": Component("a", {"isWet": 1})}, ())
-    with pytest.raises(UsageError, match="'isWet' = 1 is not supported"):
-        compile_task(odd, (), TASKS, CLASSES, kitchen())
-    with pytest.raises(UsageError, match="takes 1 parameters, got 0"):
-        compile_task(TASKS["Boil X"], (), TASKS, CLASSES, kitchen())
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "problem"),
-    [
-        ("task_nparams", "none", "field 'task_nparams': Input should be a valid integer"),
-        ("components", {"x": {}}, "field 'components.x.determiner': is missing"),
-        (
-            "components",
-            {"x": {"determiner": "a", "conditions": {"isDirty": None}}},
-            "field 'components.x.conditions.isDirty.str': Input should be a valid string",
-        ),
-        ("relations", [{"property": "near"}], "field 'relations.0.property'"),
-        ("desc", "Clean #3.", "must be above 3, as the task uses #3, got 0"),
-    ],
-)
-def test_a_broken_definition_names_file_and_field(
-    tmp_path: Path, field: str, value: object, problem: str
-) -> None:
-    good = {
-        "task_id": 1, "task_name": "T", "task_nparams": 0, "task_anchor_object": None,
-        "desc": "T.", "components": {}, "relations": [],
-    }  # fmt: skip
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps(good))
-    assert read_definition(path).task_name == "T"
-    path.write_text(json.dumps({**good, field: value}))
-    with pytest.raises(DataError) as caught:
-        read_definition(path)
-    assert str(path) in str(caught.value)
-    assert problem in str(caught.value)
 
 
 def test_a_commander_is_not_left_talking_to_nobody() -> None:

@@ -14,7 +14,6 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import NDArray
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
@@ -37,9 +36,6 @@ from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
 # Pairs: an episode for a commander and a follower, built from a drawn task.
-#
-# The commander knows the task and where objects are, floats, and touches nothing; the follower acts
-# and knows only what it sees and hears. Both use the same object names.
 #
 # Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), section 3.2,
 # task V.
@@ -93,14 +89,11 @@ class Pair:
         return Task(joint_episode, replace(reference, helpers=added_actors))
 
 
-Definitions = Mapping[str, teach.Definition]
-
-
 def draw_pair(
     scene: str,
     kind: str,
     number: int,
-    tables: tuple[Definitions, teach.Classes],
+    classes: teach.Classes,
     stages: Iterable[tuple[Random, Stage]],
     check_task: Callable[[DrawnTask], None] = lambda drawn: None,
 ) -> Pair | str:
@@ -109,10 +102,10 @@ def draw_pair(
     ``stages`` are scene states to try, each with its own generator; ``check_task`` raises
     ``Unbuildable`` to reject a task.
     """
-    (definitions, classes), cause = tables, ""
+    definition, cause = teach.definitions()[kind], ""
     for rng, stage in stages:
         try:
-            drawn = draw_task(rng, definitions[kind], definitions, classes, stage.scene)
+            drawn = draw_task(rng, definition, classes, stage.scene)
             check_task(drawn)
         except teach.Unbuildable as unfit:
             cause = str(unfit)
@@ -227,14 +220,14 @@ def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair 
             full = furnish(rng, home_scene, home.starts, home.distance_from_floor)
             yield rng, Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
 
-    return draw_pair(scene, kind, number, (teach.definitions(), teach.CLASSES), stages())
+    return draw_pair(scene, kind, number, teach.CLASSES, stages())
 
 
 # TEACh's tasks in iTHOR's rooms, by TEACh's lists of floors.
 #
-# Read from TEACh: task definitions, object classes, and the rooms of each split. Read from iTHOR's
-# metadata: rooms and the objects in them. Drawn by seed, since TEACh publishes neither in these
-# files: which task is played where, with which parameters, and the initial state of the room.
+# Read from TEACh: object classes, and the rooms of each split. Read from iTHOR's metadata: rooms
+# and the objects in them. Drawn by seed, since TEACh publishes neither in these files: which task
+# is played where, with which parameters, and the initial state of the room.
 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
@@ -252,10 +245,7 @@ class FloorPairs(HouseholdPairs):
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        top = self._folder / teach.FOLDER
-        paths = [*sorted((top / "task_definitions").glob("*.json"))]
-        paths.append(find(top / "ai2thor_resources", "custom_object_classes.json"))
-        paths.append(floors_file(self._folder, self._split))
+        paths = teach.classes_file(self._folder), floors_file(self._folder, self._split)
         by_name = {str(path.relative_to(self._folder)): path for path in paths}
         return by_name | dict(ithor.files(self._folder, self.floors))
 
@@ -269,21 +259,22 @@ class FloorPairs(HouseholdPairs):
     @cached_property
     def _room_of_kind(self) -> dict[str, tuple[str, str]]:
         """Task -> first room that can host it and ""; or "" and why the last room cannot."""
+
+        def find_rooms() -> dict[str, tuple[str, str]]:
+            found = dict.fromkeys(self._kinds, ("", "no rooms"))
+            for kind in self._kinds:
+                for room in self._shuffled_rooms(kind):
+                    pair = self._pair(room, kind, 0)
+                    if isinstance(pair, Pair):
+                        found[kind] = room, ""
+                        break
+                    found[kind] = "", pair
+            return found
+
         kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
         key = f"teach-3-{self._split}-{self._settings.seed}-{kinds}"
-        rooms = cached_json(
-            key, self.files.values(), lambda: dict(map(self._room_for, self._kinds))
-        )
+        rooms = cached_json(key, self.files.values(), find_rooms)
         return {kind: (room, cause) for kind, (room, cause) in rooms.items()}
-
-    def _room_for(self, kind: str) -> tuple[str, tuple[str, str]]:
-        cause = "no rooms"
-        for room in self._shuffled_rooms(kind):
-            pair = self._pair(room, kind, 0)
-            if isinstance(pair, Pair):
-                return kind, (room, cause)
-            cause = pair
-        return kind, ("", cause)
 
     @cached_property
     def _playable(self) -> tuple[str, ...]:
@@ -329,14 +320,10 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
     return tuple(sorted(set(record), key=lambda name: int(name.removeprefix("FloorPlan"))))
 
 
-@lru_cache(maxsize=4)
-def _tables(folder: Path) -> tuple[Definitions, teach.Classes]:
-    return teach.read_definitions(folder), teach.read_classes(folder)
-
-
 @lru_cache(maxsize=512)
 def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | str:
     starts = ithor.cells(folder, room).main
+    places = np.array(starts)
 
     def stages() -> Iterator[tuple[Random, Stage]]:
         for attempt in range(TRIES):
@@ -351,20 +338,18 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
     def room_at(x: float, y: float) -> str:
         return ithor.room_of(room)
 
-    check = partial(_check_reach, np.array(starts))
-    return draw_pair(room, kind, number, _tables(folder), stages(), check)
+    def check_reach(drawn: DrawnTask) -> None:
+        """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
+        objects = {o.id: o for o in drawn.scene.objects}
+        for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:
+            each = objects[name]
+            while each.parent and "openable" in objects[each.parent].affordances:
+                each = objects[each.parent]  # the closed container must be reached instead
+            away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
+            if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
+                raise teach.Unbuildable(f"{each.type} is out of reach")
 
-
-def _check_reach(places: NDArray[np.float64], drawn: DrawnTask) -> None:
-    """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
-    objects = {o.id: o for o in drawn.scene.objects}
-    for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:
-        each = objects[name]
-        while each.parent and "openable" in objects[each.parent].affordances:
-            each = objects[each.parent]  # the closed container must be reached instead
-        away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
-        if np.hypot(*np.maximum(away, 0.0).T).min() > REACH_M:
-            raise teach.Unbuildable(f"{each.type} is out of reach")
+    return draw_pair(room, kind, number, teach.read_classes(folder), stages(), check_reach)
 
 
 @dataclass(frozen=True)
@@ -407,10 +392,10 @@ class MaHousehold(homes.SourcedTasks):
 
     Only the commander knows the task and where objects are; it floats, looks and talks. The
     follower acts on what it sees and hears. Both use the same object names. The tasks are TEACh's
-    25 definitions, read from its files for iTHOR's rooms (splits ``train``, ``valid_seen`` … are
-    TEACh's lists of floors) and restated here for generated homes. TEACh's games are not read:
-    task, parameters and initial room state of an episode are drawn by seed. ``omissions`` counts
-    the definitions that no room of a split can host, by reason.
+    25 definitions, in generated homes or in iTHOR's rooms (splits ``train``, ``valid_seen`` … are
+    TEACh's lists of floors). TEACh's games are not read: task, parameters and initial room state of
+    an episode are drawn by seed. ``omissions`` counts the definitions that no room of a split can
+    host, by reason.
     """
 
     name = "ma_household"

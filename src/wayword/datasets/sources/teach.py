@@ -5,7 +5,8 @@ in or on what). ``#0``, ``#1`` … are its parameters. Goals are stated over dis
 make and serve, each assigned to a different object. A sliced object stays one object and stands for
 all of its slices: several slices of an apple are one; a sandwich and a salad need a tomato each.
 
-Source: TEACh (Padmakumar et al. 2022), section 3.1, and its ``task_definitions`` (JSON files).
+Source: TEACh (Padmakumar et al. 2022), section 3.1. ``teach.toml`` restates its 25
+``task_definitions``, with instructions worded by this project.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from wayword.core.episode import Json
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError
 from wayword.core.files import find, read_json
 from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household import goals
@@ -31,7 +32,6 @@ from wayword.worlds.household.builder import type_name
 from wayword.worlds.household.scene import Scene
 
 FOLDER = Path("teach") / "meta_data_files"
-_PARAMETER = re.compile(r"#(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,53 +75,15 @@ class Definition:
 
 def fill_params(text: str, params: tuple[str, ...]) -> str:
     """Replace the parameter references in a text."""
-    return _PARAMETER.sub(lambda match: params[int(match[1])], text)
+    return re.sub(r"#(\d+)", lambda match: params[int(match[1])], text)
 
 
-def read_definitions(folder: Path) -> dict[str, Definition]:
-    """Read all definitions: name -> definition, by task number. ``folder`` is the data folder.
-    Raises ``DataError`` naming file and field."""
-    place = folder / FOLDER / "task_definitions"
-    paths = sorted(place.glob("*.json")) if place.is_dir() else []
-    if not paths:
-        raise DataError(place, "", "contains no task definitions", "fetch TEACh's meta_data_files")
-    by_path = {path: read_definition(path) for path in paths}
-    by_name = {definition.task_name: definition for definition in by_path.values()}
-    for path, definition in by_path.items():
-        for name, each in definition.components.items():
-            if each.task_name and each.task_name not in by_name:
-                where = f"component {name!r}, field 'task_name'"
-                raise DataError(path, where, f"is not a task: {each.task_name!r}")
-    return by_name
-
-
-def read_definition(path: Path, record: Json = None) -> Definition:
-    """Validate the definition in a file, or a given ``record``. Raises ``DataError``."""
-    from pydantic import TypeAdapter, ValidationError
-
-    record = read_json(path) if record is None else record
-    try:
-        definition = TypeAdapter(Definition).validate_python(record)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field, problem = ".".join(map(str, first["loc"])), f"{first['msg']}, got {first['input']!r}"
-        problem = "is missing" if first["type"] == "missing" else problem
-        raise DataError(path, f"field {field!r}", problem) from None
-    highest = max((int(n) for n in _PARAMETER.findall(str(record))), default=-1)
-    if highest >= definition.task_nparams:
-        problem = (
-            f"must be above {highest}, as the task uses #{highest}, got {definition.task_nparams}"
-        )
-        raise DataError(path, "field 'task_nparams'", problem)
-    for name, each in definition.components.items():
-        if not (each.conditions or each.task_name):
-            raise DataError(path, f"component {name!r}", "has neither conditions nor a task_name")
-    for number, relation in enumerate(definition.relations):
-        for name in (*relation.head_entity_list, *relation.tail_entity_list):
-            if name not in definition.components:
-                problem = f"refers to {name!r}, which is not a component"
-                raise DataError(path, f"relation {number}", problem)
-    return definition
+@cache
+def definitions() -> dict[str, Definition]:
+    """Name -> definition of TEACh's 25 tasks, by TEACh's numbers."""
+    text = (resources.files(__package__) / "teach.toml").read_text(encoding="utf-8")
+    listed = TypeAdapter(list[Definition]).validate_python(tomllib.loads(text)["tasks"])
+    return {each.task_name: each for each in listed}
 
 
 # Object types: AI2-THOR's type names and TEACh's classes, mapped to types of the household world.
@@ -154,9 +116,14 @@ def of_class(name: str, classes: Classes) -> tuple[str, ...]:
     return classes.get(name) or of_type(name)[0]
 
 
+def classes_file(folder: Path) -> Path:
+    return find(folder / FOLDER / "ai2thor_resources", "custom_object_classes.json")
+
+
+@lru_cache(maxsize=4)
 def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
     """Read TEACh's classes from the data folder. Raises ``DataError``."""
-    path = find(folder / FOLDER / "ai2thor_resources", "custom_object_classes.json")
+    path = classes_file(folder)
     record = read_json(path, dict)  # type -> classes
     members: dict[str, list[str]] = {}
     for kind, names in record.items():
@@ -167,15 +134,6 @@ def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
         for name in names:
             members.setdefault(str(name), []).append(type_name(kind))
     return {name: tuple(kinds) for name, kinds in members.items()}
-
-
-@cache
-def definitions() -> dict[str, Definition]:
-    """Name -> definition of TEACh's 25 tasks for generated homes, by TEACh's numbers and worded
-    by this project."""
-    text = (resources.files(__package__) / "teach.toml").read_text(encoding="utf-8")
-    listed = [read_definition(Path("teach.toml"), raw) for raw in tomllib.loads(text)["tasks"]]
-    return {each.task_name: each for each in listed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +164,9 @@ class Dish:
     def words(self) -> str:
         """Description, as in ``hot plate with 2 not whole potato in or on table``."""
         load = [f"{each.count} {goals.kinds_with(each.traits, each.objects)}" for each in self.load]
-        what = goals.kinds_with(self.traits, self.objects) + (
-            f" with {', '.join(load)}" if load else ""
-        )
-        return what + (f" in or on {goals.kinds(self.at)}" if self.at else "")
+        carrying = f" with {', '.join(load)}" if load else ""
+        at = f" in or on {goals.kinds(self.at)}" if self.at else ""
+        return goals.kinds_with(self.traits, self.objects) + carrying + at
 
     def parts_met(self, state: goals.State, item: str) -> int:
         """Return the number of satisfied parts if ``item`` is the dish."""
@@ -254,7 +211,7 @@ class Served:
 
 # Compilation of a definition and its parameters to goals in a scene.
 #
-#     found = compile_task(definitions()["Coffee"], (), tasks, classes, scene)
+#     found = compile_task(definitions()["Coffee"], (), classes, scene)
 #     found.goals      conditions, for judges
 #     found.dishes     objects to make, for planners
 #
@@ -263,8 +220,8 @@ class Served:
 # both ``cooked``, regardless of the heat source. TEACh's ``isCooked`` and ``simbotIsCooked`` are
 # not distinguished.
 
-PROPERTIES = Table[tuple[str, int]]("teach", "properties", package=__package__)
-"""AI2-THOR's property -> our state, and the only supported value (-1: both)."""
+PROPERTIES = Table[str]("teach", "properties", package=__package__)
+"""AI2-THOR's property -> our state."""
 NEEDED_AFFORDANCES = {
     "sliced": "sliceable", "cooked": "cookable", "boiled": "cookable", "coffee": "fillable",
     "on": "toggleable", "open": "openable",
@@ -335,15 +292,11 @@ class Compiled:
 
 
 def compile_task(
-    definition: Definition,
-    params: tuple[str, ...],
-    tasks: Mapping[str, Definition],
-    classes: Classes,
-    scene: Scene,
+    definition: Definition, params: tuple[str, ...], classes: Classes, scene: Scene
 ) -> Compiled:
-    """Compile a definition to goals in a scene. Raises ``Unbuildable`` if the scene lacks objects,
-    ``UsageError`` for the wrong number of parameters or an unknown property."""
-    built = Compiler(tasks, classes, scene).build(definition, params)
+    """Compile a definition to goals in a scene. Raises ``Unbuildable`` if the scene lacks
+    objects."""
+    built = Compiler(classes, scene).build(definition, params)
     required: Counter[goals.Ids] = Counter()
     for dish in built.dishes:
         required[dish.objects] += 1
@@ -358,17 +311,13 @@ def compile_task(
 
 @dataclass(frozen=True)
 class Compiler:
-    """Compiler for one scene, with the definitions that tasks may refer to."""
+    """Compiler for one scene."""
 
-    tasks: Mapping[str, Definition]
     classes: Classes
     scene: Scene
 
     def build(self, definition: Definition, params: tuple[str, ...]) -> Compiled:
         """Compile the components, then the relations between them."""
-        if len(params) != definition.task_nparams:
-            problem = f"takes {definition.task_nparams} parameters, got {len(params)}"
-            raise UsageError(f"task {definition.task_name!r} {problem}")
         built, parts = Compiled(), dict[str, CompiledPart]()
         heads = {name for relation in definition.relations for name in relation.head_entity_list}
         for name, each in definition.components.items():
@@ -384,11 +333,7 @@ class Compiler:
         self, built: Compiled, each: Component, params: tuple[str, ...], head: bool
     ) -> CompiledPart:
         determiner = fill_params(each.determiner, params)
-        count = {"all": 0, "a": 1}.get(determiner)
-        if count is None:
-            if not determiner.isdecimal():
-                raise UsageError(f"determiner must be a, all, or 0, 1, 2 …, got {determiner!r}")
-            count = int(determiner)
+        count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
             return self._sub_task(built, each, params, count)
         objects, traits, place = self._conditions(each, params)
@@ -412,7 +357,7 @@ class Compiler:
         part = CompiledPart()
         given = tuple(fill_params(param, params) for param in each.task_params)
         for _ in range(count):
-            inner = self.build(self.tasks[each.task_name], given)
+            inner = self.build(definitions()[each.task_name], given)
             built.every += inner.every
             traits = inner.anchor.traits if inner.anchor else ()
             if SLICED in traits and part.dishes:
@@ -438,10 +383,7 @@ class Compiler:
             elif name == "receptacle":
                 place = True
             else:
-                state, allowed = PROPERTIES.get(name, ("", -1))
-                if not state or str(value) not in ("0", "1") or allowed not in (-1, int(value)):
-                    raise UsageError(f"condition {name!r} = {value!r} is not supported")
-                traits.append((state, bool(int(value))))
+                traits.append((PROPERTIES[name], bool(int(value))))
         needed = {NEEDED_AFFORDANCES[name] for name, _ in traits if name in NEEDED_AFFORDANCES}
         objects = tuple(
             o.id

@@ -309,11 +309,11 @@ class Planner:
         if "drinker" not in self._objects[item].affordances:
             self._treat(item, "filler", without="brewer")
             return
-
-        def pours(o: HouseObject) -> bool:
-            return {"fillable", "pickupable"} <= o.affordances and self._accepts(item, o.id)
-
-        vessel = self._nearest(pours, "vessel to water it with", item)
+        carries_water = {"fillable", "pickupable"}
+        vessel = self._nearest(
+            lambda o: carries_water <= o.affordances and self._accepts(item, o.id),
+            *("vessel to water it with", item),
+        )
         self._fill(vessel)
         self._bring(vessel, item)
 
@@ -374,22 +374,17 @@ class Planner:
 
     def _tool(self, item: str, kind: str, without: str) -> str:
         """Return the appliance to use for an object: toasters first, then the nearest."""
-        tools = [
-            o
-            for o in self.scene.objects
-            if kind in o.affordances
-            and not (without and without in o.affordances)
-            and self._accepts(o.id, item)
-            and self._switch_for(o.id)
-        ]
-        if not tools:
-            raise Unbuildable(f"no {kind} accepts {self._objects[item].type}")
         order = {name: n for n, name in enumerate(KINDS["heaters"])}
-
-        def rank(o: HouseObject) -> tuple[int, bool, float]:
-            return order.get(o.type, 9), self._room(o.id) < 1, self._gap(o.id, item)
-
-        return min(tools, key=rank).id
+        return self._best(
+            lambda o: (
+                kind in o.affordances
+                and without not in o.affordances
+                and self._accepts(o.id, item)
+                and bool(self._switch_for(o.id))
+            ),
+            lambda o: (order.get(o.type, 9), self._room(o.id) < 1, self._gap(o.id, item)),
+            f"no {kind} accepts {self._objects[item].type}",
+        )
 
     def _switch_for(self, tool: str) -> str:
         """Return the switch of a tool: the tool itself or a control; empty if it has no switch."""
@@ -398,25 +393,35 @@ class Planner:
 
     def _surface(self, item: str) -> str:
         """Return the surface to put an object on: the best type, then the nearest."""
-        surfaces = KINDS["surfaces"]
-        options = [
-            o
-            for o in self.scene.objects
-            if o.type in surfaces
-            and o.receptacle == "on"
-            and self._accepts(o.id, item)
-            and self._room(o.id)
-        ]
-        if not options:
-            raise Unbuildable("no surface to place objects on")
-        return min(options, key=lambda o: (surfaces.index(o.type), self._gap(o.id, item))).id
+        kinds = KINDS["surfaces"]
+        return self._best(
+            lambda o: (
+                (o.type in kinds and o.receptacle == "on")
+                and self._accepts(o.id, item)
+                and self._room(o.id) > 0
+            ),
+            lambda o: (kinds.index(o.type), self._gap(o.id, item)),
+            "no surface to place objects on",
+        )
 
     def _nearest(self, suits: Callable[[HouseObject], bool], description: str, near: str) -> str:
         """Return the nearest suitable object; objects in the open come first."""
-        options = [o for o in self.scene.objects if suits(o) and o.id not in self._reserved]
+        return self._best(
+            lambda o: suits(o) and o.id not in self._reserved,
+            lambda o: (not self._in_the_open(o.id), self._gap(o.id, near)),
+            f"no {description}",
+        )
+
+    def _best(
+        self,
+        suits: Callable[[HouseObject], bool],
+        rank: Callable[[HouseObject], tuple[float, ...]],
+        problem: str,
+    ) -> str:
+        options = list(filter(suits, self.scene.objects))
         if not options:
-            raise Unbuildable(f"no {description}")
-        return min(options, key=lambda o: (not self._in_the_open(o.id), self._gap(o.id, near))).id
+            raise Unbuildable(problem)
+        return min(options, key=rank).id
 
     def _gap(self, one: str, other: str) -> float:
         """Return the straight-line distance between two objects in metres."""
@@ -513,7 +518,6 @@ def thor_name(kind: str) -> str:
 def draw_task(
     rng: Random,
     definition: teach.Definition,
-    tasks: Mapping[str, teach.Definition],
     classes: teach.Classes,
     scene: Scene,
 ) -> DrawnTask:
@@ -523,7 +527,7 @@ def draw_task(
     for _ in range(TRIES if has_params else 1):
         try:
             params = draw_params(rng, definition.task_name, stock) if has_params else ()
-            compiled = teach.compile_task(definition, params, tasks, classes, scene)
+            compiled = teach.compile_task(definition, params, classes, scene)
             start = undo_goals(rng, compiled, scene)
             plan = plan_task(compiled, start)
         except Unbuildable as unfit:
@@ -619,15 +623,8 @@ MOST_LISTED = 60
 
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
-    """Write the commander's instruction: the task, its success condition, and object locations.
-
-    TEACh's tasks use this project's wording; other tasks use their own.
-    """
-    params, task = tuple(" ".join(_split_words(param)) for param in drawn.params), drawn.definition
-    if task.task_name in teach.definitions():
-        text = teach.definitions()[task.task_name].desc.format(*params)
-    else:
-        text = teach.fill_params(task.desc, params)
+    """Write the commander's instruction: the task, its success condition, and object locations."""
+    text = drawn.definition.desc.format(*(" ".join(_split_words(each)) for each in drawn.params))
     lines = [f"{text} (Only you know this task.)", "It is done when there is:"]
     lines += [f"- {line}" for line in goal_lines(drawn.compiled, drawn.scene)]
     lines.append("Where things are at first:")

@@ -34,7 +34,7 @@ def shuffled(
 ) -> Shuffle:
     start = {name: PivotPose(places[0], 0.0) for name, places in moves.items()}
     target = {name: PivotPose(places[1], 0.0) for name, places in moves.items()}
-    return Shuffle("FloorPlan0", 0, 3.0, 2.0, 90.0, start, target, lids or {})
+    return Shuffle("FloorPlan0", 3.0, 2.0, 90.0, start, target, lids or {})
 
 
 def test_a_thing_on_other_furniture_is_displaced_wherever_there() -> None:

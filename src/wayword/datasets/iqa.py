@@ -19,7 +19,7 @@ from random import Random
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_bytes, require_data
+from wayword.core.files import find, find_any, read_bytes, require_data
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import plural, preposition, spoken_name
 from wayword.datasets.procedural.homes.home import Home, surfaces
@@ -48,30 +48,37 @@ ENDINGS = {
 
 Question = tuple[str, str, Ids, int]
 """Question, answer, the objects to see before answering, and how many of them suffice (0: all)."""
+ROOM_ACTIONS = 32
+"""Actions to see all of a room, at most as a rule; longer questions are of several rooms."""
 
 
-def draw_question(
-    rng: Random, draft: Arrangement, kind: str, chance: float, rooms_asked: int = 1
-) -> tuple[str, Question] | None:
-    """Draw a room and a question of that type; objects are added or removed to fit the answer.
-    A count may be of several rooms.
+def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+    """Draw a room and a question of the named type; objects are added or removed to fit the answer.
 
-    ``chance`` in [0, 1) decides the answer. The caller draws it once, so retrying after an
-    infeasible question does not bias the answers. None if the home offers no such question.
+    The answer is drawn once per arrangement, so retrying after an infeasible question does not bias
+    the answers. None if the home offers no such question.
     """
-    places = surfaces(draft.home.scene)
+    kind, home = arrangement.partition("/")[0], draft.home
+    rooms_asked = max(1, int(arrangement.partition("/l")[2] or 0) // ROOM_ACTIONS)
+    chance = Random(f"{home.name}/{arrangement}/answer").random()
+    places = surfaces(home.scene)
     rooms = sorted({draft.room(o) for o in places})
     rng.shuffle(rooms)
     for number, room in enumerate(rooms):
+        asked = [room] if kind == CONTAINS else rooms[number : number + rooms_asked]
+        room_places = [o for o in places if draft.room(o) in asked]
         if kind == CONTAINS:
-            room_places = [o for o in places if draft.room(o) == room]
             question = _draw_contains(rng, draft, room, room_places, chance)
         else:
-            asked = rooms[number : number + rooms_asked]
-            room_places = [o for o in places if draft.room(o) in asked]
             question = _draw_count(rng, draft, asked, room_places, kind, chance)
-        if question is not None:
-            return room, question
+        if question is None:
+            continue
+        text, answer, to_see, min_seen = question
+        starts = [point for point in home.starts if home.layout.room_at(*point) == room]
+        name = homes.episode_id(home.name, arrangement)
+        start = homes.draw_start(rng, home, arrangement, starts)
+        reference = AnswerReference(name, kind, answer=answer, look=to_see, enough=min_seen)
+        return Task(Episode(name, text, home.name, start), reference)
     return None
 
 
@@ -128,9 +135,9 @@ def _draw_contains(
         if old.parent == holder.id:
             del draft.objects[old.id]
     seen_id, is_yes = holder.id, chance < 0.5
+    if is_yes and draft.free_slots(holder) < 1:
+        return None
     if is_yes:
-        if draft.free_slots(holder) < 1:
-            return None
         seen_id = _add_new(rng, draft, item, holder).id
     text = _word_question(rng, CONTAINS, item, room, holder.type)
     return text, "yes" if is_yes else "no", (seen_id,), 0
@@ -206,20 +213,17 @@ class IquadQuestion:
 def questions_path(folder: Path, split: str, kind: str) -> Path:
     """Return the file of a split and question type. Raises ``DataError`` if it is missing."""
     name = f"iqa/questions/{FOLDERS[split]}/data_{FILE_NAMES[kind]}/combined.csv"
-    try:
-        return find(folder, name)
-    except DataError:
-        if split != "val_unseen":
-            raise
+    if split == "val_unseen" and find_any(folder, name) is None:
         remedy = f"use split {UNSEEN_SET}: other questions in the same kitchens"
-        raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
+        raise DataError(folder / name, "", "no such file (nor .gz)", remedy)
+    return find(folder, name)
 
 
 def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> list[IquadQuestion]:
     """Read the questions of a split, alternating between types, in file order within each.
     Raises ``DataError`` with file, line and field."""
     tables = [_read_table(questions_path(folder, split, kind), split, kind) for kind in kinds]
-    return [question for turn in zip_longest(*tables) for question in turn if question is not None]
+    return [question for turn in zip_longest(*tables) for question in turn if question]
 
 
 def _read_table(path: Path, split: str, kind: str) -> list[IquadQuestion]:
@@ -288,11 +292,8 @@ class Questions:
         rng = Random(f"{question.key}/words")
         start, item = homes.draw_start(rng, room.home, name), spoken_name(type_name(question.item))
         place = type_name(question.place)
-        words = {
-            "a thing": with_article(item),
-            "things": plural(item),
-            "a place": with_article(spoken_name(place) or "kitchen"),
-        }
+        words = {"a thing": with_article(item), "things": plural(item)}
+        words["a place"] = with_article(spoken_name(place) or "kitchen")
         if place in SINGLE:
             words["a place"] = f"the {spoken_name(place)}"
         text = rng.choice(KITCHEN_SENTENCES[kind]).format_map(words)
@@ -309,10 +310,30 @@ class Questions:
         return Task(Episode(name, f"{text} {ENDINGS[kind]}", question.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
+        """Place the small objects of a question's kitchen at likely places, with as many of the
+        requested type as the published answer says."""
         if name not in self._by_id:
             raise UsageError(f"iqa:{self._split} has no question {name!r}")
         question = self._by_id[name]
-        return lay_out_kitchen(kitchen(self._folder, question.scene), question)
+        room, rng = kitchen(self._folder, question.scene), Random(f"{question.key}/things")
+        kind, place = type_name(question.item), type_name(question.place)
+        draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
+        present_ids, added_ids = _asked_ids(room, question)
+        for item in room.small_objects:
+            if item.id in present_ids or item.type not in (kind, SIMILAR_TYPES.get(kind)):
+                _lay_object(rng, draft, room.places, replace(item, parent=""))
+        places = [o for o in room.places if o.type == place]
+        asked_places = {o.id for o in places}
+        for extra in draft.of(kind):
+            if extra.parent in asked_places:
+                del draft.objects[extra.id]
+        for name in added_ids:
+            item, is_hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
+            if places:
+                draft.place_on(rng, item, rng.choice(places))
+            else:
+                _lay_object(rng, draft, room.places, item, is_hidden)
+        return draft.scene()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -334,30 +355,6 @@ def kitchen(folder: Path, name: str) -> Kitchen:
     bare_scene = replace(scene, objects=furniture)
     home = Home(name, bare_scene, Layout(bare_scene), ithor.cells(folder, name).main)
     return Kitchen(home, small_objects, tuple(surfaces(bare_scene)))
-
-
-def lay_out_kitchen(room: Kitchen, question: IquadQuestion) -> Scene:
-    """Place a kitchen's small objects at likely places, with as many of the requested type as the
-    published answer says."""
-    rng = Random(f"{question.key}/things")
-    kind, place = type_name(question.item), type_name(question.place)
-    draft = Arrangement(room.home, {o.id: o for o in room.home.scene.objects})
-    present_ids, added_ids = _asked_ids(room, question)
-    for item in room.small_objects:
-        if item.id in present_ids or item.type not in (kind, SIMILAR_TYPES.get(kind)):
-            _lay_object(rng, draft, room.places, replace(item, parent=""))
-    places = [o for o in room.places if o.type == place]
-    asked_places = {o.id for o in places}
-    for extra in draft.of(kind):
-        if extra.parent in asked_places:
-            del draft.objects[extra.id]
-    for name in added_ids:
-        item, is_hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
-        if places:
-            draft.place_on(rng, item, rng.choice(places))
-        else:
-            _lay_object(rng, draft, room.places, item, is_hidden)
-    return draft.scene()
 
 
 def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
@@ -433,26 +430,6 @@ class InteractiveQuestions(homes.SourcedTasks):
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         return homes.Generated(split, self.settings, _draw, self.settings.kinds)
-
-
-ROOM_ACTIONS = 32
-"""Actions to see all of a room, at most as a rule; longer questions are of several rooms."""
-
-
-def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
-    """Draw a question of the named type; the answer is fixed across retries."""
-    kind, home = arrangement.partition("/")[0], draft.home
-    length = int(arrangement.partition("/l")[2] or 0)
-    chance = Random(f"{home.name}/{arrangement}/answer").random()
-    drawn_question = draw_question(rng, draft, kind, chance, max(1, length // ROOM_ACTIONS))
-    if drawn_question is None:
-        return None
-    room, (text, answer, to_see, min_seen) = drawn_question
-    starts = [point for point in home.starts if home.layout.room_at(*point) == room]
-    name = homes.episode_id(home.name, arrangement)
-    start = homes.draw_start(rng, home, arrangement, starts)
-    reference = AnswerReference(name, kind, answer=answer, look=to_see, enough=min_seen)
-    return Task(Episode(name, text, home.name, start), reference)
 
 
 dataset = InteractiveQuestions

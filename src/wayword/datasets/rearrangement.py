@@ -115,15 +115,12 @@ def shuffle_objects(
     ]
     lines = [rng.choice(WORDS["openings"])]
     for item in (originals[object_id] for object_id in changed_ids):
-        if item.type in OBJECTS:
-            holder = draft.objects[item.parent]
-            words = {"thing": spoken_name(item.type), "on": preposition(holder.type)}
-            words |= {"place": spoken_name(holder.type), "room": draft.room(holder)}
-            lines.append(rng.choice(WORDS["places"]).format(**words))
-        else:
-            state = "open" if item.open else "closed"
-            words = {"place": spoken_name(item.type), "room": draft.room(item), "open": state}
-            lines.append(rng.choice(WORDS["lids"]).format(**words))
+        is_lid = item.type not in OBJECTS
+        holder = item if is_lid else draft.objects[item.parent]
+        words = {"place": spoken_name(holder.type), "room": draft.room(holder)}
+        words |= {"thing": spoken_name(item.type), "on": preposition(holder.type)}
+        words |= {"open": "open" if item.open else "closed"}
+        lines.append(rng.choice(WORDS["lids" if is_lid else "places"]).format(**words))
     changed_goals = [goals[object_id] for object_id in changed_ids]
     state = describe_state(draft.objects, (*changed_goals, *other_goals), draft.room)
     return changed_goals, other_goals, {"changes": " ".join(lines), "state": state}
@@ -162,10 +159,7 @@ def _move_object(
     return ""
 
 
-# The published rearrangement episodes: initial and target poses of objects.
-#
-# Source: Weihs et al. 2021, "Visual Room Rearrangement"; the 2021 episodes of
-# allenai/ai2thor-rearrangement, ``rearrangement/2021_*.json`` of the data folder.
+# The published episodes: ``rearrangement/2021_*.json`` of allenai/ai2thor-rearrangement.
 
 SPLITS = ("2021_train", "2021_val", "2021_test")
 NUMBER = (int, float)
@@ -173,7 +167,7 @@ NUMBER = (int, float)
 
 @dataclass(frozen=True, slots=True)
 class PivotPose:
-    """An object's pivot (x east, y north, z up, metres) and heading (degrees)."""
+    """An object's pivot (metres) and heading (degrees)."""
 
     position: thor.Point3
     heading: float
@@ -185,7 +179,6 @@ class Shuffle:
     (start, target) gives the openness of lids from 0 to 1, by name."""
 
     scene: str
-    number: int
     x: float
     y: float
     heading: float
@@ -217,7 +210,7 @@ def read_shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffle:
         for each in read_field(path, where, raw, "openable_data", list)
     }
     start, target = poses("starting_poses"), poses("target_poses")
-    return Shuffle(scene, number, x, y, heading, start, target, openings)
+    return Shuffle(scene, x, y, heading, start, target, openings)
 
 
 # Goals of a published rearrangement episode in a text world.
@@ -378,7 +371,6 @@ class PublishedEpisodes:
         ]
 
         def survey() -> list[Cause]:
-            """Return the reason to omit each episode; empty to keep it."""
             episodes = (self._read(*place) for place in places)
             return [omission_cause(ithor.records(folder, each.scene), each) for each in episodes]
 
@@ -431,8 +423,18 @@ class PublishedEpisodes:
         start = {"scene": shuffled.scene, "arrangement": name, "poses": {"agent": pose}}
         # Furniture and names are those of the published scene, built once per room.
         room = ithor.scene(self._folder, shuffled.scene)
+        objects = {o.id: o for o in room.objects}
+
+        def spot(goal: Restored) -> str:
+            """Return the target spot of an object on long furniture, else empty."""
+            point, holder = judged.spots.get(goal.object), objects.get(goal.receptacle)
+            if point is None or holder is None or not holder.is_long:
+                return ""
+            return spot_words((point[0] - holder.x, point[1] - holder.y))
+
         if self._request_form == "state":
-            words = describe_start(room, judged)
+            goals = [g for g in (*judged.displaced, *judged.others) if g.object in objects]
+            words = describe_state(objects, goals, lambda each: ithor.room_of(room.name), spot)
         else:
             words = describe_changes(Random(name), room, judged.displaced)
         reference = RearrangementReference(
@@ -460,20 +462,6 @@ def describe_changes(rng: Random, scene: Scene, goals: Sequence[Restored]) -> st
         line = rng.choice(WORDS[kind]).format_map(words)
         lines.append(line[0].upper() + line[1:])
     return " ".join((rng.choice(WORDS["openings"]), *lines))
-
-
-def describe_start(scene: Scene, judged: JudgedStart) -> str:
-    """Describe the former state, with the spot of objects on long furniture."""
-    objects = {o.id: o for o in scene.objects}
-
-    def spot(goal: Restored) -> str:
-        point, holder = judged.spots.get(goal.object), objects.get(goal.receptacle)
-        if point is None or holder is None or not holder.is_long:
-            return ""
-        return spot_words((point[0] - holder.x, point[1] - holder.y))
-
-    targets = [g for g in (*judged.displaced, *judged.others) if g.object in objects]
-    return describe_state(objects, targets, lambda each: ithor.room_of(scene.name), spot)
 
 
 # The dataset.

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from wayword.core.geometry import Point, plain_sum
 
@@ -143,7 +144,21 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
         del weights[name]
         names.add(name)
     rooms = _lay_out(rng, [name for name in ROOM_TYPES if name in names])
-    return FloorPlan(tuple(rooms), tuple(_doors(rng, rooms)))
+    doors: list[PlanDoor] = []
+    joined_rooms: set[int] = set()
+    for i, j in combinations(range(len(rooms)), 2):
+        first, second = sorted((rooms[i].name, rooms[j].name))
+        chance = DOOR_CHANCES.get((first, second), 0.0)
+        door = _door_between(rng, rooms, i, j) if chance > 0 else None
+        if door and rng.random() < chance:
+            doors.append(door)
+            joined_rooms |= {k for k in (i, j) if rooms[door.other(k)].name not in NO_HALL_DOOR}
+    for j, room in enumerate(rooms[1:], start=1):
+        if room.name in NO_HALL_DOOR and j in joined_rooms and rng.random() < 0.5:
+            continue
+        door = _door_between(rng, rooms, 0, j) if room.name not in OUTER_ROOMS else None
+        doors += [door] if door else []
+    return FloorPlan(tuple(rooms), tuple(doors))
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
@@ -188,36 +203,11 @@ def _split_rows(
     for shift in range(len(names)):
         ring = names[shift:] + names[:shift]
         for cut in range(1, len(ring)):
-            first_row, second_row = ring[:cut], ring[cut:][::-1]
-            unevenness = abs(
-                plain_sum(widths[n] for n in first_row) - plain_sum(widths[n] for n in second_row)
-            )
-            separates_bedroom = len({"bathroom", "main bedroom"} & set(first_row)) == 1
-            options.append((unevenness + 4.0 * separates_bedroom, shift, cut))
-    options.sort()
-    _, shift, cut = rng.choice(options[:4])
-    ring = names[shift:] + names[:shift]
-    return ring[:cut], ring[cut:][::-1]
-
-
-def _doors(rng: random.Random, rooms: list[PlanRoom]) -> list[PlanDoor]:
-    doors: list[PlanDoor] = []
-    joined_rooms: set[int] = set()
-    for i, room in enumerate(rooms):
-        for j in range(i + 1, len(rooms)):
-            first, second = sorted((room.name, rooms[j].name))
-            chance = DOOR_CHANCES.get((first, second), 0.0)
-            door = _door_between(rng, rooms, i, j) if chance > 0 else None
-            if door and rng.random() < chance:
-                doors.append(door)
-                joined_rooms |= {k for k in (i, j) if rooms[door.other(k)].name not in NO_HALL_DOOR}
-    for j, room in enumerate(rooms[1:], start=1):
-        if room.name in NO_HALL_DOOR and j in joined_rooms and rng.random() < 0.5:
-            continue
-        door = _door_between(rng, rooms, 0, j) if room.name not in OUTER_ROOMS else None
-        if door:
-            doors.append(door)
-    return doors
+            rows = ring[:cut], ring[cut:][::-1]
+            first, second = (plain_sum(widths[name] for name in row) for row in rows)
+            separates_bedroom = len({"bathroom", "main bedroom"} & set(rows[0])) == 1
+            options.append((abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows))
+    return rng.choice(sorted(options)[:4])[3]
 
 
 def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:

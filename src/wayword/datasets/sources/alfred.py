@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -92,7 +92,6 @@ class Trajectories:
         self._record = lru_cache(maxsize=1)(
             lambda line: parse_at(self.path, f"line {line}", self._lines[line])
         )
-        self.labels = lru_cache(maxsize=1)(self._small_labels)
         self.read = lru_cache(maxsize=256)(self._parse)
 
     @cached_property
@@ -113,17 +112,6 @@ class Trajectories:
                 len(self._annotations(where, raw)),
                 read_field(self.path, where, raw, "pddl_params", dict),
             )
-
-    def _small_labels(self, line: int) -> frozenset[str]:
-        """Return the labels of the small objects in a trajectory's scene."""
-        where, raw = f"line {line}", self._record(line)
-        scene = read_field(self.path, where, raw, "scene", dict)
-        poses = read_field(self.path, where, scene, "object_poses", list)
-        names = (
-            read_field(self.path, f"{where}, object_poses {n}", pose, "objectName", str)
-            for n, pose in enumerate(poses)
-        )
-        return frozenset(name.partition("_")[0] for name in names)
 
     def _annotations(self, where: str, raw: Any) -> list[Any]:
         table = read_field(self.path, where, raw, "turk_annotations", dict)
@@ -155,6 +143,12 @@ class Trajectories:
             read_field(path, where, each, "objectType", str): bool(each.get("isOn"))
             for each in read_field(path, where, scene, "object_toggles", list)
         }
+        named = []
+        for step in (raw.get("plan") or {}).get("high_pddl", ()):
+            receptacle = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
+            if receptacle and len(receptacle[1]) == 6:  # x, then y, then z, each twice
+                along, _, north, _, up, _ = (value / CELLS_PER_METRE for value in receptacle[1])
+                named.append((str(receptacle[0]), (along, north, up)))
         return AlfredTrajectory(
             entry,
             (x, y, absolute(turn)),
@@ -163,17 +157,8 @@ class Trajectories:
             toggles,
             bool(scene.get("dirty_and_empty")),
             tuple(annotations),
-            tuple(_plan_furniture(raw.get("plan") or {})),
+            tuple(named),
         )
-
-
-def _plan_furniture(plan: Mapping[str, Any]) -> Iterator[tuple[str, thor.Point3]]:
-    """Yield label and place of a plan's furniture. Plans list x, then z, then y, each twice."""
-    for step in plan.get("high_pddl", ()):
-        receptacle = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
-        if receptacle and len(receptacle[1]) == 6:
-            x, _, y, _, z, _ = (value / CELLS_PER_METRE for value in receptacle[1])
-            yield str(receptacle[0]), (x, y, z)
 
 
 # The initial scene of a trajectory, with small objects at their ``object_poses``.
@@ -210,12 +195,10 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     then small objects in the order of ``object_poses``. Raises ``DataError``."""
     name = trajectory.entry.scene
     furniture_records = [r for r in ithor.records(folder, name) if not r.pickupable]
-    small_records = [
-        thor.move_record(
-            replace(example_of(folder, name, pose.label), id=item), pose.position, pose.heading
-        )
-        for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True)
-    ]
+    small_records = []
+    for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True):
+        example = replace(example_of(folder, name, pose.label), id=item)
+        small_records.append(thor.move_record(example, pose.position, pose.heading))
     updated = []
     for record in (*furniture_records, *small_records):
         flags = set(record.flags)
@@ -234,15 +217,13 @@ def item_ids(poses: Iterable[ObjectPose]) -> list[str]:
 
     Published plans use these ids. A second object at the same position gets the suffix ``|2``.
     """
-    ids: dict[str, None] = {}
+    count, ids = Counter[str](), []
     for pose in poses:
         x, y, z = pose.position
         name = "|".join((pose.label, *(f"{value:+06.2f}" for value in (x, z, y))))
-        number = 1
-        while (unique := f"{name}|{number}" if number > 1 else name) in ids:
-            number += 1
-        ids[unique] = None
-    return list(ids)
+        count[name] += 1
+        ids.append(f"{name}|{count[name]}" if count[name] > 1 else name)
+    return ids
 
 
 def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[str, ...]:
@@ -252,30 +233,24 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
     a side table now, a side table that is a desk. Empty if there is none.
     """
     fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
-    old_labels = _old_labels(fixed, trajectory)
-    matches = tuple(r.id for r in fixed if old_labels.get(r.id, r.label) == label)
-    return matches or tuple(r.id for r in fixed if r.label == label)
-
-
-def _old_labels(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
-    """Map furniture ids to labels in the trajectory's plan, where the two differ."""
-    labels: dict[str, str] = {}
-    small_labels = {pose.label for pose in trajectory.poses}
     holders = [r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS]
-    for label, place in trajectory.named:
-        if label in small_labels or label.endswith("Lamp"):
-            continue
+    small_labels = {pose.label for pose in trajectory.poses}
+    labels = {r.id: r.label for r in fixed}
+    for old_label, place in trajectory.named:
         away = {r.id: math.dist(place[:2], r.position[:2]) for r in fixed}
-        if any(r.label == label and away[r.id] <= SAME_PLACE for r in fixed):
+        is_known = any(r.label == old_label and away[r.id] <= SAME_PLACE for r in fixed)
+        if is_known or old_label in small_labels or old_label.endswith("Lamp"):
             continue
+        later = LATER_LABELS.get(old_label, ())
         candidates = [
             (away[r.id], r.id)
             for r in holders
-            if away[r.id] <= (SAME_PLACE if r.label in LATER_LABELS.get(label, ()) else EXACT_PLACE)
+            if away[r.id] <= (SAME_PLACE if r.label in later else EXACT_PLACE)
         ]
         if candidates:
-            labels[min(candidates)[1]] = label
-    return labels
+            labels[min(candidates)[1]] = old_label
+    matches = tuple(name for name, each in labels.items() if each == label)
+    return matches or tuple(r.id for r in fixed if r.label == label)
 
 
 def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
@@ -289,10 +264,10 @@ def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
     """Return an object with a label, whose box is to be copied: from the scene, else from the first
     scene that has one. Raises ``DataError`` if none has."""
     listed = BOX_LABELS.get(label, label)
-    for record in ithor.records(folder, scene_name):
-        if record.pickupable and record.label == listed:
-            return replace(record, label=label)
-    example = _examples(folder).get(listed)
+    same_scene = (
+        r for r in ithor.records(folder, scene_name) if r.pickupable and r.label == listed
+    )
+    example = next(same_scene, None) or _examples(folder).get(listed)
     if example is None:
         problem = f"has no object of type {label!r}, which trajectories in {scene_name} contain"
         raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
@@ -356,28 +331,22 @@ def goals(
     objects, places = ids["object"], ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
     count = 2 if kind == TWO else 1
-    slice_goals = (conditions.Has(objects, traits, count),) if sliced else ()
+    required: list[conditions.GoalCondition] = []
+    required += [conditions.Has(objects, traits, count)] if sliced else []
     if kind == LIGHT:
-        return (*slice_goals, conditions.Held(objects), conditions.Lit(ids["lamp"]))
-    if kind == STACK:
+        required += [conditions.Held(objects), conditions.Lit(ids["lamp"])]
+    elif kind == STACK:
         movables = ids["movable"]
-        stack = conditions.Stacked(objects, movables, places, traits)
-        return (
-            *slice_goals,
-            conditions.Inside(objects, movables, traits),
-            conditions.Inside(movables, places),
-            stack,
-        )
-    placed = conditions.Inside(objects, places, traits, parts=count)
-    if kind not in TREATMENTS:
-        return (*slice_goals, placed)
-    treated = (*traits, (TREATMENTS[kind], True))
-    return (
-        *slice_goals,
-        placed,
-        conditions.Has(objects, treated),
-        conditions.Inside(objects, places, treated),
-    )
+        required += [conditions.Inside(objects, movables, traits)]
+        required += [conditions.Inside(movables, places)]
+        required += [conditions.Stacked(objects, movables, places, traits)]
+    else:
+        required += [conditions.Inside(objects, places, traits, parts=count)]
+    if kind in TREATMENTS:
+        treated = (*traits, (TREATMENTS[kind], True))
+        required += [conditions.Has(objects, treated)]
+        required += [conditions.Inside(objects, places, treated)]
+    return tuple(required)
 
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
@@ -407,7 +376,13 @@ class Alfred:
         self._body, self._instructions = body, instructions
         self._read = Trajectories(folder, split)
         sources = (self._read.path, *ithor.files(folder, ()).values())
-        survey = cached_json("alfred-1", sources, self._survey)
+        survey = cached_json(
+            *("alfred-1", sources),
+            lambda: [
+                (*(getattr(entry, each.name) for each in fields(entry)), self._omission(entry))
+                for entry in self._read.index()
+            ],
+        )
         entries = [(AlfredEntry(*entry), cause) for *entry, cause in survey]
         entries = [pair for pair in entries if kind in ("", pair[0].kind)]
         self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in entries if cause))
@@ -415,13 +390,6 @@ class Alfred:
         self._order = [(e, n) for e in self._entries.values() for n in range(e.annotations)]
         self.tasks = DrawnTasks(len(self._order), self._task, self._id)
         self._scene = lru_cache(maxsize=CACHED_SCENES)(self._build)
-
-    def _survey(self) -> list[tuple[Any, ...]]:
-        """Return the fields of every entry, plus the reason to exclude it (empty to keep it)."""
-        return [
-            (*(getattr(entry, each.name) for each in fields(entry)), self._cause_of_omission(entry))
-            for entry in self._read.index()
-        ]
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -456,6 +424,25 @@ class Alfred:
             words = "\n".join((words, STEPS_HEADING, *numbered))
         extra: Extra = {"horizon": trajectory.horizon}
         episode = Episode(self._id(number), words, entry.scene, begin, extra=extra)
+        ids, sliced = self._ids(entry, trajectory), bool(entry.params.get("object_sliced"))
+        required = goals(entry.kind, ids, sliced)
+        return Task(episode, conditions.HouseholdReference(episode.id, entry.kind, required))
+
+    def _omission(self, entry: AlfredEntry) -> str:
+        """Return the reason to exclude a task, such as ``no_object``; empty to keep it."""
+        if entry.kind not in NEEDS:
+            problem = f"must be a task type of ALFRED, got {entry.kind!r}"
+            raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
+        if not entry.annotations:
+            return "no_annotation"
+        trajectory = self._read.read(entry)
+        for role, ids in self._ids(entry, trajectory).items():
+            if not ids:
+                return f"no_{role}"
+        return ""
+
+    def _ids(self, entry: AlfredEntry, trajectory: AlfredTrajectory) -> dict[str, conditions.Ids]:
+        """Map the roles of a task to the ids of the objects that fit them."""
         small_ids, ids = item_ids(trajectory.poses), dict[str, conditions.Ids]()
         for role in NEEDS[entry.kind]:
             label = entry.target(PARAMETERS[role])
@@ -463,28 +450,4 @@ class Alfred:
                 ids[role] = tuple(name for name in small_ids if name.partition("|")[0] == label)
             else:
                 ids[role] = furniture(self.folder, trajectory, label)
-        required = goals(entry.kind, ids, bool(entry.params.get("object_sliced")))
-        return Task(episode, conditions.HouseholdReference(episode.id, entry.kind, required))
-
-    def _cause_of_omission(self, entry: AlfredEntry) -> str:
-        """Return the reason to exclude a task, such as ``no_object``; empty to keep it.
-
-        Raises ``DataError`` for an unknown type of task.
-        """
-        if entry.kind not in NEEDS:
-            problem = f"must be a task type of ALFRED, got {entry.kind!r}"
-            raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
-        if not entry.annotations:
-            return "no_annotation"
-        for role in NEEDS[entry.kind]:
-            label = entry.target(PARAMETERS[role])
-            if role in ("object", "movable"):
-                present = label in self._read.labels(entry.line)
-            else:
-                listed = ithor.records(self.folder, entry.scene)
-                present = any(r.label == label and not r.pickupable for r in listed) or bool(
-                    furniture(self.folder, self._read.read(entry), label)
-                )
-            if not (label and present):
-                return f"no_{role}"
-        return ""
+        return ids

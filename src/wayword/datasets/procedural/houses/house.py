@@ -6,11 +6,10 @@ import hashlib
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
-from typing import Any
+from itertools import count, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from wayword.datasets.procedural.floorplans import (
     PlanRoom,
     draw_plan,
 )
-from wayword.datasets.procedural.tables import Table, Tables
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
 # Walls and visibility.
@@ -52,33 +51,25 @@ def build_walls(plan: FloorPlan) -> Walls:
     rows: dict[bool, set[tuple[float, float, float]]] = {True: set(), False: set()}
     for room in plan.rooms:
         across, up = (room.x0, room.x1), (room.y0, room.y1)
-        for vertical, lines, span in ((True, across, up), (False, up, across)):
+        for vertical, lines, (first, high) in ((True, across, up), (False, up, across)):
+            doors = [
+                (*((door.x, door.y) if vertical else (door.y, door.x)), door.width / 2)
+                for door in plan.doors
+                if door.vertical == vertical
+            ]
             for line in lines:
-                rows[vertical] |= {(line, *part) for part in _solid(plan, vertical, line, *span)}
+                low = first
+                openings = [(at - w, at + w) for place, at, w in doors if abs(place - line) < EPS]
+                for start, end in sorted(openings):
+                    if end > low and start < high:
+                        rows[vertical] |= {(line, low, start)} if start > low else set()
+                        low = end
+                rows[vertical] |= {(line, low, high)} if high > low else set()
     vertical_rows, horizontal_rows = (
         np.array(sorted(rows[vertical]), dtype=np.float64).reshape(-1, 3)
         for vertical in (True, False)
     )
     return Walls(vertical_rows, horizontal_rows)
-
-
-def _solid(
-    plan: FloorPlan, vertical: bool, line: float, low: float, high: float
-) -> Iterator[tuple[float, float]]:
-    """Yield solid segments of one wall between its doors."""
-    openings = []
-    for door in plan.doors:
-        wall_line, middle = (door.x, door.y) if vertical else (door.y, door.x)
-        if door.vertical == vertical and abs(wall_line - line) < EPS:
-            openings.append((middle - door.width / 2, middle + door.width / 2))
-    for start, end in sorted(openings):
-        if end <= low or start >= high:
-            continue
-        if start > low:
-            yield low, start
-        low = max(low, end)
-    if high > low:
-        yield low, high
 
 
 def visible(walls: Walls, eyes: Array, targets: Array) -> NDArray[np.bool_]:
@@ -131,8 +122,17 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
     Ids are opaque (six hexadecimal digits of a hash), so that they reveal nothing about the plan.
     """
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
-    for number, room in enumerate(plan.rooms):
-        spots += [(x, y, (number,), None) for x, y in _spots(rng, room)]
+    for number, room in enumerate(plan.rooms):  # a jittered grid in each
+        width, height = room.x1 - room.x0, room.y1 - room.y0
+        if room.name == HALLWAY:
+            columns = max(1, round(width / HALL_SPACING)) if width > height else 1
+            rows = max(1, round(height / HALL_SPACING)) if height > width else 1
+        else:
+            columns, rows = (min(2, max(1, round(side / SPACING))) for side in (width, height))
+        for i, j in product(range(columns), range(rows)):
+            x = room.x0 + width * (i + 0.5) / columns + rng.uniform(-0.2, 0.2)
+            y = room.y0 + height * (j + 0.5) / rows + rng.uniform(-0.2, 0.2)
+            spots.append((round(x, 2), round(y, 2), (number,), None))
     spots += [(door.x, door.y, door.rooms, number) for number, door in enumerate(plan.doors)]
     places: dict[str, HousePlace] = {}
     for number, spot in enumerate(spots):
@@ -141,23 +141,6 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePl
         name = next(name for name in names if name not in places)
         places[name] = HousePlace(name, *spot)
     return tuple(places[name] for name in sorted(places))
-
-
-def _spots(rng: random.Random, room: PlanRoom) -> list[tuple[float, float]]:
-    """Return a jittered grid of points in a room."""
-    width, height = room.x1 - room.x0, room.y1 - room.y0
-    if room.name == HALLWAY:
-        columns = max(1, round(width / HALL_SPACING)) if width > height else 1
-        rows = max(1, round(height / HALL_SPACING)) if height > width else 1
-    else:
-        columns, rows = (min(2, max(1, round(side / SPACING))) for side in (width, height))
-    spots = []
-    for i in range(columns):
-        for j in range(rows):
-            x = room.x0 + width * (i + 0.5) / columns + rng.uniform(-0.2, 0.2)
-            y = room.y0 + height * (j + 0.5) / rows + rng.uniform(-0.2, 0.2)
-            spots.append((round(x, 2), round(y, 2)))
-    return spots
 
 
 def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> ViewpointGraph:
@@ -178,18 +161,10 @@ def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> Vie
     limit = 2.0 * math.cos(math.radians(DETOUR_ANGLE)) * sides - 1e-9  # exclude a point itself
     between = square[:, None, :] + square[None, :, :] - square[:, :, None] < limit
     has_detour = (between & sees[:, None, :] & sees[None, :, :]).any(axis=-1)
-    is_edge = sees & ~has_detour
-    np.fill_diagonal(is_edge, False)
-    edges = np.argwhere(_short_edges(is_edge & is_edge.T, square)).astype(np.int32)
-    height = np.full((len(places), 1), EYE_HEIGHT)
-    return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), edges)
-
-
-def _short_edges(joined: NDArray[np.bool_], square: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return edges up to ``LONGEST``, plus the fewest longer ones that connect all viewpoints.
-
-    ``square`` (N, N) contains squared distances.
-    """
+    joined = sees & ~has_detour
+    np.fill_diagonal(joined, False)
+    joined = joined & joined.T
+    # Edges up to LONGEST, plus the fewest longer ones that connect all viewpoints.
     edges = joined & (square <= LONGEST**2)
     components = np.arange(len(joined))
     longer_edges = np.argwhere(np.triu(joined & ~edges)).tolist()
@@ -198,14 +173,14 @@ def _short_edges(joined: NDArray[np.bool_], square: NDArray[np.float64]) -> NDAr
         if components[i] != components[j]:
             components[components == components[i]] = components[j]
             edges[i, j] = edges[j, i] = True
-    return edges
+    pairs, height = np.argwhere(edges).astype(np.int32), np.full((len(places), 1), EYE_HEIGHT)
+    return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), pairs)
 
 
-def _adjectives(value: Any, tables: Tables) -> tuple[str, ...]:
-    return tuple(look for name in value for look in tables["sets"].get(name, (name,)))
-
-
-LOOKS: Mapping[str, tuple[str, ...]] = Table("looks", "looks", _adjectives)
+LOOKS = Table[tuple[str, ...]](
+    *("looks", "looks"),
+    lambda names, tables: tuple(n for name in names for n in tables["sets"].get(name, (name,))),
+)
 """Kind -> adjectives. A piece is named "adjective kind"; names are unique in a house."""
 FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
 """Room -> furniture kinds, most characteristic first; a small room gets only the first few."""
@@ -325,11 +300,9 @@ class GeneratedHouse:
         return tuple(nearest)
 
     def place(self, viewpoint: str) -> HousePlace:
-        """Look up a viewpoint by id."""
         return self.places[self.graph.index[viewpoint]]
 
     def room_name(self, number: int) -> str:
-        """Return the name of a room."""
         return self.plan.rooms[number].name
 
     def _sees(self, targets: list[tuple[float, float]]) -> NDArray[np.bool_]:

@@ -16,11 +16,7 @@ import numpy as np
 from wayword.core.geometry import bearing, relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.datasets.procedural.floorplans import PlanDoor, PlanRoom
-from wayword.datasets.procedural.houses.house import (
-    GeneratedHouse,
-    HousePlace,
-    PlacedFurniture,
-)
+from wayword.datasets.procedural.houses.house import GeneratedHouse, HousePlace, PlacedFurniture
 from wayword.datasets.procedural.tables import Table, join_words, with_article
 
 SECTORS = 8  # as in NavGPT's recorded observations
@@ -118,12 +114,6 @@ def _nearest_first(
     return sorted(items, key=lambda each: (each.distance, each.number))
 
 
-def room_beyond(house: GeneratedHouse, place: HousePlace, door: int) -> int:
-    """Return the room behind a visible doorway, as seen from a viewpoint."""
-    one, other = house.plan.doors[door].rooms
-    return other if one in place.rooms else one
-
-
 def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
     """Return the room in the direction of a heading; None along the wall of a doorway."""
     if place.door is None:
@@ -142,7 +132,6 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
 
 
 def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
-    """Return metres to the side of the rectangle in the direction of a heading."""
     dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
     across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx if abs(dx) > 0.1 else 99.0
     up = (room.y1 - place.y if dy > 0 else room.y0 - place.y) / dy if abs(dy) > 0.1 else 99.0
@@ -192,8 +181,8 @@ def percept(
 
 
 def _room_behind(house: GeneratedHouse, place: HousePlace, door: ItemInSight) -> str:
-    """Return the name of the room behind a doorway."""
-    return house.room_name(room_beyond(house, place, door.number))
+    one, other = house.plan.doors[door.number].rooms
+    return house.room_name(other if one in place.rooms else one)
 
 
 def _caption(
@@ -223,17 +212,12 @@ def _caption(
 
 
 def _fill_pattern(pattern: str, pieces: list[str], doors: list[str], room: str) -> str:
-    objects, exits = join_words([with_article(name) for name in pieces]), doorway_words(doors)
     several = len(pieces) > 1 or (not pieces and len(doors) > 1)
-    return pattern.format(
-        things=objects,
-        Things=capitalized(objects),
-        doors=exits,
-        Doors=capitalized(exits),
-        room=room,
-        be="are" if several else "is",
-        stand="stand" if several else "stands",
-    )
+    words = {"be": "are", "stand": "stand"} if several else {"be": "is", "stand": "stands"}
+    words["things"] = join_words([with_article(name) for name in pieces])
+    words["doors"] = doorway_words(doors)
+    starts = {name.title(): capitalized(words[name]) for name in ("things", "doors")}
+    return pattern.format(room=room, **words, **starts)
 
 
 def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> str:

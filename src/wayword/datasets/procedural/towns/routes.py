@@ -45,20 +45,17 @@ STRAIGHT, CLEARLY, SIDE_ANGLE, BACK_ANGLE = 30.0, 25.0, 40.0, 160.0
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """An exit: name, angle (degrees, positive to the right), and the state after taking it."""
+    """An exit: the name of the turn, and the state after taking it."""
 
     turn: Turn
-    angle: float
     state: State
 
 
 def exits(navigator: Navigator, state: State) -> list[Exit]:
     """Return the named exits of a junction for a walker who has just arrived."""
     found: dict[int, tuple[tuple[Word, ...], float, State]] = {}
-    turn_trials: tuple[tuple[Word, ...], ...]
-    turn_trials = ((), ("left",), ("right",), ("left", "left"), ("right", "right"))
     arrived = navigator.stand(state)
-    for words in turn_trials:
+    for words in dict.fromkeys(TURN_ACTIONS.values()):
         after = state
         for word in (*words, "forward"):
             after = navigator.step(after, word)
@@ -67,7 +64,7 @@ def exits(navigator: Navigator, state: State) -> list[Exit]:
             found[stand.panorama] = words, relative(stand.heading, arrived.heading), after
     angles = [angle for _, angle, _ in found.values()]
     return [
-        Exit(turn, angle, after)
+        Exit(turn, after)
         for words, angle, after in found.values()
         if (turn := _name_turn(words, angle, angles))
     ]
@@ -234,7 +231,9 @@ class _TownPlanner:
         while len(legs) < turns and attempts:
             attempts, so_far = attempts - 1, _Walk([*walk.states], [*walk.turns])
             leg = self._walk_leg(walk)
-            if leg and not (length and self._overshoots(walk, length)):
+            places = [self._place(state) for state in walk.states]
+            overshoots = len(places) + len(walk.turns) >= length or len({*places}) < len(places)
+            if leg and not (length and overshoots):
                 legs.append(leg)
             elif length:  # long routes would rarely be drawn whole
                 walk = so_far
@@ -263,11 +262,6 @@ class _TownPlanner:
         heading = self.town.navigator.stand(start).heading
         return TownRoute(ids, heading, tuple(legs), ending, actions)
 
-    def _overshoots(self, walk: _Walk, length: int) -> bool:
-        """True if a walk is too long, or comes back to a place where it has been."""
-        places = [self._place(state) for state in walk.states]
-        return len(places) + len(walk.turns) >= length or len(set(places)) < len(places)
-
     def _start(self) -> State:
         """Return a state on a street, facing along it, at least three panoramas before its end."""
         chain = list(self.rng.choice(self.town.chains))
@@ -279,7 +273,6 @@ class _TownPlanner:
         return self.town.navigator.start(chain[at], heading)
 
     def _walk_leg(self, walk: _Walk) -> TownLeg | None:
-        """Walk to a turn and make it."""
         passed: list[Passed] = []
         lights, crossed_count = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
         for number in range(crossed_count + 1):
@@ -302,8 +295,7 @@ class _TownPlanner:
         return None
 
     def _end_beside(self, walk: _Walk, crossings: int, length: int) -> Ending | None:
-        """Walk on to a goal next to a landmark on the last street, after ``length`` actions in
-        total if set."""
+        """Walk on to a goal next to a landmark on the last street, before the next junction."""
         passed: list[Passed] = []
         junctions = lights = 0
         for _ in range(crossings):
@@ -315,7 +307,7 @@ class _TownPlanner:
                 return None
             walk.states.append(straight_exit.state)
             junctions, lights = junctions + 1, lights + (junction in self.town.lights)
-        ahead = self._states_ahead(walk.states[-1])
+        ahead = self._run(walk.states[-1])[:-1]
         exact = length - len(walk.states) - len(walk.turns) - 1
         goals = [exact] if length else range(1, len(ahead))
         choices = [k for k in goals if 0 < k < len(ahead) and self._is_first_beside(walk, ahead, k)]
@@ -343,8 +335,8 @@ class _TownPlanner:
 
     def _end_by_steps(self, walk: _Walk, length: int) -> Ending | None:
         """Stop a counted number of steps after the turn, including the step that left the
-        junction; after ``length`` actions in total if set."""
-        ahead, taken = self._states_ahead(walk.states[-1]), 1 if walk.turns else 0
+        junction."""
+        ahead, taken = self._run(walk.states[-1])[:-1], 1 if walk.turns else 0
         exact = length - len(walk.states) - len(walk.turns) + taken
         steps = exact if length else self.rng.randint(*STEPS_AFTER)
         if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):
@@ -368,10 +360,6 @@ class _TownPlanner:
         start = [] if len(walk.states) == 1 else [walk.states[-1]]
         walk.states += run
         return [passed for state in (*start, *run) for passed in self._alongside(state)]
-
-    def _states_ahead(self, state: State) -> list[State]:
-        """Return the states after each forward, up to the last panorama before a junction."""
-        return self._run(state)[:-1]
 
     def _walk_to_junction(self, state: State) -> list[State]:
         """Return the states after each forward, up to the next junction; there always is one."""
@@ -411,5 +399,4 @@ class _TownPlanner:
         return relative(bearing(position, (landmark.x, landmark.y)), stand.heading)
 
     def _names_in_sight(self, state: State) -> set[str]:
-        """Names of the landmarks in sight."""
         return {sight.name for sight in self.sights[self.town.graph.ids[self._place(state)]]}

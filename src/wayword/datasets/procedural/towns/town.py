@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,17 +106,25 @@ class Streets:
 
 def draw_streets(rng: random.Random, size: int) -> Streets:
     """Draw a plan of ``size`` x ``size`` corners."""
-    corners = _corners(rng, size)
-    pairs = _grid(rng, size)
-    for corner in range(size * (size - 1)):
-        row, column = divmod(corner, size)
-        if column + 1 < size:  # diagonals alternate in direction, so no two cross
-            pair = (
-                (corner, corner + size + 1) if (row + column) % 2 else (corner + 1, corner + size)
-            )
-            if rng.random() < DIAGONAL_SHARE and _fits_slant(corners, pairs, pair):
-                pairs.append(pair)
-    streets = [Street(a, b, (corners[a], corners[b])) for a, b in pairs]
+    across, up = [0.0], [0.0]
+    for line in (across, up):
+        for _ in range(size - 1):
+            line.append(line[-1] + rng.uniform(*BLOCK))
+    corners = [
+        (round(x + rng.uniform(-JITTER, JITTER), 2), round(y + rng.uniform(-JITTER, JITTER), 2))
+        for y in up
+        for x in across
+    ]
+    streets = [Street(a, b, (corners[a], corners[b])) for a, b in _grid(rng, size)]
+    for row, column in product(range(size - 1), repeat=2):
+        # Diagonals alternate in direction, so no two cross.
+        corner = row * size + column
+        a, b = (corner, corner + size + 1) if (row + column) % 2 else (corner + 1, corner + size)
+        if rng.random() < DIAGONAL_SHARE:
+            slant = Street(a, b, (corners[a], corners[b]))
+            degrees = [sum(end in (other.a, other.b) for other in streets) for end in (a, b)]
+            if max(degrees) < MOST_STREETS and _leaves_apart(slant, streets):
+                streets.append(slant)
     for number, street in enumerate(streets):
         (x, y), (u, v) = street.points
         length, aside = street.length, rng.choice((-1, 1)) * rng.uniform(6.0, 14.0)
@@ -129,18 +137,6 @@ def draw_streets(rng: random.Random, size: int) -> Streets:
     return Streets(tuple(corners), tuple(streets))
 
 
-def _corners(rng: random.Random, size: int) -> list[Point]:
-    across, up = [0.0], [0.0]
-    for line in (across, up):
-        for _ in range(size - 1):
-            line.append(line[-1] + rng.uniform(*BLOCK))
-    return [
-        (round(x + rng.uniform(-JITTER, JITTER), 2), round(y + rng.uniform(-JITTER, JITTER), 2))
-        for y in up
-        for x in across
-    ]
-
-
 def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
     """Return pairs of neighboring corners, with some left out while the town stays connected."""
     pairs = []
@@ -150,24 +146,13 @@ def _grid(rng: random.Random, size: int) -> list[tuple[int, int]]:
     for pair in rng.sample(pairs, len(pairs))[: int(MISSING_SHARE * len(pairs))]:
         rest = [other for other in pairs if other != pair]
         ends = [sum(corner in other for other in rest) for corner in pair]
-        if min(ends) >= 2 and _connected(rest, size * size):
+        reached, edge = set[int](), {0}
+        while edge:
+            reached |= edge
+            edge = {end for each in rest if not edge.isdisjoint(each) for end in each} - reached
+        if min(ends) >= 2 and len(reached) == size * size:
             pairs.remove(pair)
     return pairs
-
-
-def _connected(pairs: list[tuple[int, int]], corners: int) -> bool:
-    reached, edge = set[int](), {0}
-    while edge:
-        reached |= edge
-        edge = {corner for pair in pairs if not edge.isdisjoint(pair) for corner in pair} - reached
-    return len(reached) == corners
-
-
-def _fits_slant(corners: list[Point], pairs: list[tuple[int, int]], pair: tuple[int, int]) -> bool:
-    others = [Street(a, b, (corners[a], corners[b])) for a, b in pairs]
-    slant = Street(*pair, (corners[pair[0]], corners[pair[1]]))
-    degrees = [sum(corner in other for other in pairs) for corner in pair]
-    return max(degrees) < MOST_STREETS and _leaves_apart(slant, others)
 
 
 def _leaves_apart(street: Street, others: list[Street]) -> bool:
@@ -269,13 +254,17 @@ def build_town(scene: str) -> Town:
         inner = range(len(points), len(points) + steps - 1)
         points += [street.point_at(k / steps) for k in range(1, steps)]
         chains.append((street.a, *inner, street.b))
-    graph = _graph(scene, chains, points)
+    ids = [f"{scene}-p{number:04d}" for number in range(len(points))]
+    links = []
+    for one, other in (pair for chain in chains for pair in pairwise(chain)):
+        heading = bearing(points[one], points[other])
+        links.append((ids[one], heading, ids[other]))
+        links.append((ids[other], (heading + 180.0) % 360.0, ids[one]))
+    north_east = np.array([(y, x) for x, y in points]) / METRES_PER_DEGREE
+    graph = replace(streetgraph.build(scene, ids, links), positions=north_east)
     draws = [(corner, rng.random()) for corner in range(len(streets.corners))]
     lights = [corner for corner, draw in draws if draw < LIGHT_SHARE.get(graph.degree(corner), 0.0)]
-    landmarks = [
-        *_line_streets(rng, chains, points),
-        *_fill_corners(rng, graph, streets),
-    ]
+    landmarks = [*_line_streets(rng, chains, points), *_fill_corners(rng, graph, streets)]
     names = town_names(rng)
     named = [replace(landmark, name=next(names)) for landmark in landmarks]
     for corner in lights:
@@ -285,19 +274,6 @@ def build_town(scene: str) -> Town:
         *(scene, streets, Navigator(graph), np.array(points)),
         *(tuple(chains), tuple(named), frozenset(lights)),
     )
-
-
-def _graph(scene: str, chains: Sequence[tuple[int, ...]], points: list[Point]) -> StreetGraph:
-    ids = [f"{scene}-p{number:04d}" for number in range(len(points))]
-    links = []
-    for chain in chains:
-        for one, other in pairwise(chain):
-            heading = bearing(points[one], points[other])
-            links.append((ids[one], heading, ids[other]))
-            links.append((ids[other], (heading + 180.0) % 360.0, ids[one]))
-    graph = streetgraph.build(scene, ids, links)
-    north_east = np.array([(y, x) for x, y in points]) / METRES_PER_DEGREE
-    return replace(graph, positions=north_east)
 
 
 def _line_streets(
@@ -394,10 +370,11 @@ class TownPerceiver(Perceiver):
         """
         scores = np.zeros((len(landmarks), len(headings)))
         for sight in self._at(scene, place):
-            clear = [_clearness(sight, heading) for heading in headings]
-            for row, name in enumerate(landmarks):
-                if name == sight.name:
-                    scores[row] = np.maximum(scores[row], clear)
+            off = np.array([abs(relative(sight.heading, heading)) for heading in headings])
+            near = 2.0 * (1.0 - (sight.distance or 0.0) / SIGHT)
+            clear = np.where(off > HALF_VIEW, 0.0, 4.0 + near + 2.0 * (1.0 - off / HALF_VIEW))
+            rows = [row for row, name in enumerate(landmarks) if name == sight.name]
+            scores[rows] = np.maximum(scores[rows], clear)
         return scores
 
     def _at(self, scene: str, panorama: str) -> tuple[Sighting, ...]:
@@ -405,12 +382,3 @@ class TownPerceiver(Perceiver):
             return self._sights(scene)[panorama]
         except KeyError:
             raise DataError(scene, f"panorama {panorama!r}", "is not in the town") from None
-
-
-def _clearness(sight: Sighting, heading: float) -> float:
-    off_centre = abs(relative(sight.heading, heading))
-    if off_centre > HALF_VIEW:
-        return 0.0
-    return (
-        4.0 + 2.0 * (1.0 - (sight.distance or 0.0) / SIGHT) + 2.0 * (1.0 - off_centre / HALF_VIEW)
-    )

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,10 @@ Cell = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Standing cells. ``places``: x and y (metres) of all cells, published ones first; ``main``:
-    the largest connected part; ``inferred_count``: number of inferred cells."""
+    the largest connected part."""
 
     places: tuple[Point, ...]
     main: tuple[Point, ...]
-    inferred_count: int
 
 
 FARTHEST = 100.0
@@ -76,13 +75,9 @@ def read_cells(path: Path) -> Cells:
         problem = f"has a cell more than {FARTHEST:g} m from the origin"
     if problem:
         raise DataError(path, "", problem, "fetch it again")
-    published = [(int(i), int(j)) for i, j in np.round(array / GRID).tolist()]
-    joined_cells = join_parts(published)
-    places, main = (
-        tuple((i * GRID, j * GRID) for i, j in cells)
-        for cells in (joined_cells, sorted(connected_parts(joined_cells)[0]))
-    )
-    return Cells(places, main, len(joined_cells) - len(set(published)))
+    cells = join_parts((int(i), int(j)) for i, j in np.round(array / GRID).tolist())
+    parts = cells, sorted(connected_parts(cells)[0])
+    return Cells(*(tuple((i * GRID, j * GRID) for i, j in part) for part in parts))
 
 
 def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
@@ -92,16 +87,16 @@ def join_parts(published: Iterable[Cell]) -> tuple[Cell, ...]:
     cells = dict.fromkeys(published)
     while True:
         main, *others = connected_parts(cells)
-        bridges = [
-            _bridge_cells((i, j), (i + di, j + dj))
-            for i, j in chain.from_iterable(others)
-            for di, dj in steps
-            if (i + di, j + dj) in main
-        ]
+        bridges = []
+        for (i, j), (di, dj) in product(chain.from_iterable(others), steps):
+            if (i + di, j + dj) in main:  # along i, then along j, without the two ends
+                bridge = {(n, j) for n in range(min(i, i + di), max(i, i + di) + 1)}
+                bridge |= {(i + di, n) for n in range(min(j, j + dj), max(j, j + dj) + 1)}
+                bridges.append(sorted(bridge - {(i, j), (i + di, j + dj)}))
         if not bridges:
             return tuple(cells)
-        bridge = min(bridges, key=lambda each: (len(each), each))
-        cells |= dict.fromkeys(bridge)
+        shortest = min(bridges, key=lambda each: (len(each), each))
+        cells |= dict.fromkeys(shortest)
 
 
 def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
@@ -117,14 +112,6 @@ def connected_parts(cells: Iterable[Cell]) -> list[set[Cell]]:
                 frontier += [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
         components.append(part)
     return sorted(components, key=lambda part: (-len(part), min(part)))
-
-
-def _bridge_cells(a: Cell, b: Cell) -> tuple[Cell, ...]:
-    """Return the cells from ``a`` along i, then along j to ``b``, without the two ends."""
-    (ai, aj), (bi, bj) = a, b
-    cells = {(i, aj) for i in range(min(ai, bi), max(ai, bi) + 1)}
-    cells |= {(bi, j) for j in range(min(aj, bj), max(aj, bj) + 1)}
-    return tuple(sorted(cells - {a, b}))
 
 
 OBJECTS = "ithor/ithor_scene_objects_120.json"
@@ -189,12 +176,8 @@ def layout(folder: Path, name: str, variant: Scene | None = None) -> Layout:
     if variant is None or variant is original.scene:
         return original
     fixed = [o for o in original.scene.objects if "pickupable" not in o.affordances]
-    matches = [_footprint(a) == _footprint(b) for a, b in zip(fixed, variant.objects, strict=False)]
-    return (
-        original.with_scene(variant)
-        if len(matches) == len(fixed) and all(matches)
-        else Layout(variant)
-    )
+    is_same = [*map(_footprint, fixed)] == [*map(_footprint, variant.objects[: len(fixed)])]
+    return original.with_scene(variant) if is_same else Layout(variant)
 
 
 _footprint = attrgetter("id", "x", "y", "width", "depth", "bottom", "height", "solid", "opaque")
@@ -243,12 +226,11 @@ def _frame(folder: Path, name: str) -> _Frame:
     (west, south), (east, north) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
     outline = ((west, south), (east, south), (east, north), (west, north))
     knobs = _scene_entry(folder, KNOBS, name)
-    main = np.array(floor.main)
-    return _Frame(floor, main, outline, {switch: tuple(worked) for switch, worked in knobs.items()})
+    targets = {switch: tuple(worked) for switch, worked in knobs.items()}
+    return _Frame(floor, np.array(floor.main), outline, targets)
 
 
 def _scene_entry(folder: Path, file: str, name: str) -> Any:
-    """Return a scene's entry in a file that covers all scenes."""
     path = find(folder, file)
     table = _read_cached(path)
     if not isinstance(table, dict) or name not in table:

@@ -168,7 +168,6 @@ class RoomEntry(FileFields):
 
     @property
     def plan(self) -> PlanRoom:
-        """Return the room for the floor plan."""
         (x, y), (width, depth) = self.at, self.size
         return PlanRoom(self.name, x, y, round(x + width, 4), round(y + depth, 4))
 
@@ -303,10 +302,9 @@ class Record(NamedTuple):
         raise DataError(self.path, ", ".join(part for part in parts if part), problem)
 
 
-# The home of a task file (generated or with custom rooms) and the objects in it.
-#
-# Custom rooms are rectangles, with doors where they touch and the furniture that the file lists.
-# Furniture without a position is placed. Every piece must be reachable: see ``procedural.homes``.
+# The home of a task file. Custom rooms are rectangles, with doors where they touch and the
+# furniture that the file lists. Furniture without a position is placed. Every piece must be
+# reachable: see ``procedural.homes``.
 
 TRIES = 40  # layouts of furniture without a position; a failed one is drawn again from scratch
 
@@ -503,7 +501,6 @@ def _condition(
     check_room(draft, where, getattr(entry, "room", ""))
 
     def ids(field: str, room: str = "") -> goals.Ids:
-        """Return the ids of the objects named by a field."""
         name = getattr(entry, field)
         matches = [named[name]] if name in named else draft.ids(name)
         matches = [i for i in matches if room in ("", draft.room(draft.objects[i]))]
@@ -578,13 +575,12 @@ def read_tasks(path: Path) -> list[TaskFile]:
     Raises ``DataError`` with a one-line reason for an invalid task.
     """
     files = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
-    tasks = [task for file in files for task in _read_file(file)]
-    by_name = {task.case.task.episode.id: task.path for task in tasks}
-    if len(by_name) < len(tasks):
-        names = [task.case.task.episode.id for task in tasks]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(by_name[twice], "field 'name'", f"{twice!r} is the name of two tasks")
-    return tasks
+    tasks: dict[str, TaskFile] = {}
+    for task in (task for file in files for task in _read_file(file)):
+        name = task.case.task.episode.id
+        if tasks.setdefault(name, task) is not task:
+            raise DataError(task.path, "field 'name'", f"{name!r} is the name of two tasks")
+    return list(tasks.values())
 
 
 def _read_file(path: Path) -> list[TaskFile]:
@@ -606,7 +602,15 @@ def _read_file(path: Path) -> list[TaskFile]:
 
 
 def _read_task(path: Path, text: str, name: str) -> TaskFile:
-    tree = _read_tree(path, text)
+    import yaml
+
+    try:
+        tree = load_yaml(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise DataError(path, "", f"is not valid YAML: {problem}") from None
+    if not isinstance(tree, Mapping):
+        raise DataError(path, "", f"must have fields, as in {FileFields.example}")
     entry = Record(path).entry(TaskEntry, tree)
     # The home's name depends on the content only, not on the file name.
     home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
@@ -635,32 +639,26 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
         return [task for file in sorted(path.glob("*.y*ml")) for task in accept(file)]
     texts = []
     for task in _read_file(path):
-        mark = {"steps": _solve(task), "task": task.checksum, "scene": task.scene}
+        item, source = task.case.task, _FileSource([task], FileSettings())
+        world, reference = source.world(item.episode), item.reference
+        world.reset(item.episode)
+        assert isinstance(reference, goals.HouseholdReference)
+        if reference.met(world.state()) == reference.parts():
+            raise DataError(path, "field 'goal'", "is met at the start", "require a change")
+        try:
+            steps = len(source.solve(item))
+        except PlanningFailed as reason:
+            remedy = "check that the home has the objects and tools, and that no goals conflict"
+            raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
+        if steps > task.max_steps:
+            problem = f"must be at least {steps}, the expert's steps, got {task.max_steps}"
+            raise DataError(path, "field 'max_steps'", problem)
+        mark = {"steps": steps, "task": task.checksum, "scene": task.scene}
         text = task.text.partition(COMMENT)[0].rstrip()
         texts.append(f"{text}\n\n{COMMENT}\naccepted: {json.dumps(mark)}\n")
     target = target_path or path
     target.write_text("---\n".join(texts), encoding="utf-8")
     return _read_file(target)
-
-
-def _solve(task: TaskFile) -> int:
-    """Solve a task with the expert and return its steps. Raises ``DataError``."""
-    path, reference = task.path, task.case.task.reference
-    played = _FileSource([task], FileSettings())
-    world = played.world(task.case.task.episode)
-    world.reset(task.case.task.episode)
-    assert isinstance(reference, goals.HouseholdReference)
-    if reference.met(world.state()) == reference.parts():
-        raise DataError(path, "field 'goal'", "is met at the start", "require a change")
-    try:
-        steps = len(played.solve(task.case.task))
-    except PlanningFailed as reason:
-        remedy = "check that the home has the objects and tools, and that no goals conflict"
-        raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
-    if steps > task.max_steps:
-        problem = f"must be at least {steps}, the expert's steps, got {task.max_steps}"
-        raise DataError(path, "field 'max_steps'", problem)
-    return steps
 
 
 class FileTasks(homes.SourcedTasks):
@@ -697,8 +695,6 @@ class FileTasks(homes.SourcedTasks):
 
 
 class _FileSource(SolvableHousehold):
-    """Source of a file's tasks."""
-
     tasks: Sequence[Task]
     files: Mapping[str, Path]
 
@@ -720,19 +716,6 @@ def dataset_of(path: Path) -> type[FileTasks]:
 
     Bound.__name__ = Bound.__qualname__ = "FileTasks"
     return Bound
-
-
-def _read_tree(path: Path, text: str) -> Mapping[str, Any]:
-    import yaml
-
-    try:
-        tree = load_yaml(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        raise DataError(path, "", f"is not valid YAML: {problem}") from None
-    if not isinstance(tree, Mapping):
-        raise DataError(path, "", f"must have fields, as in {FileFields.example}")
-    return tree
 
 
 def _pose(path: Path, entry: StartEntry | None, home: Home, draft: Arrangement) -> dict[str, Json]:

@@ -26,7 +26,7 @@ from typing import Any
 from wayword.core.errors import DataError, suggest
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute, relative
-from wayword.datasets.procedural.tables import Table, Tables
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.builder import FLAT_HEIGHT, HEADROOM, SceneBuilder, type_name
 from wayword.worlds.household.scene import HouseObject, Preposition, Temperature
 
@@ -49,8 +49,8 @@ class ObjectRecord:
     ``id`` is its objectId, ``name`` its unique name (used in other files), ``label`` its
     objectType. ``position`` is its pivot, ``heading`` its rotation about the vertical (degrees),
     ``centre`` and ``size`` describe its axis-aligned box (metres). ``parents``: ids of the
-    receptacles it is in or on. ``flags``: those of ``FLAGS`` that are true, plus ``isCooked`` and
-    ``isSliced`` if set by a reader.
+    receptacles it is in or on. ``flags``: those of ``FLAGS`` that are true. ``bottom`` and ``top``
+    are heights (metres).
     """
 
     id: str
@@ -71,17 +71,14 @@ class ObjectRecord:
 
     @property
     def bottom(self) -> float:
-        """Height of its lowest point, metres."""
         return self.centre[2] - self.size[2] / 2
 
     @property
     def top(self) -> float:
-        """Height of its highest point, metres."""
         return self.centre[2] + self.size[2] / 2
 
     @property
     def pickupable(self) -> bool:
-        """True if it can be carried."""
         return "pickupable" in self.flags
 
 
@@ -145,16 +142,15 @@ def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
 # Affordances, receptacles and occlusion: the file's flags, supplemented by ``thor.toml``.
 
 
-def _expand_groups(names: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
-    groups = tables["groups"]
-    return tuple(each for name in names for each in groups.get(name, (name,)))
-
-
 LABELS = Table[frozenset[str]]("thor", "labels", lambda names, _: frozenset(names), __package__)
 """Sets of object types with a common property."""
 AFFORDANCES = Table[tuple[str, ...]]("thor", "affordances", package=__package__)
 OF_FLAGS = Table[str]("thor", "flags", package=__package__)
-ACCEPTS = Table("thor", "accepts", _expand_groups, __package__)
+ACCEPTS = Table[tuple[str, ...]](
+    *("thor", "accepts"),
+    lambda names, all_: tuple(n for name in names for n in all_["groups"].get(name, (name,))),
+    __package__,
+)
 CAPACITY = Table[int]("thor", "capacity", package=__package__)
 SWITCHES = Table[tuple[str, ...]]("thor", "switches", package=__package__)
 
@@ -230,9 +226,11 @@ def find_holder(
     nearby = [r for r in nearby if abs(y - r.centre[1]) <= r.size[1] / 2 + wide]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
     if use_nearest and not any(cost < math.inf for cost, _, _ in costs):
-        furniture = [r for r in receptacles if accepts(r, item) and not r.pickupable]
-        costs = [(_box_distance(item, r), r.id, r) for r in furniture]
-        costs = [each for each in costs if each[0] <= NEAREST_HOLDER]
+        costs = []
+        for r in (r for r in receptacles if accepts(r, item) and not r.pickupable):
+            sides = zip((x, y, item.bottom), r.centre, r.size, strict=True)
+            away = math.hypot(*(max(abs(at - mid) - side / 2, 0.0) for at, mid, side in sides))
+            costs += [(away, r.id, r)] if away <= NEAREST_HOLDER else []
     cost, _, best = min(costs, default=(math.inf, "", None))
     return best if cost < math.inf else None
 
@@ -269,16 +267,6 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     elif holder.bottom - 0.03 <= item.centre[2] <= holder.top + MOST_RAISED:  # may stick out
         cost = 0.0
     return cost + 0.01 * area
-
-
-def _box_distance(item: ObjectRecord, holder: ObjectRecord) -> float:
-    """Return the distance (metres) from the centre of an item's underside to a box."""
-    x, y, _ = item.centre
-    gaps = (
-        max(abs(at - middle) - size / 2, 0.0)
-        for at, middle, size in zip((x, y, item.bottom), holder.centre, holder.size, strict=True)
-    )
-    return math.hypot(*gaps)
 
 
 def find_holders(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, str]:
@@ -368,16 +356,13 @@ def add_objects(
                 open="isOpen" in flags,
                 on="isToggled" in flags,
                 dirty="isDirty" in flags,
-                sliced="isSliced" in flags,
                 filled="isFilledWithLiquid" in flags,
-                cooked="isCooked" in flags,
                 temperature=record.temperature,
             )
         )
 
 
 def _is_askew(record: ObjectRecord) -> bool:
-    """True if an object is at an angle to the axes."""
     return ASKEW < record.heading % 90.0 < 90.0 - ASKEW
 
 
@@ -407,13 +392,11 @@ def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
     for label, kinds in SWITCHES.items():
         switches = [record for record in records if record.label == label]
         targets = [record for record in records if record.label in kinds]
-        pairs = sorted(
-            (math.dist(a.centre, b.centre), a.id, b.id) for a in switches for b in targets
-        )
         taken: set[str] = set()
-        for distance, switch, target in pairs:
+        for distance, switch, target in sorted(
+            (math.dist(a.centre, b.centre), a.id, b.id) for a in switches for b in targets
+        ):
             if switch not in targets_of and target not in taken and distance <= FARTHEST:
                 targets_of[switch] = (target,)
-                if label == "StoveKnob":
-                    taken.add(target)
+                taken |= {target} if label == "StoveKnob" else set()
     return targets_of

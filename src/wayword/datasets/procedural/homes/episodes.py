@@ -7,6 +7,7 @@ import math
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
@@ -20,21 +21,12 @@ from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, sha256, source_checksum
 from wayword.core.game import PlanningFailed
-from wayword.datasets.procedural.homes.home import (
-    MAX_ROOMS,
-    MIN_ROOMS,
-    Home,
-    build_home,
-    home_name,
-)
+from wayword.datasets.procedural.homes import home as plans
+from wayword.datasets.procedural.homes.home import Home, home_name
 from wayword.datasets.procedural.homes.objects import Arrangement, arrange
 from wayword.settings import Checked, Count
 from wayword.worlds import household
-from wayword.worlds.household.expert import (
-    SolvableHousehold,
-    needs_high_level,
-    solving_decisions,
-)
+from wayword.worlds.household.expert import SolvableHousehold, needs_high_level, solving_decisions
 from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
@@ -80,7 +72,7 @@ class HomesSettings(Checked):
     homes: Count = 20
     episodes: Count = 140
     seed: int = 0
-    rooms: Annotated[int, Ge(MIN_ROOMS), Le(MAX_ROOMS)] = 5
+    rooms: Annotated[int, Ge(plans.MIN_ROOMS), Le(plans.MAX_ROOMS)] = 5
     clutter: Annotated[float, Gt(0), Le(50)] = 1.0
     length: Literal[0] | Annotated[int, Ge(2), Le(512)] = 0
     actions: str | tuple[str, ...] = "all"
@@ -148,25 +140,16 @@ class Case:
         return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
 
-@lru_cache(maxsize=CACHED_HOMES)
-def cached_home(name: str) -> Home:
-    """Return the home of that name; cached."""
-    return build_home(name)
+cached_home = lru_cache(maxsize=CACHED_HOMES)(plans.build_home)
 
 
 class EpisodeSource(Protocol):
     """Source of a household dataset's episodes: a generator, or published files."""
 
     @property
-    def tasks(self) -> Sequence[Task]:
-        """All episodes with their references."""
-        ...
-
+    def tasks(self) -> Sequence[Task]: ...
     @property
-    def files(self) -> Mapping[str, Path]:
-        """The files read, for checksums."""
-        ...
-
+    def files(self) -> Mapping[str, Path]: ...
     def world(self, episode: Episode) -> HouseholdWorld: ...
 
 
@@ -203,11 +186,8 @@ class SourcedTasks(SolvableHousehold):
         def with_rules(number: int) -> Task:
             """Return the task with the rules in its episode, unless it has rules of its own."""
             task = tasks[number]
-            extra: Extra = {**task.episode.extra, **self.budget()}
-            if rules:
-                extra = {"rules": rules, **extra}
-            if extra == task.episode.extra:
-                return task
+            extra: Extra = {"rules": rules} if rules else {}
+            extra = {**extra, **task.episode.extra, **self.budget()}
             return Task(replace(task.episode, extra=extra), task.reference)
 
         return DrawnTasks(len(tasks), with_rules, ids)
@@ -218,7 +198,6 @@ class SourcedTasks(SolvableHousehold):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The files read; none for generated homes."""
         return self._source.files
 
     @property
@@ -264,7 +243,6 @@ TASKS_PER_ARRANGEMENT = 10
 
 
 def episode_id(scene: str, arrangement: str) -> str:
-    """The id of a generated episode."""
     return f"{scene}_{arrangement.replace('/', '_')}"
 
 
@@ -291,7 +269,9 @@ class Generated:
         self.settings, self._split, self._draw = settings, split, draw
         self._kinds, self._seed, self._naming = kinds, seed, naming
         self._case = lru_cache(maxsize=256)(self._make)
-        self._arrangement = lru_cache(maxsize=1)(self._arrange)
+        self._arrangement = lru_cache(maxsize=1)(
+            lambda seed, scene: arrange(random.Random(seed), cached_home(scene), settings.clutter)
+        )
         if settings.length:  # the search takes seconds, so cache its results on disk
             text = f"{settings} {draw.__module__} {source_checksum('core', 'worlds', 'datasets')}"
             self._found = Memo(f"draws-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
@@ -306,7 +286,7 @@ class Generated:
         return case.world(self.settings.make_body(), **self._naming)
 
     def _code(self, number: int) -> tuple[str, str]:
-        """The scene and the arrangement's name of an episode."""
+        """Return the scene and the arrangement's name of an episode."""
         homes = self.settings.homes
         kind = f"{kind_in_turn(self._kinds, number, homes)}/" if self._kinds else ""
         scene, length = self.settings.home(self._split, number), self.settings.length
@@ -327,38 +307,34 @@ class Generated:
         raise UsageError(f"{scene} has no {kind!r} task{least}; {hint} or dataset.rooms")
 
     def _draw_case(self, scene: str, code: str, attempt: int) -> Case | None:
-        rng = random.Random(f"{self._seed.format(scene=scene)}/{code}/{attempt}")
+        seed = f"{self._seed.format(scene=scene)}/{code}"
+        rng = random.Random(f"{seed}/{attempt}")
         if self.settings.length:
-            arrangement = self._arrangement(scene, code, attempt // TASKS_PER_ARRANGEMENT)
+            number = attempt // TASKS_PER_ARRANGEMENT
+            arrangement = self._arrangement(f"{seed}/arrangement {number}", scene)
             arrangement = replace(arrangement, objects=dict(arrangement.objects))
         else:
             arrangement = arrange(rng, cached_home(scene), self.settings.clutter)
         task = self._draw(rng, arrangement, code)
         return None if task is None else Case(task, arrangement.home, arrangement.scene())
 
-    def _arrange(self, scene: str, code: str, number: int) -> Arrangement:
-        rng = random.Random(f"{self._seed.format(scene=scene)}/{code}/arrangement {number}")
-        return arrange(rng, cached_home(scene), self.settings.clutter)
-
     def _find(self, scene: str, code: str) -> int | None:
-        """Return the number of the first draw whose task has the required length."""
+        """Return the number of the first draw whose task the expert solves in ``length`` actions
+        within 1/8, counted at the level of actions that the bodies have."""
+        least, most = (
+            self.settings.length + sign * (self.settings.length // 8) for sign in (-1, 1)
+        )
         for attempt in range(LENGTH_TRIES):
             case = self._draw_case(scene, code, attempt)
-            if case is not None and self._is_of_length(case, self.settings.length):
-                return attempt
+            if case is None:
+                continue
+            world = case.world(self.settings.make_body(), **self._naming)
+            world.reset(case.task.episode)
+            high_level = needs_high_level(world, world.actors[0])
+            with suppress(PlanningFailed):
+                if len(solving_decisions(world, case.task, high_level, most)) >= least:
+                    return attempt
         return None
-
-    def _is_of_length(self, case: Case, length: int) -> bool:
-        """True if the expert needs ``length`` actions within 1/8, counted at the level of actions
-        that the bodies have."""
-        world, episode = case.world(self.settings.make_body(), **self._naming), case.task.episode
-        world.reset(episode)
-        high_level = needs_high_level(world, episode.actors[0])
-        try:
-            decisions = solving_decisions(world, case.task, high_level, length + length // 8)
-        except PlanningFailed:
-            return False
-        return len(decisions) >= length - length // 8
 
 
 def kind_in_turn(kinds: Sequence[str], number: int, homes: int) -> str:

@@ -3,10 +3,9 @@
 ``home-test-s0-r5-0003`` is the fourth five-room home of the test stream with seed 0. Small objects
 are placed by ``objects``.
 
-A plan is one room, a few rooms in a row, rooms along a hallway, or several wings. Metres, x east
-and y north. Rooms along a hallway come from ``wayword.datasets.procedural.floorplans``. Larger
-homes have several such wings, each with its own hallway, on both sides of a connecting corridor;
-rooms of the second wing are named ``kitchen 2`` and so on.
+A plan is one room, a few rooms in a row, rooms along a hallway (see ``floorplans``), or several
+such wings on both sides of a connecting corridor; rooms of the second wing are named ``kitchen 2``
+and so on. Metres, x east and y north.
 """
 
 from __future__ import annotations
@@ -107,18 +106,13 @@ def _draw_row(rng: random.Random, count: int) -> FloorPlan:
     for name in names:
         width = STUDIO_WIDTH if name == STUDIO else ROOM_TYPES[name].width
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
-    rooms = tuple(
-        PlanRoom(name, x0, 0.0, x1, depth)
-        for name, x0, x1 in zip(names, edges, edges[1:], strict=False)
-    )
-    margin = DOOR / 2 + CORNER
-    doors = tuple(
-        PlanDoor(
-            (i, i + 1), edges[i + 1], round(rng.uniform(margin, depth - margin), 2), True, DOOR
-        )
-        for i in range(count - 1)
-    )
-    return FloorPlan(rooms, doors)
+    spans = zip(names, edges, edges[1:], strict=False)
+    rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)
+    margin, doors = DOOR / 2 + CORNER, []
+    for i in range(count - 1):
+        y = round(rng.uniform(margin, depth - margin), 2)
+        doors.append(PlanDoor((i, i + 1), edges[i + 1], y, True, DOOR))
+    return FloorPlan(rooms, tuple(doors))
 
 
 # The furnished plan.
@@ -224,7 +218,6 @@ def build_scene(
 def _add_furniture(
     builder: SceneBuilder, kind: str, at: Point, width: float, depth: float, **more: Any
 ) -> str:
-    """Add a piece of furniture or a part; return its id."""
     spec = FURNITURE_KINDS[kind]
     return builder.furniture(
         *(kind, *at, width, depth, spec.height),
@@ -267,10 +260,10 @@ def reachable_starts(layout: Layout) -> tuple[Point, ...]:
             trip.nearest_goal(i)
     except Fail:
         return ()
-    closed = [True] * house.entities.doors
-    reachable = [(float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0)]
-    standing_places = [at for at in reachable if can_stand(layout, walker.body.radius, at, closed)]
-    return tuple((round(x, 6), round(y, 6)) for x, y in standing_places)
+    closed, radius = [True] * house.entities.doors, walker.body.radius
+    points = ((float(grid.x[p]), float(grid.y[p])) for p in np.flatnonzero(trip.steps >= 0))
+    free = (at for at in points if can_stand(layout, radius, at, closed))
+    return tuple((round(x, 6), round(y, 6)) for x, y in free)
 
 
 def surfaces(scene: Scene) -> list[HouseObject]:

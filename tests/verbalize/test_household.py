@@ -12,7 +12,6 @@ from wayword.agents.legal import Legal
 from wayword.core.action import Action
 from wayword.core.world import Feedback
 from wayword.verbalize.household import (
-    STATES,
     briefing,
     describe,
     facing_words,
@@ -96,13 +95,12 @@ def test_names_that_all_actors_share_are_said_to_be_shared() -> None:
     assert "the same" not in briefing(own.action_space("agent_1"))["names"]
 
 
-def test_one_word_for_what_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STATES, "closed", "shut tight")
+def test_one_word_for_what_is_closed() -> None:
     world = start(flat(), (2.0, 1.0, 0.0))
-    assert "fridge_1 (shut tight, 1.8 m)" in describe(world.observe("agent"))
+    assert "fridge_1 (closed, 1.8 m)" in describe(world.observe("agent"))
     world = start(flat(), (2.5, 1.5, 90.0))
     act(world, "close door_1")
-    assert "door_1 (shut tight, to the hall" in describe(world.observe("agent"))
+    assert "door_1 (closed, to the hall" in describe(world.observe("agent"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -21,7 +21,6 @@ from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_na
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
-from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
 from wayword.worlds.objectnav.simulated import STEP, TURN, SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
@@ -31,8 +30,6 @@ from wayword.worlds.objectnav.world import (
     places_to_see,
 )
 
-# Free descriptions of small objects, unique within a home: "cat-shaped mug".
-
 APPEARANCES = (
     *("cat-shaped", "striped", "olive-colored", "chipped", "polka-dot", "bright red", "tiny"),
     *("old-fashioned", "hand-painted", "sky-blue", "scratched", "glittering", "checked"),
@@ -41,20 +38,6 @@ APPEARANCES = (
 )
 """Adjectives that distinguish objects of one type. Any type may get any of them: an agent cannot
 guess the target from its description and has to look."""
-
-
-def describe_objects(rng: Random, objects: Iterable[HouseObject]) -> dict[str, str]:
-    """Map the id of each portable object to a description (look and type), unique in the home."""
-    unused_by_type: dict[str, list[str]] = {}
-    descriptions: dict[str, str] = {}
-    for item in objects:
-        if "pickupable" not in item.affordances:
-            continue
-        unused_looks = unused_by_type.setdefault(item.type, [])
-        if not unused_looks:
-            unused_looks += rng.sample(APPEARANCES, len(APPEARANCES))
-        descriptions[item.id] = f"{unused_looks.pop()} {item.type.replace('_', ' ')}"
-    return descriptions
 
 
 GOAL_RADIUS = 1.0
@@ -111,7 +94,11 @@ class Apartments(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        return DrawnTasks(self.settings.episodes, self._task, self._id)
+        length = self.settings.length
+        return DrawnTasks(
+            *(self.settings.episodes, self._task),
+            lambda number: _episode_id(*self._scene(number), length),
+        )
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
@@ -125,9 +112,6 @@ class Apartments(SolvableSearches):
         settings, turn = self.settings, number // self.settings.homes
         home = home_name(self.split, settings.seed, settings.rooms, number % settings.homes)
         return f"{home}/{turn % ARRANGEMENTS}", turn
-
-    def _id(self, number: int) -> str:
-        return _episode_id(*self._scene(number), self.settings.length)
 
     def _task(self, number: int) -> Task:
         task = _task(*self._scene(number), self.settings.camera, self.settings.length)
@@ -143,15 +127,18 @@ def _build_scene(scene: str) -> SimulatedScene:
     home_scene = arrange(rng, home).scene()
     doors = tuple(replace(door, open=True) for door in home_scene.doors)
     home_scene = replace(home_scene, name=scene, doors=doors)
-    return SimulatedScene(home_scene, describe_objects(rng, home_scene.objects))
+    unused_looks: dict[str, list[str]] = {}
+    words: dict[str, str] = {}  # unique in the home
+    for item in home_scene.objects:
+        if "pickupable" in item.affordances:
+            looks = unused_looks.setdefault(item.type, [])
+            looks += [] if looks else rng.sample(APPEARANCES, len(APPEARANCES))
+            words[item.id] = f"{looks.pop()} {item.type.replace('_', ' ')}"
+    return SimulatedScene(home_scene, words)
 
 
 def _episode_id(scene: str, turn: int, length: int) -> str:
-    return (
-        f"{scene}/l{length}/{turn}".replace("/", "_")
-        if length
-        else f"{scene.replace('/', '_')}_{turn}"
-    )
+    return f"{scene}{f'/l{length}' if length else ''}/{turn}".replace("/", "_")
 
 
 @lru_cache(maxsize=512)
@@ -178,11 +165,8 @@ def _task(scene: str, turn: int, camera: Camera, length: int) -> Task:
         if path is None:
             continue
         heading = 30.0 * rng.randrange(12)
-        if length:
-            fits = abs(count_motions([*path, at[target]], heading) - length) <= length / 8
-        else:
-            fits = path_length(path) >= SHORTEST_PATH
-        if fits:
+        motions = count_motions([*path, at[target]], heading)
+        if abs(motions - length) <= length / 8 if length else path_length(path) >= SHORTEST_PATH:
             corners = [(round(x, 3), round(y, 3)) for x, y in path]
             name, words = _episode_id(scene, turn, length), place.words[target]
             return search_task(place, name, words, [target], heading, path, corners)

@@ -74,8 +74,14 @@ class Procthor(SolvableSearches):
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene)))
 
     @cached_property
-    def _houses(self) -> tuple[Path, list[Mapping[str, object]]]:
-        return read_houses(self.folder, self.split)
+    def _houses(self) -> tuple[Path, list[Mapping[str, Any]]]:
+        path = find(self.folder, f"{self.split}.jsonl")
+        houses: list[Mapping[str, Any]] = []
+        for number, record in read_json_lines(path):
+            if not isinstance(record, dict):
+                raise DataError(path, f"line {number}", "must be a JSON object", "fetch it again")
+            houses.append(record)
+        return path, houses
 
     def _build(self, scene: str) -> SimulatedScene:
         """Return a house with its ground and surfaces."""
@@ -128,17 +134,6 @@ DEFAULT_SIZE = (0.2, 0.2, 0.2)
 """Size of all other types, metres."""
 FLOOR_LEVEL = 0.05
 """Furniture with its underside below this height (metres) counts as standing on the floor."""
-
-
-def read_houses(folder: Path, split: str) -> tuple[Path, list[Mapping[str, Any]]]:
-    """Read a split; return its file and houses. Raises ``DataError``."""
-    path = find(folder, f"{split}.jsonl")
-    houses: list[Mapping[str, Any]] = []
-    for number, record in read_json_lines(path):
-        if not isinstance(record, dict):
-            raise DataError(path, f"line {number}", "must be a JSON object", "fetch it again")
-        houses.append(record)
-    return path, houses
 
 
 def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:

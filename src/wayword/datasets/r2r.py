@@ -14,7 +14,7 @@ import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -165,7 +165,6 @@ class R2R(SolvableWalks):
         return files
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """Return the scan's viewpoint graph; cached."""
         if scene not in self._graphs:
             path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
             self._graphs[scene] = viewpoints.load(path, cache_folder() / "graphs")
@@ -210,7 +209,6 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _pack_folder(self) -> Path:
-        """The folder with observations."""
         if not self.settings.observations:
             return Path(self.folder)
         folder = Path(self.settings.observations)
@@ -220,7 +218,6 @@ class R2R(SolvableWalks):
         return folder
 
     def _annotations(self, part: str) -> Path:
-        """Return the annotation file of a split. Raises ``DataError``."""
         if self.settings.annotations:
             path = Path(self.settings.annotations)
             return find(path.parent, path.name)
@@ -231,9 +228,14 @@ class R2R(SolvableWalks):
         return next((path for path in paths if path), None) or find(places[-1], names[0])
 
     def _read(self, part: str) -> Iterator[Task]:
-        path = self._annotations(part)
-        fgr2r = self._sub_instructions(part) if self.settings.sub_instructions else {}
-        names: dict[str, str] = {}
+        path, names = self._annotations(part), dict[str, str]()
+        fgr2r: dict[str, list[str]] = {}  # episode id -> sub-instructions, as a Python literal
+        if self.settings.sub_instructions:
+            file = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
+            for number, record in enumerate(read_json(file)):
+                text = read_field(file, f"record {number}", record, "new_instructions", str)
+                for index, chunks in enumerate(ast.literal_eval(text)):
+                    fgr2r[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
             if isinstance(record, dict) and "instr_id" in record:
@@ -261,28 +263,20 @@ class R2R(SolvableWalks):
             problem = f"is not a Matterport3D scan: {scan!r}"
             raise DataError(path, f"{where}, field 'scan'", problem) from error
         problem, field = "", "path"
-        if unknown := [place for place in route if place not in graph.index]:
+        unknown = [place for place in route if place not in graph.index]
+        apart = [
+            (a, b) for a, b in pairwise(route if not unknown else ()) if b not in graph.adjacent[a]
+        ]
+        if unknown:
             problem = f"{unknown[0]!r} is not a viewpoint of {scan}"
-        for a, b in pairwise(route if not unknown else ()):
-            problem = problem or (
-                "" if b in graph.adjacent[a] else f"{a!r} and {b!r} are not adjacent"
-            )
+        elif apart:
+            problem = "{!r} and {!r} are not adjacent".format(*apart[0])
         if len(route) < 2 and "distance" not in record:
             problem = "must have at least two viewpoints"
         if abs(record["heading"]) > math.tau:
             problem, field = "must be in radians clockwise from north, at most 2 pi", "heading"
         if problem:
             raise DataError(path, f"{where}, field {field!r}", problem)
-
-    def _sub_instructions(self, part: str) -> dict[str, list[str]]:
-        """Read FGR2R: episode id -> sub-instructions. The file stores them as a Python literal."""
-        path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
-        parts = {}
-        for number, record in enumerate(read_json(path)):
-            text = read_field(path, f"record {number}", record, "new_instructions", str)
-            for index, chunks in enumerate(ast.literal_eval(text)):
-                parts[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
-        return parts
 
 
 def _task(
@@ -390,14 +384,25 @@ class Reverie(R2R):
     def open(self) -> None:
         super().open()
         self._boxes = self.folder.parent / "reverie" / "bbox_by_scan"
-        self._visible = lru_cache(maxsize=None)(self._read_objects)
-        self._views_of = lru_cache(maxsize=None)(self._find_views)
+        self._visible = cache(self._read_objects)
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
         """All episodes; the boxes of a scan are read when one of its tasks is accessed."""
         walks = self._walks
-        return DrawnTasks(len(walks), self._object_task, lambda number: walks[number][0].episode.id)
+
+        def task(number: int) -> Task:
+            """Return the task with its target and the viewpoints that see it, if published."""
+            walk, target = walks[number]
+            episode, path = walk.episode, getattr(walk.reference, "path", ())
+            if not path or not target:
+                return Task(episode, Reference(episode.id))
+            in_view = self._visible(episode.scene).items()
+            views = frozenset(p for p, seen in in_view if any(each.id == target for each in seen))
+            views = views or frozenset(path[-1:])
+            return Task(episode, ObjectReference(episode.id, path, None, target, views))
+
+        return DrawnTasks(len(walks), task, lambda number: walks[number][0].episode.id)
 
     @cached_property
     def _walks(self) -> list[tuple[Task, str]]:
@@ -438,41 +443,22 @@ class Reverie(R2R):
         stop_action = Action("stop", (name,)) if name in in_view else STOP
         return listed(lambda: [stop_action if action == STOP else action for action in plan])
 
-    def _object_task(self, number: int) -> Task:
-        """Return the task with its target and the viewpoints that see it, if published."""
-        walk, target = self._walks[number]
-        name, path = walk.episode.id, getattr(walk.reference, "path", ())
-        if not path or not target:
-            return Task(walk.episode, Reference(name))
-        views = self._views_of(walk.episode.scene).get(target) or frozenset(path[-1:])
-        return Task(walk.episode, ObjectReference(name, path, None, target, views))
-
     def _read_objects(self, scan: str) -> dict[str, tuple[VisibleObject, ...]]:
         """Map viewpoints to the objects in view from them."""
         objects = {}
         for place, boxes in read_json(find(self._boxes, f"{scan}.json")).items():
-            by_id = sorted(boxes.get(place, boxes).items(), key=lambda item: int(item[0]))
-            objects[place] = tuple(
-                VisibleObject(number, box["name"].replace("#", " "), _heading(box["visible_pos"]))
-                for number, box in by_id
-                if box["visible_pos"]
-            )
+            in_view: list[VisibleObject] = []
+            for number, box in sorted(
+                boxes.get(place, boxes).items(), key=lambda each: int(each[0])
+            ):
+                if views := box["visible_pos"]:  # the mean heading of the views that show it
+                    angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
+                    east, north = (plain_sum(map(f, angles)) for f in (math.sin, math.cos))
+                    heading = math.degrees(math.atan2(east, north)) % 360.0
+                    name = box["name"].replace("#", " ")
+                    in_view.append(VisibleObject(number, name, heading))
+            objects[place] = tuple(in_view)
         return objects
-
-    def _find_views(self, scan: str) -> dict[str, frozenset[str]]:
-        """Map object IDs to the viewpoints that see them."""
-        views: dict[str, set[str]] = {}
-        for place, objects in self._visible(scan).items():
-            for each in objects:
-                views.setdefault(each.id, set()).add(place)
-        return {name: frozenset(places) for name, places in views.items()}
-
-
-def _heading(views: Sequence[int]) -> float:
-    """Return the mean heading (degrees) of the views that show an object."""
-    angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
-    east, north = plain_sum(map(math.sin, angles)), plain_sum(map(math.cos, angles))
-    return math.degrees(math.atan2(east, north)) % 360.0
 
 
 datasets = {"r2r": R2R, "r4r": R4R, "rxr": RxR, "reverie": Reverie}

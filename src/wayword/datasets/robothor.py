@@ -73,7 +73,9 @@ class Robothor(SolvableSearches):
         if not places:
             raise DataError(folder, "", "contains no robothor/episodes", SOURCES)
         self.folder = places[0]
-        self._records = lru_cache(maxsize=64)(self._read)
+        self._records = lru_cache(maxsize=64)(
+            lambda scene: robothor.episodes_of(self._scenes[scene])
+        )
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -96,9 +98,8 @@ class Robothor(SolvableSearches):
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         if self.settings.simulator == "thor":
-            return ObjectNavWorld(
-                ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth))
-            )
+            thor_camera = ThorCamera(self.settings.field_of_view, self.settings.depth)
+            return ObjectNavWorld(ThorBase(thor_camera))
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
@@ -108,13 +109,17 @@ class Robothor(SolvableSearches):
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:
-        """Scene -> episode file, ordered by scene number."""
+        """Scene -> episode file; ``FloorPlan_Train10_1`` comes after ``FloorPlan_Train2_1``."""
         folder = self.folder / "episodes" / self.split
         paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
         if not paths:
             raise DataError(folder, "", "contains no episodes", SOURCES)
+
+        def order(name: str) -> tuple[str, list[int]]:
+            return re.sub(r"\d.*", "", name), [int(n) for n in re.findall(r"\d+", name)]
+
         path_of_scene = {path.name.partition(".")[0]: path for path in paths}
-        return {name: path_of_scene[name] for name in sorted(path_of_scene, key=_scene_order)}
+        return {name: path_of_scene[name] for name in sorted(path_of_scene, key=order)}
 
     @cached_property
     def _order(self) -> list[tuple[str, int]]:
@@ -130,9 +135,6 @@ class Robothor(SolvableSearches):
         numbered.sort(key=lambda entry: entry[1])  # stable: one episode per scene, then the next
         strides = {s: (place, _coprime_stride(n), n) for place, (s, n) in enumerate(counts.items())}
         return [(s, (k + strides[s][0]) * strides[s][1] % strides[s][2]) for s, k in numbered]
-
-    def _read(self, scene: str) -> list[str]:
-        return robothor.episodes_of(self._scenes[scene])
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
@@ -174,11 +176,6 @@ def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
         x, y, _ = record.centre
         targets.setdefault(record.type, {})[record.id] = (x, y)
     return targets
-
-
-def _scene_order(scene: str) -> tuple[str, list[int]]:
-    """Sort key: ``FloorPlan_Train10_1`` comes after ``FloorPlan_Train2_1``."""
-    return re.sub(r"\d.*", "", scene), [int(n) for n in re.findall(r"\d+", scene)]
 
 
 def _coprime_stride(count: int) -> int:

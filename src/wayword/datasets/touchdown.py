@@ -209,34 +209,30 @@ class StreetRoutes(SolvableWalks):
         text = read_field(path, where, record, "navigation_text", str).strip()
         if not text:
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
-        route = self._route(path, where, read_field(path, where, record, "route_panoids", list))
+        graph, route = self._graph, read_field(path, where, record, "route_panoids", list)
+        unknown = [p for p in route if not isinstance(p, str) or p not in graph.index]
+        pairs = (
+            [] if unknown else [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
+        )
+        apart = [(a, b) for a, b, *numbers in pairs if not self.navigator.linked(*numbers)]
+        problem = "" if route else "is empty"
+        if unknown:
+            problem = f"{unknown[0]!r} is not in the street graph"
+        elif apart:
+            problem = "{!r} has no link to {!r}".format(*apart[0])
+        if problem:
+            raise DataError(path, f"{where}, field 'route_panoids'", problem)
         heading = read_field(path, where, record, "start_heading", (int, float))
         if not math.isfinite(heading):
-            raise DataError(
-                path, f"{where}, field 'start_heading'", f"must be finite, got {heading!r}"
-            )
-        graph = self._graph
-        start = {
-            "panorama": route[0],
-            "heading": self.navigator.closest(graph.index[route[0]], heading),
-        }
+            problem = f"must be finite, got {heading!r}"
+            raise DataError(path, f"{where}, field 'start_heading'", problem)
+        snapped = self.navigator.closest(graph.index[route[0]], heading)
+        start = {"panorama": route[0], "heading": snapped}
         extra: Extra = {"opening": list(self.opening)} if self.opening else {}
         if episode_id in self._landmarks:
             extra |= {"landmarks": self._landmarks[episode_id]}
         episode = Episode(episode_id, text, graph.name, start, extra=extra)
-        return Task(episode, PathReference(episode_id, route))
-
-    def _route(self, path: Path, where: str, route: list[Any]) -> tuple[str, ...]:
-        at, graph = f"{where}, field 'route_panoids'", self._graph
-        if not route:
-            raise DataError(path, at, "is empty")
-        unknown = next((p for p in route if not isinstance(p, str) or p not in graph.index), None)
-        if unknown is not None:
-            raise DataError(path, at, f"{unknown!r} is not in the street graph")
-        for first, second in pairwise(route):
-            if not self.navigator.linked(graph.index[first], graph.index[second]):
-                raise DataError(path, at, f"{first!r} has no link to {second!r}")
-        return tuple(route)
+        return Task(episode, PathReference(episode_id, tuple(route)))
 
 
 class Touchdown(StreetRoutes):

@@ -1,7 +1,6 @@
 """Houses in words: observations, and results of actions.
 
-Templates only: ``sentences.toml`` for results, ``STATES`` for visible states of objects
-(``closed`` for a drawer), ``describe`` for a full observation.
+Templates only: ``sentences.toml`` for results, ``describe`` for a full observation.
 """
 
 from __future__ import annotations
@@ -18,29 +17,11 @@ from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
-STATES = {
-    state: state
-    for state in (
-        *("open", "closed", "on", "off", "sliced", "cooked", "boiled", "dirty", "filled"),
-        *("coffee", "hot", "cold"),
-    )
-}
-"""Visible state of an object or door -> its word: ``drawer_1 (closed, 1.2 m)``."""
 
 
 def describe(view: HouseholdObservation) -> str:
     """Return an observation in words: place, hands, objects in view, messages."""
-    return f"{_self_state_text(view)}\n{_view_text(view)}"
-
-
-def _self_state_text(view: HouseholdObservation) -> str:
-    holding = []
-    for item in view.holding:
-        notes = [STATES[state] for state in item.attributes]
-        notes += [f"with {join_names(item.contents)}"] if item.contents else []
-        holding.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
-    place = f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
-    return f"{place}\nYou hold {join_names(holding)}."
+    return f"{_state(view)[1]}\n{_view_text(view)}"
 
 
 def spot_words(spot: tuple[float, float]) -> str:
@@ -58,7 +39,7 @@ def spot_words(spot: tuple[float, float]) -> str:
 def _view_text(view: HouseholdObservation) -> str:
     by_side: dict[str, list[str]] = {side: [] for side in SIDES}
     for door in view.doors:
-        state = STATES["open" if door.open else "closed"]
+        state = "open" if door.open else "closed"
         beyond = " and ".join(definite_room(room) for room in door.rooms if room != view.room)
         to = f"to {beyond}, " if beyond else ""
         by_side[door.direction].append(f"{door.name} ({state}, {to}{door.distance:.1f} m)")
@@ -66,7 +47,7 @@ def _view_text(view: HouseholdObservation) -> str:
         carried = f"holds {join_names(other.holding)}, " if other.holding else ""
         by_side[other.direction].append(f"{other.name} ({carried}{other.distance:.1f} m)")
     for seen in view.objects:
-        notes = "".join(f"{STATES[state]}, " for state in seen.attributes)
+        notes = "".join(f"{state}, " for state in seen.attributes)
         where = f"{seen.preposition} {seen.container}, " if seen.container else ""
         where += f"{spot_words(seen.spot)}, " if seen.container and seen.spot else ""
         by_side[seen.direction].append(f"{seen.name} ({notes}{where}{seen.distance:.1f} m)")
@@ -186,16 +167,21 @@ def definite_room(room: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in words: ``a, b and c``; ``nothing`` for none."""
-    if not names:
-        return "nothing"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "nothing"
+    )
 
 
 def _state(view: HouseholdObservation) -> tuple[SelfState, str]:
-    state = SelfState(
-        spoken_room(view.room), view.heading, tuple(held.name for held in view.holding)
-    )
-    return state, _self_state_text(view)
+    held = []
+    for item in view.holding:
+        notes = list(item.attributes)
+        notes += [f"with {join_names(item.contents)}"] if item.contents else []
+        held.append(f"{item.name} ({', '.join(notes)})" if notes else item.name)
+    place = f"You are in {definite_room(view.room)}, facing {facing_words(view.heading)}."
+    names = tuple(item.name for item in view.holding)
+    state = SelfState(spoken_room(view.room), view.heading, names)
+    return state, f"{place}\nYou hold {join_names(held)}."
 
 
 verbalizer = Verbalizer("household", _state, lambda view, _: _view_text(view), feedback, briefing)

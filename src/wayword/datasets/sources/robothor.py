@@ -1,7 +1,8 @@
-"""RoboTHOR's apartments as scenes: object metadata, with floors inferred from episodes.
+"""RoboTHOR's apartments as scenes: published object metadata, floors and walls inferred from
+episodes.
 
-Object poses are published; walls and free floor are inferred (see ``floors``). The inferred grids
-of an apartment are stored in the cache folder, keyed by a checksum of the source files.
+The inferred grids of an apartment are stored in the cache folder, keyed by a checksum of the
+source files.
 """
 
 from __future__ import annotations
@@ -140,14 +141,20 @@ class _Grid:
 
 def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """Infer the floors of an apartment from all of its furnishings."""
+    from scipy.ndimage import find_objects, label
+
     grid = _grid(furnishings)
     free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
     open_cells = np.asarray(np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0))
     unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
     furniture = [grid.boxes(evidence.boxes, -SPACING) for evidence in furnishings]
-    proven_wall = _drop_specks(~open_cells & np.any(unfurnished, axis=0))
-    for evidence, box in zip(furnishings, furniture, strict=True):
-        proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~box
+    proven_wall = np.asarray(~open_cells & np.any(unfurnished, axis=0))
+    pieces, _ = label(proven_wall)
+    for number, box in enumerate(find_objects(pieces), 1):
+        if max(side.stop - side.start for side in box) * SPACING < SHORTEST_WALL:
+            proven_wall[box] &= pieces[box] != number
+    for evidence, boxes in zip(furnishings, furniture, strict=True):
+        proven_wall |= grid.points(_sample(evidence.hidden)) & ~open_cells & ~boxes
     unexplained = ~open_cells & ~np.any(furniture, axis=0)
     wall = _bridge_gaps(proven_wall, unexplained) | _bridge_gaps(proven_wall.T, unexplained.T).T
     wall |= _lengthen_walls(proven_wall, open_cells)
@@ -155,7 +162,7 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     wall &= _possible_wall(np.asarray(free_cells.any(axis=0)))
     visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
     wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
-    walls = np.stack([wall & ~box for box in furniture])
+    walls = np.stack([wall & ~boxes for boxes in furniture])
     # Thin diagonal segments must stay connected, so they are drawn three cells wide.
     path_cells = [_grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings]
     return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
@@ -188,8 +195,6 @@ def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
 
 def _sample(lines: Floats) -> Floats:
     """Return (P, 2) points along lines (L, 4), at most half a cell apart."""
-    if not len(lines):
-        return np.zeros((0, 2))
     start, step = lines[:, :2], lines[:, 2:] - lines[:, :2]
     count = np.ceil(np.hypot(step[:, 0], step[:, 1]) / (SPACING / 2)).astype(np.intp) + 1
     which = np.repeat(np.arange(len(lines)), count)
@@ -255,17 +260,6 @@ def _grow(cells: Bools, margin: float) -> Bools:
 
     away = np.asarray(distance_transform_edt(~cells))
     return np.asarray(away * SPACING <= margin + 1e-9)
-
-
-def _drop_specks(wall: Bools) -> Bools:
-    from scipy.ndimage import find_objects, label
-
-    parts, _ = label(wall)
-    cleaned = wall.copy()
-    for number, box in enumerate(find_objects(parts), 1):
-        if max(side.stop - side.start for side in box) * SPACING < SHORTEST_WALL:
-            cleaned[box] &= parts[box] != number
-    return cleaned
 
 
 def _true_runs(row: Bools) -> list[tuple[int, int]]:
@@ -375,16 +369,12 @@ def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[s
 def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
     """True if a scene's floor can be inferred without the evaluated split: the other splits have
     at least as many episodes in it."""
-    other_paths = [
-        path
-        for split in SPLITS
-        if split != evaluated
-        for path in (folder / "episodes" / split).glob(f"{scene}.json*")
-    ]
-    if not other_paths:
-        return False
-    count = read_bytes(find(folder / "episodes" / evaluated, f"{scene}.json")).count(EPISODE)
-    return sum(read_bytes(path).count(EPISODE) for path in other_paths) >= count
+    counts = dict.fromkeys(SPLITS, 0)
+    for split in SPLITS:
+        for path in (folder / "episodes" / split).glob(f"{scene}.json*"):
+            counts[split] += read_bytes(path).count(EPISODE)
+    own_count = counts.pop(evaluated)
+    return sum(counts.values()) >= max(own_count, 1)
 
 
 def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:

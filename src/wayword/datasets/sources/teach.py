@@ -117,6 +117,7 @@ def of_class(name: str, classes: Classes) -> tuple[str, ...]:
 
 
 def classes_file(folder: Path) -> Path:
+    """Return the file of TEACh's object classes. Raises ``DataError``."""
     return find(folder / FOLDER / "ai2thor_resources", "custom_object_classes.json")
 
 

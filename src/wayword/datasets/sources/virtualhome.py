@@ -152,6 +152,7 @@ SPOKEN = Table[str]("virtualhome", "spoken", package=__package__)
 
 
 def portable(node: Node) -> bool:
+    """True if a node can be carried."""
     return "GRABBABLE" in node.properties and node.kind not in CLASSES["fixed"]
 
 
@@ -165,6 +166,7 @@ def preposition(node: Node) -> Preposition:
 
 
 def affordances(node: Node) -> frozenset[str]:
+    """Return a node's affordances in the household world."""
     names = set(AFFORDANCES.get(node.kind, ()))
     if portable(node):
         names.add("pickupable")

@@ -243,6 +243,7 @@ TASKS_PER_ARRANGEMENT = 10
 
 
 def episode_id(scene: str, arrangement: str) -> str:
+    """Return the id of a generated episode."""
     return f"{scene}_{arrangement.replace('/', '_')}"
 
 

@@ -1,7 +1,7 @@
 """Settings of parts: validates ``key=value`` pairs as the fields of a frozen dataclass.
 
 Every part declares a frozen dataclass ``Settings``. Values from the command line, YAML and Python
-are converted to its field types; unknown keys and invalid values raise a one-line error.
+are converted to its field types.
 """
 
 from __future__ import annotations
@@ -25,11 +25,8 @@ _MAX_QUOTED = 80  # characters of an invalid value shown in an error
 
 
 def make(settings: type[Any], values: Mapping[str, Any], owner: str) -> Any:
-    """Return an instance of ``settings``; strings are converted to the field's type.
-
-    ``owner`` is the part's name in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and
-    invalid values.
-    """
+    """Return an instance of ``settings`` for a part, the ``owner``; strings are converted to the
+    field's type. Raises ``UsageError`` for unknown keys and invalid values."""
     names = [field.name for field in fields(settings)]
     for key in values:
         if key not in names:
@@ -132,7 +129,12 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
             value = load_yaml(text) if text else ""
         except (yaml.YAMLError, RecursionError, ValueError):
             value = text
-        _put(tree, key.split("."), value, pair)
+        inner, (*above, last) = tree, key.split(".")
+        for part in above:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise UsageError(f"--set {pair}: {part!r} already has a value")
+        inner[last] = value
     return tree
 
 
@@ -168,11 +170,3 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(under, Mapping) and isinstance(value, Mapping)
         merged[key] = merge(under, value) if both else value  # type: ignore[arg-type]
     return merged
-
-
-def _put(tree: dict[str, Any], path: list[str], value: Any, pair: str) -> None:
-    for part in path[:-1]:
-        tree = tree.setdefault(part, {})
-        if not isinstance(tree, dict):
-            raise UsageError(f"--set {pair}: {part!r} already has a value")
-    tree[path[-1]] = value

@@ -17,7 +17,7 @@ from wayword.core.geometry import (
     elevation,
     elevations,
     grid_index,
-    grid_indices,
+    grid_lookup,
     point_segment_distance,
     relative,
     segment_distances,
@@ -74,7 +74,8 @@ def test_distance_to_a_box_is_nought_inside() -> None:
 def test_a_point_between_two_cells_belongs_to_the_upper_one_despite_rounding() -> None:
     below = 0.15 - 1e-12
     assert grid_index(below, 0.0, 0.1) == grid_index(0.15, 0.0, 0.1) == 2
-    assert grid_indices(np.array([below, 0.149]), 0.0, 0.1).tolist() == [2, 1]
+    cells, x = np.array([[False, False, True]]), np.array([below, 0.149])
+    assert grid_lookup(cells, x, np.zeros(2), (0.0, 0.0), 0.1).tolist() == [True, False]
 
 
 def test_string_pulling_keeps_the_ends_and_only_clear_lines() -> None:

@@ -87,11 +87,8 @@ class ActionSpace:
         return self.named(action) if self.named else action in self.listed
 
 
-# Decision or Rejection: the result of parsing an agent's answer.
-#
-# A rejection is a value. It is counted, shown, and fed back to the agent; it is never silently
-# replaced by a default action. If a paper's recipe has a fallback (VELMA: forward; LGX: a
-# random direction), the decision carries the rejection that led to it.
+# A rejection is counted, shown, and fed back to the agent, never silently replaced by a default
+# action. If a paper's recipe has a fallback (VELMA: forward), the decision carries the rejection.
 
 RejectionKind = Literal[
     "empty", "no_action", "several_actions", "unknown", "illegal", "too_long", "cut_off"
@@ -102,9 +99,8 @@ RejectionKind = Literal[
 class Rejection:
     """An answer without a valid action: its text, and the reason for the rejection.
 
-    ``kind`` is one of ``empty``, ``no_action`` (prose without an action), ``several_actions``,
-    ``unknown`` (unknown action or ID), ``illegal`` (known, but not legal now), ``too_long`` and
-    ``cut_off`` (the answer ended at its token limit before it could be read).
+    Kinds include ``no_action`` (prose without an action), ``unknown`` (unknown action or ID),
+    ``illegal`` (known, but not legal now) and ``cut_off`` (the answer ended at its token limit).
     """
 
     kind: RejectionKind
@@ -115,10 +111,8 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action, with the thought that led to it.
-
-    ``fallback_for`` holds the rejected answer if the recipe's fallback chose the action.
-    """
+    """An action, with the thought that led to it. ``fallback_for`` holds the rejected answer if the
+    recipe's fallback chose the action."""
 
     action: Action
     thought: str = ""

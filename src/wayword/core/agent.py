@@ -22,9 +22,8 @@ from wayword.core.world import Feedback, World
 class Demonstration:
     """A solved episode of a *training* split, for in-context examples.
 
-    ``actions`` are those of the first actor; ``thoughts`` are the solver's reasons for them, one
-    per action, or empty. With several actors, ``turns`` holds the actions of all of them, in
-    order, each with its actor's name.
+    ``actions`` are those of the first actor, ``thoughts`` the solver's reasons for them, or empty.
+    With several actors, ``turns`` holds the actions of all, each with its actor's name.
     """
 
     episode: Episode
@@ -131,8 +130,7 @@ class Agent(ABC):
 
     Settings: ClassVar[type[Any]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset()
-    """The families of worlds it acts in (``"indoor"``, ``"street"``, ``"household"`` …), empty for
-    all. Others are refused, so ``act`` may declare the observation type of its family."""
+    """The families of worlds it acts in (``"indoor"``, ``"street"`` …), empty for all."""
     needs_model: ClassVar[bool] = False
     roles: ClassVar[tuple[str, ...]] = ()
     """The roles in which it asks models, besides ``main``; a user may set a model for each."""
@@ -141,8 +139,7 @@ class Agent(ABC):
     sees_answer: ClassVar[bool] = False
     """:meth:`reveal` is called: an upper bound. Run folders and tables say so."""
     ends_itself: ClassVar[bool] = False
-    """Its own program ends the episode: cost estimates play it to that end. For other agents they
-    assume about as many steps as the expert takes."""
+    """Its own program ends the episode: cost estimates play it to that end, not to the expert's."""
     learns: ClassVar[bool] = False
     """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
     the maximum number of trials, and ``verdict``: ``"judge"`` (a judge ends the trials at a
@@ -165,10 +162,8 @@ class Agent(ABC):
 
     @abstractmethod
     async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
-        """Choose an action; the type of ``observation`` depends on the family.
-
-        A rejection costs a step, changes nothing in the world, and is fed back.
-        """
+        """Choose an action; the type of ``observation`` depends on the family. A rejection costs a
+        step, changes nothing in the world, and is fed back."""
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:  # noqa: B027
         """Receive the result of the last decision, before the next observation."""
@@ -176,8 +171,7 @@ class Agent(ABC):
     async def recall(
         self, observation: Any, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Adopt a turn that another agent took as its own; ``on_feedback`` follows.
-        Raises ``UsageError`` if the agent cannot."""
+        """Adopt a turn of another agent; ``on_feedback`` follows. Raises ``UsageError``."""
         if self.needs_model:
             raise UsageError(
                 f"{type(self).__name__} cannot continue from steps taken by another agent or with "
@@ -187,20 +181,15 @@ class Agent(ABC):
         await self.act(observation, space)
 
     def remember(self, earlier: Any) -> None:
-        """Take over what the agent of the scene's previous episode learned; ``begin`` follows.
-
-        Called in runs with ``--remember scene``, for agents that define it. ``earlier`` is an
-        instance of the same class. Copy what changes: it serves again if this episode fails.
-        """
+        """Take over what the agent of the scene's previous episode, ``earlier``, learned; ``begin``
+        follows. Called in runs with ``--remember scene``, for agents that define it. Copy what
+        changes: ``earlier`` serves again if this episode fails."""
         raise NotImplementedError
 
     async def reflect(self, verdict: Verdict) -> bool:
-        """Learn from a trial that is over, and return True to try again.
-
-        For agents that learn. The same instance plays all trials: for each, the world is reset
-        and ``begin`` is called again. Not called after the last trial, nor after a success
-        according to the judge. With several actors, one True is enough for another trial.
-        """
+        """Learn from a trial that is over, and return True to try again; with several actors, one
+        True is enough. The same instance plays all trials: for each, the world is reset and
+        ``begin`` is called again. Not called after the last trial, nor after a judged success."""
         return False
 
 

@@ -1,8 +1,7 @@
 """Episode and Reference: the question and the answer, kept apart by type.
 
-An agent gets only the ``Episode``. The ``Reference`` (goal, gold path, target state) goes to
-metrics, oracles and training. With separate types, code cannot leak the answer to an agent by
-accident.
+An agent gets only the ``Episode``; the ``Reference`` (goal, gold path, target state) goes to
+metrics, oracles and training.
 """
 
 from __future__ import annotations
@@ -67,11 +66,8 @@ class Episode:
     extra: Extra = field(default_factory=Extra)
 
     def for_actor(self, actor: str) -> Episode:
-        """Return the part of the episode that one actor may know.
-
-        If ``extra["instructions"]`` holds a text per actor, each actor sees only its own, and not
-        ``start``, which may reveal the task.
-        """
+        """Return the part of the episode that one actor may know. If ``extra["instructions"]`` has
+        a text per actor, each sees only its own, and not ``start``, which may reveal the task."""
         instructions = self.extra.get("instructions")
         if not isinstance(instructions, Mapping):
             return self
@@ -89,11 +85,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class PathReference(Reference):
-    """A gold path over the places of a graph; the goal is its last place.
-
-    ``shortest`` is the dataset's own reference length for SPL (metres). If None, metrics use the
-    graph's shortest path from start to goal.
-    """
+    """A gold path over the places of a graph; the goal is its last place. ``shortest`` is the
+    dataset's reference length for SPL (metres), None for the graph's shortest path."""
 
     path: tuple[str, ...]
     shortest: float | None = None

@@ -35,13 +35,11 @@ class DataError(WaywordError):
 class ModelError(WaywordError):
     """A language model did not answer.
 
-    ``retryable`` means that the same call may succeed later; ``retry_after`` is the wait that the
-    server requests, in seconds. ``fatal`` means that every other call will fail the same way (a
-    wrong key, an unknown model, no server at the address): the run ends instead of failing every
-    episode. ``away`` means that the server was unreachable or had no capacity for any request.
-
-    ``billed`` holds the tokens that were or may have been billed despite the error: the server's
-    count, or an upper estimate without one.
+    ``retryable``: the same call may succeed later; ``retry_after`` is the wait that the server
+    requests, in seconds. ``fatal``: every other call will fail the same way (a wrong key, an
+    unknown model), so the run ends. ``away``: the server was unreachable or had no capacity.
+    ``billed`` holds the tokens that may have been billed despite the error: the server's count, or
+    an upper estimate.
     """
 
     def __init__(
@@ -60,11 +58,8 @@ class ModelError(WaywordError):
 
 
 class ModelUnusable(WaywordError):
-    """A model that will refuse every further call: a fatal ``ModelError`` at the level of the run.
-
-    Not a subclass of ``ModelError``: agents that catch a single failed call must not catch this.
-    Finished episodes are kept; the same command resumes the run once the cause is fixed.
-    """
+    """A model that will refuse every further call. Not a subclass of ``ModelError``: agents that
+    catch a failed call must not catch this. The run can resume once the cause is fixed."""
 
 
 class BudgetExhausted(WaywordError):
@@ -90,19 +85,15 @@ def suggest(name: str, options: list[str]) -> str:
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """Return the import error of an optional library, with the command that installs it.
-
-    It remains an import error, for ``pytest.importorskip``.
-    """
+    """Return the import error of an optional library, with the command that installs it."""
     line = f"module {error.name!r} is not installed; pip install 'wayword[{extra}]'"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
 
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Turn a failed import of an optional library into a one-line ``UsageError``.
-
-    Covers libraries that are missing and those that fail to load. ``extra`` may be a full command.
+    """Turn a failed import of an optional library, missing or unloadable, into a one-line
+    ``UsageError``. ``extra`` may be a full command.
 
     >>> with needing("levels of BabyAI need minigrid", "babyai"):
     ...     import minigrid_is_not_here

@@ -26,18 +26,15 @@ from wayword.core.errors import DataError, UsageError
 
 def cache_folder() -> Path:
     """Return ``$WAYWORD_CACHE``, else the user's cache folder. All its content can be rebuilt."""
-    named = os.environ.get("WAYWORD_CACHE")
-    if named:
+    if named := os.environ.get("WAYWORD_CACHE"):
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "wayword"
 
 
 def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``.
-
-    A folder that cannot be written is not an error: a missing cache only costs time.
-    """
+    """Write a cache file atomically: ``keep(path, lambda file: file.write(content))``. Errors are
+    ignored: a missing cache only costs time."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,9 +63,8 @@ def read_cached_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
     """Return JSON values that ``make`` computes from files: once, then from the cache folder.
 
-    The cache key is ``name`` plus the names and checksums of ``sources``. Include a version number
-    in ``name``, and raise it whenever the result of ``make`` changes. The file contains its own
-    checksum: a damaged one is computed again.
+    The cache key is ``name`` plus the names and checksums of ``sources``; raise a version number in
+    ``name`` whenever the result of ``make`` changes. A damaged cache file is computed again.
     """
     try:
         key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[:16]
@@ -93,8 +89,7 @@ class Memo:
         (6, None, 6)
 
     Change ``name`` whenever the numbers change; without a name they are cached in this process
-    only. Each number is one line with its own checksum, appended by one write: processes can
-    share the file, and a number on a damaged line is computed again.
+    only. Each line has its own checksum and is appended by one write: processes can share the file.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -191,10 +186,8 @@ _CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's content, unzipped if its name ends in ``.gz``. Raises ``DataError``.
-
-    Unzipping stops with an error at a size far beyond any published file's (a zip bomb).
-    """
+    """Return the file's content, unzipped if its name ends in ``.gz``. Raises ``DataError``, also
+    at a size far beyond any published file's (a zip bomb)."""
     try:
         return _unzip(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
@@ -288,8 +281,6 @@ def read_field(
     return value
 
 
-# Around every dataset's reader: unexpected errors in a file become a one-line DataError.
-
 _READER_ERRORS = (
     *(KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError),
     *(AssertionError, RecursionError, MemoryError),
@@ -302,9 +293,8 @@ _NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
     """Turn unexpected errors in a reader of ``what`` into a ``DataError``.
 
-    The message names the file, the record (by number or name) and the missing key. They are taken
-    from the local variables in the traceback, by the names in ``_NUMBER_VARIABLES`` and
-    ``_NAME_VARIABLES``; a reader with other variable names is reported without its record.
+    The message names the file, the record and the missing key, from the local variables in the
+    traceback named as in ``_NUMBER_VARIABLES`` and ``_NAME_VARIABLES``.
     """
     try:
         yield

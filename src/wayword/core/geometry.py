@@ -1,9 +1,8 @@
 """Plane geometry: headings, distances, segments, boxes. Lengths in metres, angles in degrees.
 
-Headings are degrees clockwise from north (+y). Functions on plain numbers come first in each part;
-their array versions broadcast and have plural names (``bearing``, ``bearings``). There are two
-versions because :mod:`math` and numpy may round the last bit differently, and replay of recorded
-episodes depends on it.
+Headings are degrees clockwise from north (+y). Array versions of functions broadcast and have
+plural names (``bearing``, ``bearings``): :mod:`math` and numpy may round the last bit differently,
+and replay of recorded episodes depends on it.
 """
 
 from __future__ import annotations
@@ -24,15 +23,10 @@ Box = tuple[float, float, float, float]
 """west, south, east, north"""
 Corner = TypeVar("Corner")
 
-# Sums.
-
 
 def plain_sum(values: Iterable[float]) -> float:
-    """Return the sum, rounded after each term.
-
-    The built-in ``sum`` compensates for rounding since Python 3.12; generated places must be
-    identical on every version of Python.
-    """
+    """Return the sum, rounded after each term: the built-in ``sum`` compensates for rounding since
+    Python 3.12, and generated places must be identical on every version of Python."""
     total = 0.0
     for value in values:
         total += value
@@ -72,16 +66,10 @@ def sector(heading: float, sectors: int = 8) -> int:
 
 
 def unit(heading: float) -> Point:
-    """Return the direction (east, north) of a heading.
-
-    Exact in the four cardinal directions: cos(90°) is 6e-17 in floating point, which would make a
-    body drift off the axis it walks along.
-    """
+    """Return the direction (east, north) of a heading, exact in the four cardinal directions:
+    cos(90°) is 6e-17 in floating point, which would make a body drift off its axis."""
     exact = _CARDINAL_UNITS.get(heading)
-    if exact is None:
-        angle = math.radians(heading)
-        exact = (math.sin(angle), math.cos(angle))
-    return exact
+    return exact or (math.sin(math.radians(heading)), math.cos(math.radians(heading)))
 
 
 def bearing(start: Point, end: Point) -> float:
@@ -181,9 +169,8 @@ def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
 
 def box_distance(x: float, y: float, box: Box) -> float:
     """Return the distance from a point to a box, 0 inside."""
-    dx = max(box[0] - x, 0.0, x - box[2])
-    dy = max(box[1] - y, 0.0, y - box[3])
-    return math.hypot(dx, dy)
+    west, south, east, north = box
+    return math.hypot(max(west - x, 0.0, x - east), max(south - y, 0.0, y - north))
 
 
 def box_distances(x: float, y: float, boxes: Floats) -> Floats:
@@ -214,7 +201,7 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
     """Return the parts of a wall outside a gap, such as a doorway; the full wall if it has no gap.
 
     The gap belongs to the wall if both its ends are within ``slack`` metres of the wall's line:
-    walls have no thickness here, but doors may be recorded on either face of the real wall.
+    doors may be recorded on either face of the real wall.
     """
     (ax, ay), (bx, by) = wall
     length = math.hypot(bx - ax, by - ay)
@@ -246,20 +233,17 @@ def grid_index(x: float, origin: float, spacing: float) -> int:
     return math.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE)
 
 
-def grid_indices(x: Floats, origin: float, spacing: float) -> NDArray[np.intp]:
-    """Return indices (N,) of the nearest cell centres."""
-    return np.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
-
-
 def grid_lookup(
     cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
 ) -> NDArray[np.bool_]:
     """Return values (N,) of the ``cells`` (H, W) nearest to N points, False outside the grid."""
-    i, j = grid_indices(x, origin[0], spacing), grid_indices(y, origin[1], spacing)
+    i, j = (
+        np.floor((values - least) / spacing + 0.5 + _CELL_TOLERANCE).astype(np.intp)
+        for values, least in ((x, origin[0]), (y, origin[1]))
+    )
     rows, columns = cells.shape
     inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-    values = inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
-    return np.asarray(values)
+    return np.asarray(inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)])
 
 
 def string_pull(

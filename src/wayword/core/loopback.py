@@ -1,8 +1,8 @@
 """Checks of requests to servers on loopback addresses: their headers and JSON bodies.
 
-Any web page open in a browser can send requests to 127.0.0.1, and read the answers if its own host
-name resolves to that address (DNS rebinding). Requests must therefore name this machine as their
-``Host``, and their ``Origin``, if present, must be a page of this machine.
+Any web page can send requests to 127.0.0.1, and read the answers if its own host name resolves to
+that address (DNS rebinding). Requests must therefore name this machine as their ``Host``, and their
+``Origin``, if present, must be a page of this machine.
 """
 
 from __future__ import annotations
@@ -60,10 +60,8 @@ class BadRequest(UsageError):
 
 
 async def read_object(pieces: AsyncIterable[bytes], max_bytes: int) -> dict[str, Json]:
-    """Return the JSON object in a request's body, which arrives in pieces.
-
-    Raises ``BadRequest`` as soon as there are more than ``max_bytes``, without reading the rest.
-    """
+    """Return the JSON object in a request's body, which arrives in pieces. Raises ``BadRequest`` as
+    soon as there are more than ``max_bytes``."""
     body = bytearray()
     async for piece in pieces:
         body += piece

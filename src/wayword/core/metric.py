@@ -1,8 +1,4 @@
-"""Metric: name, unit, better direction and definition of a score.
-
-A family's module lists its metrics in the order of the tables' columns. The accounting metrics are
-the same for every family; they are in :mod:`wayword.metrics.accounting`.
-"""
+"""Metric: name, unit, better direction and definition of a score."""
 
 from __future__ import annotations
 

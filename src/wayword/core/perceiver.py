@@ -1,8 +1,8 @@
 """Perceiver: describes places, camera views and pictures with words, objects and scores.
 
-One class covers all sources: recorded files (such as NavGPT's pack), the simulator's ground truth,
-and networks (captioners, detectors, CLIP, depth). A perceiver implements the methods it supports
-and inherits the rest, which raise; ``capabilities`` names the ones it implements::
+One class covers all sources: recorded files, the simulator's ground truth, and networks. A
+perceiver implements the methods it supports and inherits the rest, which raise; ``capabilities``
+names the ones it implements::
 
     class Bare(Perceiver):
         name = "bare"
@@ -74,10 +74,8 @@ class Sector:
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """The surroundings of a place: sectors clockwise from north, and a one-sentence summary.
-
-    ``summary`` is a full sentence, empty if the source has none; agents then write their own.
-    """
+    """The surroundings of a place: sectors clockwise from north, and a one-sentence summary, empty
+    if the source has none; agents then write their own."""
 
     sectors: tuple[Sector, ...]
     summary: str = ""
@@ -85,12 +83,9 @@ class Percept:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """An object in a camera view.
-
-    ``bearing`` is the direction of its middle relative to the view's heading (degrees, right
-    positive); ``distance`` is in metres along the floor, None without depth; ``score`` is 0 to 1;
-    ``width`` is in degrees.
-    """
+    """An object in a camera view. ``bearing`` is the direction of its middle relative to the view's
+    heading and ``width`` its extent (degrees); ``distance`` is in metres along the floor, None
+    without depth; ``score`` is 0 to 1."""
 
     name: str
     bearing: float
@@ -101,10 +96,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class GroundedRegion:
-    """The region of a camera view that matches a phrase best, with a ``score`` from 0 to 1.
-
-    ``bearing`` and ``distance`` are as in :class:`Detection`.
-    """
+    """The region of a camera view that matches a phrase best, with fields of a ``Detection``."""
 
     score: float
     bearing: float
@@ -155,27 +147,20 @@ class Perceiver:
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """Return the view towards an absolute ``heading``, ``width`` degrees wide and high.
-
-        Raises ``DataError`` for a place without pictures.
-        """
+        """Return the view towards an absolute ``heading``, ``width`` degrees wide and high. Raises
+        ``DataError`` for a place without pictures."""
         self._raise_missing("picture")
 
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Floats:
-        """Return z-scores (L, V) of L landmarks in V views of a place; NaN if unknown.
-
-        ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
-        for unusable files.
-        """
+        """Return z-scores (L, V) of L landmarks in V views of a place, NaN if unknown. ``headings``
+        are the views' centres, degrees clockwise from north. Raises ``DataError``."""
         self._raise_missing("score")
 
     def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
-        """Return the direction of ``heading`` relative to the traffic; None if unknown.
-
-        Belongs to :meth:`score`: front and rear views of vehicles are scored like landmarks.
-        """
+        """Return the direction of ``heading`` relative to the traffic, None if unknown, from the
+        scores of front and rear views of vehicles."""
         return None
 
     def check_view(self, view: Any) -> None:
@@ -215,10 +200,7 @@ class Perceiver:
 
 
 class WatchedPerceiver(Perceiver):
-    """A proxy of another perceiver that also passes each percept to a callback.
-
-    Episodes use it to record the percepts that an agent read.
-    """
+    """A proxy of another perceiver that passes each percept to a callback, which records it."""
 
     def __init__(self, inner: Perceiver, on_percept: Callable[[Percept], None]) -> None:
         self._watched, self._on_percept = inner, on_percept

@@ -68,22 +68,18 @@ class DictatedModel(Model):
         return other
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        answer = self._next_answer(prompt)
-        if isinstance(answer, Completion):
-            return answer
-        raise UsageError("the agent now writes text, but ranked options in the recorded steps")
+        return self._next(prompt, Completion, "writes text, but ranked options")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        answer = self._next_answer(prompt)
-        if isinstance(answer, Choice):
-            return answer
-        raise UsageError("the agent now ranks options, but wrote text in the recorded steps")
+        return self._next(prompt, Choice, "ranks options, but wrote text")
 
-    def _next_answer(self, prompt: Prompt) -> Completion | Choice:
+    def _next(self, prompt: Prompt, kind: type[Answer], change: str) -> Answer:
         for number, call in enumerate(self.calls):
             if call.role == self._role and call.answer is not None:
                 del self.calls[number]
                 self.prompts.append(_freeze(prompt))
+                if not isinstance(call.answer, kind):
+                    raise UsageError(f"the agent now {change} in the recorded steps")
                 return call.answer
         raise UsageError("the agent makes a model call that the recorded steps do not contain")
 
@@ -145,11 +141,11 @@ class Continued:
 async def retake(
     game: Game, before: Continued, agents: Mapping[str, Agent], silent: Collection[str], log: Log
 ) -> None:
-    """Replay recorded turns as steps of the new episode.
+    """Replay recorded turns as steps of the new episode, with the recorded model answers.
 
-    Agents of ``silent`` actors are not notified. No model is called: recorded answers are reused.
-    A note on each step gives its number in the recording. Raises ``UsageError`` if the world
-    responds differently, or an agent cannot adopt a turn.
+    Agents of ``silent`` actors are not notified. A note on each step gives its number in the
+    recording. Raises ``UsageError`` if the world responds differently, or an agent cannot adopt a
+    turn.
     """
     for number, recorded in enumerate(before.steps, 1):
         actor = recorded.actor

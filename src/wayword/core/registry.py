@@ -2,14 +2,12 @@
 
 ``agents/mine.py`` is the agent ``mine``. A part is a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``), or a folder with a module named after its kind, such as
-``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. In a folder of agents without such a
-module, such as ``agents/search``, each module may be an agent. The part itself is the module's
-attribute named after its kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``,
-``base`` (of a robot). A module with several agents or datasets assigns them by name: ``agents =
-{"lgx": LGX, "prior": PriorAgent}``, ``datasets = {"r2r": R2R, "r4r": R4R}``. A family's
-``verbalizer``, ``scorer`` and ``map`` are found in the same way, by the family's name. The packages
-``agents``, ``datasets`` and ``perception`` also hold other modules: a module there is a part only
-if its text assigns ``agent``, ``agents``, ``dataset``, ``datasets`` or ``perceiver``.
+``agents/navgpt/agent.py``. In a folder of agents without such a module, such as ``agents/search``,
+each module may be an agent. The part itself is the module's attribute named after its kind:
+``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (of a robot). A module with
+several assigns them by name: ``datasets = {"r2r": R2R, "r4r": R4R}``. In packages that also hold
+other modules, a module is a part only if its text has such an assignment. A family's
+``verbalizer``, ``scorer`` and ``map`` are found in the same way, by the family's name.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on.
 ``load("agent", "./mine.py")`` loads a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``, and ``load("dataset", "./task.yaml")`` a task described in YAML.
@@ -64,8 +62,6 @@ FAMILY_KINDS: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named after a family; other modules in their packages are not parts."""
 MIXED_KINDS: frozenset[Kind] = frozenset({"agent", "dataset", "perceiver", "display", "base"})
 """Kinds whose packages also hold modules that are not parts."""
-
-
 BASES: Mapping[Kind, str] = {
     "agent": "wayword.core.agent.Agent",
     "world": "wayword.core.world.World",
@@ -74,8 +70,6 @@ BASES: Mapping[Kind, str] = {
     "perceiver": "wayword.core.perceiver.Perceiver",
 }
 """The base class of each kind whose parts are classes."""
-
-
 CLASSES: dict[tuple[Kind, str], type] = {}
 """Classes registered in this process without a file, for example from a notebook."""
 

@@ -43,11 +43,9 @@ class SpendingGate(Protocol):
 
     def begin(self) -> None:
         """Admit an episode. Raises ``BudgetExhausted`` if too little is left to finish it."""
-        ...
 
     def end(self, complete: bool) -> None:
         """Record the end of an episode; ``complete`` is true if it was played to its end."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,5 @@
-"""Secrets: all text that leaves the process passes through ``redacted`` first.
-
-A server's error message may quote the key it received, and messages end up in many places: on the
-screen, in ``failures.jsonl.gz``, on pages, in the response cache.
-"""
+"""Secrets: all text that leaves the process passes through ``redacted`` first: a server's error
+message may quote the key it received."""
 
 from __future__ import annotations
 
@@ -34,19 +31,15 @@ _HARMLESS = re.compile(
 _PREFIXES = ("sk", "pk", "rk", "hf", "ghp", "gho", "glpat", "pat", "xoxb", "xoxp")
 """Prefixes that issuers put before their keys."""
 
-_MIN_VARIABLE_LENGTH = 8
-"""Shorter values of environment variables may be ordinary words: ``SORT_KEY=name``."""
+_MIN_VARIABLE_LENGTH = 8  # shorter values may be ordinary words: ``SORT_KEY=name``
 _MIN_LENGTH = 4  # shorter words are not redacted: they occur in ordinary text
 
 _registered: set[str] = set()
 
 
 def remember(secret: str) -> None:
-    """Add a secret that ``redacted`` replaces, and read the environment again.
-
-    Short words are ignored: local servers are given keys such as ``none``, and redacting that word
-    everywhere would break pages and records.
-    """
+    """Add a secret that ``redacted`` replaces, and read the environment again. Short words are
+    ignored: redacting a local server's key ``none`` everywhere would break pages and records."""
     is_word = len(secret) < _MIN_VARIABLE_LENGTH and secret.isalpha()
     if len(secret) >= _MIN_LENGTH and not is_word:
         _registered.add(secret)

@@ -22,10 +22,8 @@ Ending = Literal["stopped", "step_limit", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A request to a model and its answer. ``role`` is the role of the model in the agent.
-
-    ``error`` is the message if the call failed permanently; then ``answer`` is None.
-    """
+    """A request to a model, in a ``role`` of the agent, and its answer; None if the call failed
+    permanently, with the message ``error``."""
 
     role: str
     prompt: Prompt
@@ -65,10 +63,7 @@ EXPERT_FAILED = "expert_failed"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An event that an agent records: dropped history, a failed expert, its state.
-
-    ``kind`` is one of the names above, or the agent's own.
-    """
+    """An event that an agent records; ``kind`` is one of the names above, or the agent's own."""
 
     kind: str
     details: Mapping[str, Json]
@@ -76,11 +71,8 @@ class Note:
 
 @dataclass(slots=True)
 class Step:
-    """A turn of one actor. ``pose`` is its true place and heading afterwards.
-
-    ``percept`` is the description of the surroundings that the agent read from a perceiver in this
-    turn, or None. (Indoor observations, for example, contain no descriptions themselves.)
-    """
+    """A turn of one actor. ``pose`` is its true place and heading afterwards, ``percept`` the
+    description of the surroundings that the agent read from a perceiver in this turn, or None."""
 
     actor: str
     observation: Observation | Mapping[str, Json]
@@ -95,11 +87,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Feedback on a finished trial, given before agents may request another.
-
-    ``trial`` counts from 0; ``trials`` is their maximum. ``succeeded`` is the judge's verdict, None
-    without a judge. ``steps`` are the turns of all actors.
-    """
+    """Feedback on a finished trial. ``trial`` counts from 0; ``trials`` is their maximum.
+    ``succeeded`` is the judge's verdict, None without one. ``steps`` counts turns of all actors."""
 
     trial: int
     trials: int

@@ -4,9 +4,8 @@ A world is deterministic for an episode. It steps one actor at a time: one actor
 the same loop. Headings are degrees clockwise from north (+y) in [0, 360); relative angles are
 degrees in (-180, 180], right positive; elevations are degrees, up positive; lengths are metres.
 
-A family is declared once, next to its world, and is an attribute of its observations. Its
-verbalizer, scorer and map are found by its name in parallel folders (``verbalize/indoor.py``,
-``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the package has its own.
+A family is declared next to its world, and is an attribute of its observations. Its verbalizer,
+scorer and map are found by its name in parallel folders (``metrics/indoor.py``).
 """
 
 from __future__ import annotations
@@ -55,10 +54,8 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An actor's current view. Each world has its own subclass, with units in its docstring.
-
-    ``family`` is the world's family, None if it has none.
-    """
+    """An actor's current view. Each world has its own subclass, with units in its docstring and the
+    world's ``family``, None if it has none."""
 
     family: ClassVar[Family | None] = None
 
@@ -71,9 +68,8 @@ SLIPPED = "slipped"
 class Feedback:
     """Outcome of a decision.
 
-    ``status`` is a short code defined by the world (``"ok"``, ``"blocked"``, ``"too_far"`` …), or
-    ``"rejected"`` if the answer contained no legal action; ``verbalize`` turns it into a sentence,
-    with ``details`` in its slots.
+    ``status`` is a short code of the world (``"ok"``, ``"blocked"`` …), or ``"rejected"`` if the
+    answer contained no legal action; ``verbalize`` fills ``details`` into its sentence.
     """
 
     status: str = "ok"
@@ -85,11 +81,8 @@ class Feedback:
 
 
 class World(ABC):
-    """The environment of an episode. One instance serves one episode at a time.
-
-    ``actors`` are the names of all actors, in turn order. ``read_only`` holds the objects that no
-    episode changes: copies of the world share them.
-    """
+    """The environment of one episode at a time. ``actors`` are the names of all actors, in turn
+    order; ``read_only`` holds the objects that no episode changes and copies share."""
 
     if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
 

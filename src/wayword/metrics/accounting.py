@@ -55,11 +55,8 @@ PREDICTED_METRICS: tuple[Metric, ...] = (
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:
-    """Return the accounting metrics of one episode, by key; ``cut_off`` only with model calls.
-
-    ``cost`` is left out if the price of any call is unknown: unlike 0, a missing value cannot be
-    mistaken for a free call.
-    """
+    """Return the accounting metrics of one episode, by key; ``cut_off`` only with model calls,
+    ``cost`` only if the price of every call is known."""
     taken = [step for trial in trajectory.trials() for step in trial.steps]
     decisions = [step.decision for step in taken]
     answers = [d if isinstance(d, Rejection) else d.fallback_for for d in decisions]
@@ -101,11 +98,6 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     return scores
 
 
-# Advice: unusable answers of experts.
-#
-# Agents that consult experts (DiscussNav) write a note ``scene_expert`` per episode and a note
-# ``expert_failed`` for each answer that was unusable, late or missing.
-
 ADVICE_METRICS: tuple[Metric, ...] = (
     Metric("advice_lost", "Lost advice", "count", "lower",
            "experts whose answer was unusable, late or missing, and was left out"),
@@ -113,12 +105,10 @@ ADVICE_METRICS: tuple[Metric, ...] = (
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
-    """Return the metric of one episode; empty if no expert was consulted."""
+    """Return the metric of one episode; empty if no expert was consulted (DiscussNav)."""
     lost = len(trajectory.noted(EXPERT_FAILED))
     return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
 
-
-# Prompt success rate: the share of valid answers to an agent's questions.
 
 PSR_METRICS: tuple[Metric, ...] = (
     Metric("psr", "PSR", "rate", "higher",
@@ -129,7 +119,7 @@ PSR_METRICS: tuple[Metric, ...] = (
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:
-    """Return ``psr`` and ``psr_released``; empty if the agent asked no question.
+    """Return ``psr`` and ``psr_released``, the share of valid answers; empty without questions.
 
     Agents write a note ``asked`` per answer: ``valid`` is true if it names a listed option, and
     ``first_word`` if its first word is part of a listed name, which LGX's released code counts.

@@ -1,9 +1,5 @@
-"""Causes of failure of an episode, derived from its record.
-
-    find_causes(written, scores, instruction)       # {"seen_not_taken": 12, "ran_out": 30}
-
-An episode may have several. They are heuristics on the recorded steps and scores, not validated
-against human labels.
+"""Causes of failure of an episode: heuristics on its recorded steps and scores, not validated
+against human labels. An episode may have several.
 """
 
 from __future__ import annotations
@@ -57,8 +53,7 @@ def meaning_of(cause: str, metrics: Container[str]) -> str:
     return CAUSES[cause]
 
 
-Written = Mapping[str, Any]
-"""A step or trajectory as stored in ``episodes.jsonl.gz``."""
+Written = Mapping[str, Any]  # a step or trajectory as stored in ``episodes.jsonl.gz``
 
 
 def find_causes(
@@ -112,10 +107,10 @@ def _succeeded(step: Written) -> bool:
 
 def _is_truncated(step: Written) -> bool:
     decision = step.get("decision", {})
-    if decision.get("fallback_for", decision).get("rejected") in ("cut_off", "too_long"):
-        return True
+    kind = decision.get("fallback_for", decision).get("rejected")
     answers = (call.get("answer") or {} for call in step.get("calls", ()))
-    return any("length" in answer.get("finish", ()) for answer in answers)
+    cut = any("length" in answer.get("finish", ()) for answer in answers)
+    return cut or kind in ("cut_off", "too_long")
 
 
 def _find_wrong_pick(steps: Sequence[Written], instruction: str) -> int | None:

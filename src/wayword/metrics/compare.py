@@ -48,11 +48,8 @@ TIE = 1e-9  # smaller differences are rounding errors and count as ties
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """A metric over the shared episodes that have it in both runs (``n`` of them).
-
-    ``wins`` counts episodes where the second run is better, ``losses`` where it is worse; for a
-    metric without a better direction, where it is higher and lower.
-    """
+    """A metric over the ``n`` episodes that have it in both runs. In ``wins``, the second run is
+    better (higher, for a metric without a better direction), in ``losses`` worse."""
 
     metric: Metric
     n: int
@@ -70,8 +67,7 @@ class Comparison:
     """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
 
     ``clusters`` is the number of clusters that were resampled and swapped as a unit, ``unit`` their
-    name (``"path"``); 0 and empty without clustering. ``tests`` is the number of comparisons that
-    the p-values are corrected for. ``items`` names what is paired.
+    name (``"path"``). The p-values are corrected for ``tests``. ``items`` names what is paired.
     """
 
     first: str
@@ -98,11 +94,8 @@ def compare(
     unit: str = "",
     items: str = "episodes",
 ) -> Comparison:
-    """Compare two runs on the episodes (or other ``items``) they share.
-
-    ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene (``unit``)
-    it shares with others. Raises ``UsageError`` if the runs share no episode.
-    """
+    """Compare two runs on the episodes (or other ``items``) they share. ``clusters`` maps each to
+    the path or scene (``unit``) of its cluster. Raises ``UsageError`` if none is shared."""
     shared = [episode for episode in first if episode in second]
     if not shared:
         problem = f"{first_name} and {second_name} have no finished episode in common"

@@ -1,15 +1,14 @@
 """Uncertainty of means: 95% intervals, and a paired test with a matching interval.
 
 * Rates of episodes that succeed or fail: Clopper-Pearson, which covers the true rate in at least
-  95% of cases at any n and rate. (Wilson's interval: only 89% at n = 18 and a rate of 0.04.)
-* Other means: percentile bootstrap. Above 10,000 clusters, the normal interval, which is then more
-  accurate than quantiles of an affordable number of resamples.
+  95% of cases at any n and rate.
+* Other means: percentile bootstrap; above 10,000 clusters, the normal interval.
 * Differences of paired runs: permutation test. The interval contains the differences that the test
   does not reject, so p < 0.05 exactly if the interval excludes 0.
 
-Draws are seeded: the same scores give the same interval. Episodes that share a path or a scene are
-not independent; given ``clusters``, full clusters are drawn instead of episodes, and a rate's
-interval is that of a smaller number of independent episodes.
+Draws are seeded. Episodes that share a path or a scene are not independent; given ``clusters``,
+full clusters are drawn instead of episodes, and a rate's interval is that of a smaller number of
+independent episodes.
 
 Sources: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 15; Cameron,
 Gelbach and Miller 2008 on clustered resampling; Clopper and Pearson 1934; Korn and Graubard 1998 on
@@ -62,11 +61,8 @@ class Interval:
 
 
 def rate_interval(values: Floats, clusters: Iterable[Hashable] | None = None) -> Interval:
-    """Return the interval of a rate: the mean of ``values`` (episodes,), each 0, 1 or NaN.
-
-    With ``clusters``, n is the number of independent episodes with the same variance: at least the
-    number of clusters, at most that of episodes.
-    """
+    """Return the interval of a rate: the mean of ``values`` (episodes,), each 0, 1 or NaN. With
+    ``clusters``, n is the number of independent episodes with the same variance."""
     sums, sizes = (column[:, 0] for column in _by_cluster(values[:, None], clusters))
     sums, sizes = sums[sizes > 0], sizes[sizes > 0]
     count, episodes = len(sizes), sizes.sum()
@@ -95,11 +91,8 @@ def bootstrap(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> list[Interval]:
-    """Return the interval of the mean of each column of ``values`` (episodes, metrics).
-
-    NaN marks a missing value: the mean is over the others. ``clusters`` names each episode's
-    cluster; means are still over episodes, not clusters.
-    """
+    """Return the interval of the mean of each column of ``values`` (episodes, metrics), without
+    NaNs. ``clusters`` names each episode's cluster; means are still over episodes."""
     if not len(values):
         return [Interval(math.nan)] * values.shape[1]
     sums, counts = _by_cluster(values, clusters)

@@ -1,8 +1,8 @@
 """Metrics of object-goal navigation: four definitions of success, and bounds for them.
 
 * ``success_grounded``: the definition in LGX's text (Dorbala et al. 2024, section III-B). A target
-  is truly in view when the agent stops because it believes that it found one. An agent that gives
-  up ("I give up": note ``gave_up``) never succeeds, even if a target is in view.
+  is truly in view when the agent stops because it believes that it found one: an agent that gives
+  up (note ``gave_up``) never succeeds.
 * ``success_visible``: a target is in view when the agent stops, also when it gives up.
 * ``success_challenge``: RoboTHOR's. The agent stops with a target in view within 1 m (Deitke et al.
   2020), measured along the floor to the nearest point of the target's box.
@@ -10,9 +10,8 @@
   agent ends within 2 m of a target, even behind a wall and without a stop. Measured on the floor
   to the target's middle; the code measures from the camera.
 
-SPL weights visible and challenge success with l / max(p, l), where p is the path length and l the
-published shortest length, in metres (Anderson et al. 2018). All but the released rule require a
-stop.
+SPL weights success with l / max(p, l), where p is the path length and l the published shortest
+length, in metres (Anderson et al. 2018).
 
 Three metrics bound the score of a path: ``ever_seen`` (a target was in view at any time: the limit
 for a perfect detector), ``ever_grounded`` (the agent's own detector recognized a target in view:
@@ -127,8 +126,7 @@ class ObjectNavScorer(EpisodeScorer):
         return scores | psr(trajectory)
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """Return success (a stop with a target in view) and the straight-line distance to the
-        nearest target in metres, None if the reference does not locate targets."""
+        """Return success (a stop with a target in view), and metres to the nearest target."""
         reference, pose = task.reference, world.pose("agent")
         if not isinstance(reference, ObjectNavReference):
             return None

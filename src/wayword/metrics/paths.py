@@ -27,11 +27,8 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Paths of different lengths in one array.
-
-    ``places`` (B, L) are indices, padded with the path's last place: padding changes neither its
-    length nor its distance to anything. ``lengths`` (B,) are the numbers of places before padding.
-    """
+    """Paths in one array: ``places`` (B, L), padded with the path's last place, which changes no
+    length or distance; ``lengths`` (B,) are the numbers of places before padding."""
 
     places: Ints
     lengths: Ints
@@ -70,11 +67,10 @@ class Alignment:
     """Distances (metres) from which the path metrics of a batch are computed.
 
     ``dtw`` (B,): minimum total distance of a monotone alignment of path and reference.
-    ``nearest`` (B, R): from each place of the reference to the nearest place of the path; the last
-    place is the goal, and its value is the padding. ``final`` (B,): from the path's last place to
-    the goal. ``travelled`` (B,): length of the path. ``gold`` (B,): length of the reference.
-    ``shortest`` (B,): from the reference's start to the goal. ``gold_lengths`` (B,): number of
-    places in the reference.
+    ``nearest`` (B, R): from each place of the reference to the nearest place of the path; padded
+    with that of the goal. ``final`` (B,): from the path's last place to the goal. ``travelled`` and
+    ``gold`` (B,): lengths of path and reference. ``shortest`` (B,): from the reference's start to
+    the goal. ``gold_lengths`` (B,): number of places in the reference.
     """
 
     dtw: Floats
@@ -111,10 +107,8 @@ def align(
 
 
 class _Metres:
-    """Distances between places of the first n episodes, each in its own scene.
-
-    All scenes are in one array: the number of numpy calls is independent of the number of scenes.
-    """
+    """Distances between places of the first n episodes, each in its own scene; all scenes are in
+    one array, so that one numpy call serves all."""
 
     def __init__(self, graphs: Sequence[Floats], which: Ints) -> None:
         tables = [np.ravel(graph) for graph in graphs]
@@ -184,8 +178,7 @@ def spl_gold(batch: Alignment) -> Floats:
 
 def ndtw(batch: Alignment) -> Floats:
     """Return nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
-    closeness: Floats = np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))
-    return closeness
+    return np.asarray(np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths)))
 
 
 def cls(batch: Alignment) -> Floats:

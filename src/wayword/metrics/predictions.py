@@ -86,11 +86,8 @@ def trajectory_from_actions(
 
 
 def read(path: Path, dataset: Dataset) -> Predictions:
-    """Read a prediction file against the episodes of ``dataset``.
-
-    Raises ``DataError`` with file, record and field for anything that cannot be scored: an unknown
-    or repeated episode, a wrong scan, a place that is not in the scene.
-    """
+    """Read a prediction file against the episodes of ``dataset``. Raises ``DataError`` with file,
+    record and field for anything that cannot be scored."""
     predictions = Predictions(of=len(dataset.tasks))
     judge = scorer(dataset.family)
     by_places = judge if isinstance(judge, PlaceScorer) else None
@@ -126,18 +123,18 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(path, "", "must end in .json or .jsonl, optionally with .gz")
     if not path.is_file():
         raise DataError(path, "", "no such file", "name a file with predictions")
+    unit, numbered = "line", read_json_lines(path)
     if kind == ".json":
         records = read_json(path)
         if not isinstance(records, list):
             problem = "must be a list of records; JSON lines need the suffix .jsonl"
             raise DataError(path, "", problem)
-        numbered = [(f"record {number}", record) for number, record in enumerate(records)]
-    else:
-        numbered = [(f"line {number}", record) for number, record in read_json_lines(path)]
-    for where, record in numbered:
+        unit, numbered = "record", enumerate(records)
+    for number, record in numbered:
         if not isinstance(record, dict):
-            raise DataError(path, where, "must be an object with an id and a trajectory")
-        yield where, record
+            problem = "must be an object with an id and a trajectory"
+            raise DataError(path, f"{unit} {number}", problem)
+        yield f"{unit} {number}", record
 
 
 def _task(

@@ -77,11 +77,9 @@ class Scorer(Protocol):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The family's own metrics, in the order of columns in tables."""
-        ...
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """Return the family's metrics of each pair, in order. Takes a batch for speed."""
-        ...
 
 
 @runtime_checkable
@@ -93,17 +91,12 @@ class PlaceScorer(Protocol):
 
         Raises ``KeyError`` for a place that is not in the scene.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Interim score of an episode, as if it ended now.
-
-    ``success`` is the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance`` is
-    the remaining distance in ``unit`` (``m``, or ``links`` of a street graph), None if the family
-    has none.
-    """
+    """Score of an episode as if it ended now: ``met`` of ``parts`` goal conditions hold, and the
+    remaining ``distance`` is in ``unit`` (None if the family has none)."""
 
     success: bool
     met: int
@@ -118,7 +111,6 @@ class Judged(Protocol):
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Return the interim score; None if the episode's answer is not public."""
-        ...
 
 
 @runtime_checkable
@@ -128,11 +120,9 @@ class Clustered(Protocol):
     @property
     def clustered(self) -> str:
         """The property that episodes of a cluster share: ``"path"``, ``"scene"``."""
-        ...
 
     def cluster(self, episode_id: str) -> Hashable:
         """Return the cluster of an episode; intervals resample clusters, not episodes."""
-        ...
 
 
 class EpisodeScorer(ABC):
@@ -193,11 +183,8 @@ def by_key(family_metrics: Iterable[Metric]) -> dict[str, Metric]:
 
 
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """Return all scores of each pair, in order.
-
-    These are the family's metrics (of the last trial), trial metrics if several were possible,
-    state accuracy if the agent stated its state, and the accounting.
-    """
+    """Return all scores of each pair, in order: the family's metrics (of the last trial), trial
+    metrics if several were possible, accuracy of stated states, and the accounting."""
     by, rows = scorer(dataset.family), []
     scored = by.score(dataset, pairs)
     trials = measure_trials(by, dataset, pairs)
@@ -210,19 +197,16 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
 
 
 def judge(dataset: Dataset) -> Judge:
-    """Return a judge of trials that uses the family's success metric.
-
-    The judge raises ``UsageError`` if an episode's answer is not public.
-    """
+    """Return a judge of trials by the family's success metric. It raises ``UsageError`` if an
+    episode's answer is not public."""
     family_scorer = scorer(dataset.family)
 
     def succeeded(task: Task, trial: Trajectory) -> bool:
         (success,) = _successes(family_scorer, dataset, [(task, trial)])
         if success is None:
-            raise UsageError(
-                f"episode {task.episode.id}: its answer is not public, so no judge can decide "
-                "on a trial; set verdict=self or verdict=none"
-            )
+            problem = "its answer is not public, so no judge can decide on a trial"
+            remedy = "set verdict=self or verdict=none"
+            raise UsageError(f"episode {task.episode.id}: {problem}; {remedy}")
         return success > 0.5
 
     return succeeded

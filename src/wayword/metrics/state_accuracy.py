@@ -1,9 +1,8 @@
 """State accuracy: does an agent correctly state its place, heading and held objects?
 
 Agents record these statements as notes (``toolkit.note("state", place=…, heading=…,
-holding=…)``); ReAct-EmMem does at every step. Each note is compared with the truth at that moment:
-the actor's pose before the step, and the held objects in its observation. A missing statement
-counts as wrong. Episodes without notes have none of these metrics.
+holding=…)``). Each note is compared with the actor's pose before the step, and the held objects in
+its observation. A missing statement counts as wrong.
 
 * heading: at most 22.5 degrees off, which accepts the nearest of eight compass directions;
 * place: names the true viewpoint or room, as full words (``in the kitchen, by the sink``); not

@@ -6,15 +6,13 @@ Key-point accuracy has two definitions, because the paper and its released code 
 published numbers come from the code:
 
 * ``kpa``, from the paper (Schumann et al. 2023, section 6.1): the share of the route's key points
-  (first step, each junction on the way, goal) with a right decision. Right decisions are a first
-  move to the route's second panorama, leaving a junction to the route's next panorama, and a stop
-  at the goal or next to it.
+  (first step, each junction on the way, goal) with a right decision: a first move to the route's
+  second panorama, leaving a junction to the route's next one, a stop at the goal or next to it.
 * ``kpa_released`` counts the route's first two panoramas as two key points, each right if it is
   among the walk's first two; then every junction on the way (the first panorama again, if it is
   one); and the goal, right if the walk ends at most one link from it, even without a stop.
 
 ``tc`` also follows the released code and does not require a stop: only the last panorama counts.
-An agent that reaches the step limit next to the goal has completed the task.
 """
 
 from __future__ import annotations
@@ -118,10 +116,8 @@ def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: 
 def kpa_released(
     graph: StreetGraph, walk: Sequence[int], route: Sequence[int], reached: bool
 ) -> float:
-    """Return key-point accuracy exactly as in the released code.
-
-    A junction left twice the same way counts twice in the denominator, once in the numerator.
-    """
+    """Return key-point accuracy exactly as in the released code: a junction left twice the same way
+    counts twice in the denominator, once in the numerator."""
     expected = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
     first_walked = set(walk[:2]) if len(walk) > 1 else set()
@@ -137,10 +133,10 @@ def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def dtw(costs: NDArray[np.float64]) -> float:
-    """Return the minimum total cost of a monotone alignment of rows and columns.
+    """Return the minimum total cost (integers or inf) of a monotone alignment of rows and columns.
 
-    Costs are integers or inf. Within a row, reaching a cell from the left adds the costs in
-    between: with prefix sums this is a running minimum, exact for integers.
+    Within a row, reaching a cell from the left adds the costs in between: with prefix sums this is
+    a running minimum, exact for integers.
     """
     table = np.minimum(costs if len(costs) <= costs.shape[1] else costs.T, FAR)
     sums = np.cumsum(table, axis=1)

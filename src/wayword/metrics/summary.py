@@ -65,13 +65,12 @@ class Row:
 
     ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
     is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
-    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if known: less than the
-    sum of the episodes' seconds, because episodes run concurrently. ``sees_answer``: one of the
-    run's agents uses the reference. ``metrics`` are the family's own. ``clustered`` is the unit
-    that intervals resample (``"scene"``), ``runs`` the number of pooled runs (seeds), and
-    ``caveats`` the assumptions behind every score of the row, such as an inferred layout or
-    episodes left out. ``success`` is the key of the success metric. ``settings`` are the run's;
-    ``best`` are the metrics in which it is significantly better than all other rows.
+    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if known.
+    ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's own.
+    ``clustered`` is the unit that intervals resample (``"scene"``), ``runs`` the number of pooled
+    runs (seeds), and ``caveats`` the assumptions behind every score of the row. ``success`` is the
+    key of the success metric; ``best`` are the metrics in which the run is significantly better
+    than all other rows.
     """
 
     name: str
@@ -117,8 +116,8 @@ def summarize(
 
     A metric is averaged over the episodes that have it; but a cost that is unknown for one episode
     is unknown for the run. ``metrics`` and ``success`` default to those of the ``family``.
-    ``clusters`` (see :mod:`wayword.metrics.intervals`) are those of the scored episodes, then of
-    the ``failed`` ones. Success is also given with failed episodes as zeros.
+    ``clusters`` are those of the scored episodes, then of the ``failed`` ones, which count as zeros
+    in a second success rate.
     """
     family_metrics = list(metrics if metrics is not None else scoring.scorer(family).metrics)
     kinds = {key: metric.kind for key, metric in scoring.by_key(family_metrics).items()}
@@ -166,8 +165,7 @@ LOST_ADVICE = 0.1  # share of calls without usable advice above which a row gets
 def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """Return a row's caveats from its episodes: prompts without their oldest steps or without
     examples, and experts whose advice was lost."""
-    lines = []
-    table = scores if isinstance(scores, Scores) else Scores.of(scores)
+    lines, table = [], scores if isinstance(scores, Scores) else Scores.of(scores)
     for key, lack in (("steps", "their oldest steps"), ("examples", "solved examples")):
         if cut := len(table.column(f"{key}_forgotten")):
             share = f"in {cut} of {len(table)} episodes"
@@ -217,7 +215,6 @@ def caveats(rows: Sequence[Row]) -> list[str]:
 
 
 def _spent(row: Row, alone: bool) -> str:
-    """Return a note with calls, tokens, cost and time of the full run."""
     totals, parts = row.totals, []
     if totals.get("calls"):
         cost = totals.get("cost")

@@ -53,9 +53,14 @@ def console_text(*shown: RenderableType, width: int, color: bool = False) -> str
 
     out = io.StringIO()
     console = Console(
-        file=out, width=width, force_terminal=color, force_jupyter=False, no_color=not color,
-        highlight=False, markup=False,
-    )  # fmt: skip
+        file=out,
+        width=width,
+        force_terminal=color,
+        force_jupyter=False,  # notebooks get plain text too
+        no_color=not color,
+        highlight=False,
+        markup=False,
+    )
     for each in shown:
         console.print(each)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
@@ -133,8 +138,14 @@ def _widest(*texts: str) -> int:
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
     """Return the rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv``,
     ``markdown`` or ``latex``. Raises ``UsageError`` for another format."""
-    writers = {"json": to_json, "csv": to_csv, "markdown": to_markdown, "latex": to_latex}
-    return write_as(format, {"rich": lambda rows: terminal(rows, width), **writers}, rows)
+    writers: dict[str, Callable[[Sequence[Row]], str]] = {
+        "rich": lambda rows: terminal(rows, width),
+        "json": to_json,
+        "csv": to_csv,
+        "markdown": lambda rows: markdown(*_printed(rows, is_latex=False)),
+        "latex": lambda rows: latex(*_printed(rows, is_latex=True)),
+    }
+    return write_as(format, writers, rows)
 
 
 def write_as(form: str, writers: Mapping[str, Callable[[T], str]], content: T) -> str:
@@ -204,17 +215,6 @@ def to_csv(rows: Sequence[Row]) -> str:
     return csv_text(records)
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
-    """Return a Markdown table; ``46.7 ± 17.9`` is a mean and half the width of its 95% interval,
-    ``[6.8, 93.2]`` an asymmetric interval."""
-    metrics, named, lines = shown_metrics(rows), _heads(rows), []
-    for row, row_label in zip(rows, labels(rows), strict=True):
-        cells = [" ".join(cell(row, metric)).strip() for metric in metrics]
-        dataset = f"{row.dataset} `{row.checksum[:8]}`" if row.checksum else row.dataset
-        lines.append([*_named(row, row_label, named, dataset), *cells])
-    return markdown([*named, *map(label, metrics)], len(named), lines, caveats(rows))
-
-
 def markdown(
     head: Sequence[str], left: int, rows: Iterable[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
@@ -224,20 +224,6 @@ def markdown(
     lines = [f"| {' | '.join(c.replace('|', '/') for c in line)} |" for line in (head, rule, *rows)]
     lines += ["", *(f"> {line}" for line in notes)] if notes else []
     return "\n".join(lines) + "\n"
-
-
-def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    agent = ("Agent",) if any(map(_agent, rows)) else ()
-    settings = ("Settings",) if any(labels(rows)) else ()
-    return ("Run", *agent, *settings, "Model", "Dataset", "Episodes")
-
-
-def _named(row: Row, label: str, heads: Sequence[str], dataset: str) -> list[str]:
-    """Return the cells under ``_heads``."""
-    name = f"{row.name} (uses ground truth)" if row.sees_answer else row.name
-    agent = [row.agent] if "Agent" in heads else []
-    settings = [label] if "Settings" in heads else []
-    return [name, *agent, *settings, row.model, dataset, episodes(row)]
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
@@ -254,18 +240,31 @@ def labels(rows: Sequence[Row]) -> list[str]:
     return differing
 
 
-def to_latex(rows: Sequence[Row]) -> str:
-    """Return a ``tabular`` with ``booktabs`` rules; bold means are significantly better than those
-    of every other run (:func:`wayword.metrics.compare.mark_best`)."""
-    metrics, named, lines = shown_metrics(rows), _heads(rows), []
-    for row, text in zip(rows, labels(rows), strict=True):
-        cells = _named(row, text, named, row.dataset)
+def _printed(
+    rows: Sequence[Row], is_latex: bool
+) -> tuple[list[str], int, list[list[str]], list[str]]:
+    """Return the heads, the number of columns before the metrics, the lines, and the notes.
+
+    ``46.7 ± 17.9`` is a mean and half the width of its 95% interval, ``[6.8, 93.2]`` an asymmetric
+    interval; in LaTeX, means that are significantly better than those of every other run are bold
+    (:func:`wayword.metrics.compare.mark_best`).
+    """
+    metrics, lines, texts = shown_metrics(rows), [], labels(rows)
+    names_agents = any(map(_agent, rows))  # unless the runs' names contain them
+    for row, text in zip(rows, texts, strict=True):
+        line = [f"{row.name} (uses ground truth)" if row.sees_answer else row.name]
+        line += [row.agent] if names_agents else []
+        line += [text] if any(texts) else []
+        checksum = f" `{row.checksum[:8]}`" if row.checksum and not is_latex else ""
+        line += [row.model, row.dataset + checksum, episodes(row)]
         for metric in metrics:
             mean, spread = cell(row, metric)
-            mean = f"**{mean}**" if metric.key in row.best else mean
-            cells.append(f"{mean} {spread}".strip())
-        lines.append(cells)
-    return latex([*named, *map(label, metrics)], len(named), lines, caveats(rows))
+            mean = f"**{mean}**" if is_latex and metric.key in row.best else mean
+            line.append(f"{mean} {spread}".strip())
+        lines.append(line)
+    head = ["Run", *["Agent"] * names_agents, *["Settings"] * any(texts)]
+    head += ["Model", "Dataset", "Episodes"]
+    return [*head, *map(label, metrics)], len(head), lines, caveats(rows)
 
 
 def latex(

@@ -1,7 +1,7 @@
 """The expert for BabyAI levels: the package's own bot, and plans for bodies that run skills.
 
-The bot explores: it knows only the squares that it has seen. It cannot look for a key in a box
-(level KeyInBox), so boxes with the key of a locked door are opened first.
+The bot knows only the squares that it has seen. It cannot look for a key in a box (level KeyInBox),
+so boxes with the key of a locked door are opened first.
 
 Source: ``minigrid.utils.baby_ai_bot`` (Chevalier-Boisvert et al. 2019, section 4).
 """
@@ -22,8 +22,7 @@ from wayword.worlds.babyai.world import CODES, LOW_LEVEL, ON_OBJECT, BabyAIWorld
 
 
 class SolvableLevels(Dataset):
-    """BabyAI levels. ``expert`` is the package's bot with the level's own actions; for actors that
-    run skills, plans consist of skills."""
+    """BabyAI levels. ``expert`` is the package's bot, or for actors that run skills, their plan."""
 
     solutions = ("expert",)
 
@@ -74,8 +73,7 @@ def expert_length(level: str, seed: int, at_most: int | None = None) -> int | No
 
 
 def plan(level: Level) -> Iterator[int]:
-    """Yield the package's action codes; carry out each before requesting the next. Boxes with the
-    key of a locked door are opened first."""
+    """Yield the package's action codes; carry out each before requesting the next."""
     from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
 
     squares = [obj for obj in level.env.grid.grid if obj is not None]
@@ -101,14 +99,12 @@ def plan(level: Level) -> Iterator[int]:
         yield int(last_action)
 
 
-# Skills: follow the instruction clause by clause, exploring until its objects are seen.
-
 MAX_SKILLS = 60  # skills tried per clause: several times what the largest level needs
 
 
 class LevelPlanner:
-    """Planner for a body that runs skills. It knows which objects match the instruction, but has to
-    find them by looking."""
+    """Planner for a body that runs skills, clause by clause. It knows which objects match the
+    instruction, but has to find them by looking."""
 
     def __init__(self, world: BabyAIWorld) -> None:
         self._world, self._level, self._names = world, world.level, world.names

@@ -35,10 +35,11 @@ class Level:
         >>> level.mission
         'go to the green key'
 
-    ``visible`` (7, 7) is true for visible squares, indexed by column from the left and row from the
-    farthest, as in the package. ``reward`` is the sum of the level's rewards; ``over`` is true
-    after the level has ended the episode. ``env`` is the environment; its steps return no
-    observation. Raises ``UsageError`` for an unknown level, or if minigrid is not installed.
+    ``place`` is the actor's x and y, ``facing`` its direction (0 east, 1 south, 2 west, 3 north),
+    ``carried`` the object it holds. ``visible`` (7, 7) is true for visible squares, indexed by
+    column from the left and row from the farthest. ``reward`` is the sum of the level's rewards;
+    ``over`` is true after the level has ended the episode. ``env`` is the environment; its steps
+    return no observation. Raises ``UsageError`` for an unknown level, or without minigrid.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,8 +55,6 @@ class Level:
         env: Any = gymnasium.make(f"{PREFIX}{name}{SUFFIX}", disable_env_checker=True)
         self.env: Any = env.unwrapped
         self.env.gen_obs = dict  # unused and slow to generate; ``look`` reads the squares
-        self.reward = 0.0
-        self.over = False
 
     def start(self, seed: int) -> None:
         """Generate the level, suppressing messages that the package prints when it retries."""
@@ -72,38 +71,15 @@ class Level:
         self.look()
 
     def look(self) -> None:
-        self._view, self.visible = self.env.gen_obs_grid()
+        """Read the actor's position, direction and view."""
+        env = self.env
+        self._view, self.visible = env.gen_obs_grid()
+        self.mission, self.steps, self.carried = str(env.mission), int(env.step_count), env.carrying
+        self.place, self.facing = (int(env.agent_pos[0]), int(env.agent_pos[1])), int(env.agent_dir)
 
     def view(self, ahead: int, right: int) -> Any:
         """Return the visible object at steps from the actor; None if empty or hidden."""
         return self._view.get(right + MIDDLE, VIEW_SIZE - 1 - ahead)
-
-    @property
-    def mission(self) -> str:
-        return str(self.env.mission)
-
-    @property
-    def steps(self) -> int:
-        return int(self.env.step_count)
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """x and y of the actor."""
-        x, y = self.env.agent_pos
-        return int(x), int(y)
-
-    @property
-    def facing(self) -> int:
-        """The package's direction: 0 east, 1 south, 2 west, 3 north."""
-        return int(self.env.agent_dir)
-
-    @property
-    def heading(self) -> float:
-        return HEADINGS[self.env.agent_dir]
-
-    @property
-    def carried(self) -> Any:
-        return self.env.carrying
 
     def at(self, x: int, y: int) -> Any:
         """Return the object on a square (walls and doors included), or None."""
@@ -237,7 +213,7 @@ def observe_level(level: Level, names: LevelNames, actor: str) -> BabyAIObservat
         return next((n for n, obj in squares if obj is not None and obj.type == "wall"), None)
 
     walls = wall(1, 0), wall(0, -1), wall(0, 1)
-    return BabyAIObservation(actor, level.heading, holding, tuple(objects), walls)
+    return BabyAIObservation(actor, HEADINGS[level.facing], holding, tuple(objects), walls)
 
 
 def visible_squares(level: Level) -> list[tuple[int, int]]:

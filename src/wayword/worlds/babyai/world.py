@@ -9,11 +9,10 @@
     >>> world.step("agent", Action("pick_up")).status
     'nothing_there'
 
-Rules, instructions, step limits and success come from the package: the world ends when the level
-ends. ``low`` has the package's actions, each one step; ``high`` has skills over the squares seen so
-far. Every motion takes time, as in the package, even if it fails; a failed motion changes nothing
-else. A skill is planned before its first step, so a failed skill changes nothing and takes no
-time. A skill stops when the level ends.
+Rules, instructions, step limits and success come from the package. ``low`` has the package's
+actions, each one step; ``high`` has skills over the squares seen so far. Every motion takes time,
+even if it fails; a failed motion changes nothing else. A skill is planned before its first step, so
+a failed skill changes nothing and takes no time.
 
 Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272); as a task for language agents,
 LangSuitE (Jia et al. 2024, arXiv:2406.16294), "instruction grounding" and Table 2. The skills are
@@ -240,11 +239,8 @@ LOW_LEVEL_MENU = tuple(Action(verb) for verb in LOW_LEVEL)
 
 
 class BabyAIWorld(World):
-    """A BabyAI level with one actor; family ``"babyai"``.
-
-    ``Episode.scene`` names the level; ``Episode.start["seed"]`` is the seed that generates it.
-    Raises ``UsageError`` for an unknown level.
-    """
+    """A BabyAI level with one actor; family ``"babyai"``. ``Episode.scene`` names the level, and
+    ``Episode.start["seed"]`` generates it. Raises ``UsageError`` for an unknown level."""
 
     actors: tuple[str, ...] = ("agent",)
 
@@ -319,7 +315,7 @@ class BabyAIWorld(World):
         """Return x (east) and y (south) in squares, and the heading in degrees."""
         self._check(actor)
         x, y = self.level.place
-        return {"x": x, "y": y, "heading": self.level.heading}
+        return {"x": x, "y": y, "heading": lv.HEADINGS[self.level.facing]}
 
     def state(self) -> Mapping[str, Json]:
         """Return the full grid and the level's status.

@@ -68,7 +68,7 @@ class SceneBuilder:
                 self.wall(a, b)
 
     def wall(self, a: Point, b: Point) -> None:
-        """Add a wall from ``a`` to ``b``. A wall shared by two rooms is added only once."""
+        """Add a wall, unless it was added before, by a room on its other side."""
         wall = Wall(a, b)
         if wall not in self._walls and Wall(b, a) not in self._walls:
             self._walls.append(wall)
@@ -99,11 +99,9 @@ class SceneBuilder:
         receptacle: Preposition = "",
         **fields: Any,
     ) -> str:
-        """Add a fixed object by its box (metres): centre, extents and height of its underside.
-
-        It is ``solid`` unless flat, hung high or standing on something, and ``opaque`` by default;
-        ``fields`` sets these and any other field of ``HouseObject``. Returns the id.
-        """
+        """Add a fixed object by its box (metres): centre, extents and height of its underside. It
+        is ``solid`` unless flat, hung high or standing on something, and ``opaque``; ``fields``
+        sets these and any other field of ``HouseObject``. Returns the id."""
         stops_bodies = height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
         fields = {"solid": stops_bodies, "opaque": True, **fields}
         box = x, y, width, depth, bottom, height
@@ -120,11 +118,8 @@ class SceneBuilder:
         name: str = "",
         **fields: Any,
     ) -> str:
-        """Add a portable object, in or on ``parent`` or on the floor.
-
-        Without ``x`` and ``y`` it is at its parent's centre. ``fields`` sets any other field of
-        ``HouseObject``. Returns the id.
-        """
+        """Add a portable object, in or on ``parent`` (by default at its centre) or on the floor.
+        ``fields`` sets any other field of ``HouseObject``. Returns the id."""
         support = self._objects.get(parent)
         if support is not None:
             x, y = support.x if x is None else x, support.y if y is None else y

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject, Scene
 
-INSET = 0.05
-"""Boxes are shrunk by this margin (metres) for sight and reach, so that a fridge against a wall
-cannot be seen from behind that wall."""
+INSET = 0.05  # metres; boxes are shrunk for sight, else a fridge is seen through the wall behind it
 FLOOR = -1  # value of ``inside`` for objects on the floor
 ACTOR_HEIGHT, DOOR_HEIGHT = 1.7, 2.0  # metres: their middles are visible over low furniture
 
@@ -19,15 +17,13 @@ ACTOR_HEIGHT, DOOR_HEIGHT = 1.7, 2.0  # metres: their middles are visible over l
 class Entities:
     """Arrays (M,) over objects (N), then doors (D), then actors (A): M = N + D + A.
 
-    ``x``, ``y``: centres; ``half_x``, ``half_y``: half extents (metres); ``bottom``, ``height``;
-    ``west`` … ``north``: boxes shrunk by ``INSET``. ``inside``: index of the object or actor that
-    holds an object, ``FLOOR`` for none. ``open``, ``on``, ``dirty``, ``sliced``, ``filled``,
-    ``cooked`` are bool; ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
+    ``x``, ``y``: centres; ``half_x``, ``half_y``: half extents (metres); ``west`` … ``north``:
+    boxes shrunk by ``INSET``. ``inside``: index of the object or actor that holds an object,
+    ``FLOOR`` for none. ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
     coffee, not water; ``boiled``: cooked in water. ``heated``, ``cooled``, ``cleaned``: true once
     this has been done. ``anchor``: index of the entity that determines an object's visibility, its
     outermost enclosing receptacle or itself. ``is_exposed`` is false for enclosed and held objects.
-    ``closed_doors`` (D,) is bool. ``version`` increases whenever an object or a door moves, opens
-    or closes.
+    ``version`` increases whenever an object or a door moves, opens or closes.
     """
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -45,11 +41,9 @@ class Entities:
         self.west, self.south, self.east, self.north, self.mid_height = np.zeros((5, size))
         index = {o.id: i for i, o in enumerate(objects)}
         self.inside = np.full(size, FLOOR, dtype=np.int32)
-        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = np.zeros(
-            (6, size), dtype=np.bool_
-        )
-        self.heated, self.cooled, self.cleaned = np.zeros((3, size), dtype=np.bool_)
-        self.coffee, self.boiled = np.zeros((2, size), dtype=np.bool_)
+        flags = np.zeros((11, size), dtype=np.bool_)
+        self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = flags[:6]
+        self.heated, self.cooled, self.cleaned, self.coffee, self.boiled = flags[6:]
         self.temperature = np.zeros(size, dtype=np.int8)
         self.inside[: self.objects] = [index[o.parent] if o.parent else FLOOR for o in objects]
         self.temperature[: self.objects] = [TEMPERATURES.index(o.temperature) for o in objects]
@@ -86,11 +80,9 @@ class Entities:
         return ("openable",) if self.openable[i] else ()
 
     def has_affordance(self, i: int, affordance: str) -> bool:
-        """True if an object or a door has an affordance."""
         return affordance in self.affordances(i)
 
     def is_receptacle(self, i: int) -> bool:
-        """True if objects can be put in or on this one."""
         return i < self.objects and bool(self.specs[i].receptacle)
 
     def fits(self, i: int, r: int) -> bool:
@@ -172,8 +164,7 @@ class Entities:
         self._states[i] = None
 
     def states(self, i: int) -> tuple[str, ...]:
-        """Return the visible states of an object as symbols, ``("open", "dirty")``; their wording
-        is in ``verbalize/household.py``."""
+        """Return the visible states of an object as symbols: ``("open", "dirty")``."""
         cached_states = self._states[i]
         if cached_states is None:
             states = []

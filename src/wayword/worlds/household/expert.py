@@ -123,11 +123,8 @@ def solving_decisions(
 
 class SolvableHousehold(Dataset):
     """Household tasks. ``expert`` meets the goals with low-level actions if the body has them,
-    else with high-level skills.
-
-    L* counts low-level actions, unless the reference gives it. It is computed with a body that has
-    every action, whereas examples use only the actions of the dataset's own bodies.
-    """
+    else with high-level skills. L* counts low-level actions of a body that has every action;
+    examples use only the actions of the dataset's own bodies."""
 
     solutions = ("expert", "skills")
 
@@ -144,16 +141,13 @@ class SolvableHousehold(Dataset):
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """Return the expert's actions, high-level ones for ``how="skills"``. Raises
-        ``PlanningFailed`` if they do not meet the goals."""
+        """Return the expert's actions, high-level ones for ``how="skills"``."""
         decisions = solving_decisions(self.world(task.episode), task, how == "skills")
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:
-        """Return a task and a solution in its body's actions; None if there is none.
-
-        Raises ``UsageError`` for a task for several actors: only a team can play it.
-        """
+        """Return a task and a solution in its body's actions; None if there is none. Raises
+        ``UsageError`` for a task for several actors."""
         if len(task.episode.actors) > 1:
             problem = f"episode {task.episode.id} has several actors, so only a team can solve it"
             raise UsageError(f"{problem}: use wayword.runs.active, or set shots=0")
@@ -191,9 +185,7 @@ def _next_goal(skills: Skills, remaining: Sequence[GoalCondition]) -> GoalCondit
 
 def _goal_rank(goal: GoalCondition) -> tuple[int, int]:
     """Sort key: goals that help others come first, goals that a later skill would undo last.
-
-    Receptacles that should be open are opened before objects are put in; others closed afterwards.
-    """
+    Receptacles are opened before objects are put in, and closed afterwards."""
     kinds = list(PLANS)
     if type(goal) not in kinds:
         raise PlanningFailed(f"the expert has no plan for a goal {type(goal).__name__}")
@@ -290,10 +282,8 @@ def _cheapest_chain(
     traits: Sequence[Trait],
     later_stops: Sequence[Sequence[str]],
 ) -> list[str]:
-    """Return the cheapest chain: object, tools for its missing traits in order, later places.
-
-    Only objects with the fewest missing traits are considered. Raises ``PlanningFailed``.
-    """
+    """Return the cheapest chain: an object with the fewest missing traits, the tools for them in
+    order, later places. Raises ``PlanningFailed``."""
     lacking = {obj: _missing_traits(skills, obj, traits) for obj in objects}
     fewest = min(map(len, lacking.values()))
     chains = []

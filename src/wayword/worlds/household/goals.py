@@ -39,9 +39,6 @@ class GoalCondition(Protocol):
         """Return the number of satisfied parts."""
 
 
-MAX_KINDS = 3  # maximum number of kinds listed in a description
-
-
 def kinds(ids: Sequence[str]) -> str:
     """Return the distinct kinds of objects in words, at most three.
 
@@ -51,7 +48,7 @@ def kinds(ids: Sequence[str]) -> str:
     names = (each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids)
     spaced = (re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names)
     words = list(dict.fromkeys(spaced))
-    return " or ".join(words[:MAX_KINDS]) + (" …" if len(words) > MAX_KINDS else "")
+    return " or ".join(words[:3]) + (" …" if len(words) > 3 else "")
 
 
 def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
@@ -213,11 +210,8 @@ class NextTo:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
-    """Ground truth of a household episode.
-
-    ``kind`` is the task type. ``goals`` are the conditions on the final state. ``expert_length`` is
-    L*, the expert's number of low-level actions including stop; None if it must be computed.
-    """
+    """Goal conditions of an episode of a ``kind`` of task. ``expert_length`` is L*, the expert's
+    number of low-level actions including stop; None if it must be computed."""
 
     kind: str = ""
     goals: tuple[GoalCondition, ...] = ()
@@ -255,7 +249,6 @@ class Restored:
         return int(in_place and (self.at is None or self.is_near_target(record["x"], record["y"])))
 
     def is_near_target(self, x: float, y: float) -> bool:
-        """True if a point is close enough to the object's target."""
         return self.at is None or math.dist(self.at, (x, y)) <= self.within
 
 
@@ -269,8 +262,7 @@ class RearrangementReference(HouseholdReference):
 @dataclass(frozen=True, slots=True)
 class AnswerReference(HouseholdReference):
     """The correct answer. ``look`` lists the objects and receptacles that reveal it; seeing
-    ``enough`` of them suffices (0: all are needed). The names of these fields are part of the
-    bench's checksums."""
+    ``enough`` of them suffices (0: all). The bench's checksums contain these names."""
 
     answer: str = ""
     look: Ids = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.episode import Json
+from wayword.core.geometry import box_distance
 from wayword.worlds.household.entities import INSET, Entities
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.observation import (
@@ -31,9 +31,8 @@ from wayword.worlds.household.verbs import VERBS, Body
 class ObjectNames:
     """Names of objects, ``type_n`` in the order of first sight, for one actor or a group.
 
-    The first apple seen is ``apple_1``, no matter which apple it is. ``of``: object index -> name,
-    empty if unnamed; ``index``: name -> object index; ``order``: object indices in the order of
-    naming. Actors have names from the start.
+    ``of``: object index -> name, empty if unnamed; ``index``: name -> object index; ``order``:
+    object indices in the order of naming. Actors have names from the start.
     """
 
     def __init__(self, types: list[str], actors: Iterable[str]) -> None:
@@ -192,9 +191,7 @@ class House:
         if self.holder(i) == me.number:
             return 0.0
         t, a = self.entities, int(self.entities.anchor[i])
-        dx = max(t.west[a] - me.x, 0.0, me.x - t.east[a])
-        dy = max(t.south[a] - me.y, 0.0, me.y - t.north[a])
-        return math.hypot(dx, dy)
+        return box_distance(me.x, me.y, (t.west[a], t.south[a], t.east[a], t.north[a]))
 
     def spot(self, i: int) -> tuple[float, float] | None:
         """Return the offset (metres east and north) of an object from the centre of the long
@@ -233,9 +230,8 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     visible = set(view.entities)
     rows = sorted(zip(view.distance, view.entities, view.bearing, inside, strict=True))
     for metres, i, bearing, holder in rows:
-        side: Direction = (
-            "left" if bearing < -side_angle else "right" if bearing > side_angle else "middle"
-        )
+        side: Direction = "left" if bearing < 0 else "right"
+        side = "middle" if abs(bearing) <= side_angle else side
         # Rounded to 0.1 degrees and 1 cm by integer arithmetic, several times as fast as round();
         # 3600 tenths of a degree make the argument of int() positive.
         bearing, metres = (int(bearing * 10 + 3600.5) - 3600) / 10, int(metres * 100 + 0.5) / 100
@@ -279,11 +275,10 @@ def report(house: House) -> dict[str, Json]:
     """Return the true state.
 
     ``objects``: id -> x, y, bottom, ``in`` (id of its receptacle or ""), ``held`` (name of the
-    actor that holds it, directly or inside another object, or ""), room, temperature, and the
-    flags of ``FLAGS``. ``doors``: id -> open. ``actors``: name -> room, x, y, heading, holding
-    (ids, oldest first), actions, low_level, stopped, answer, names (name -> id), sees (id -> metres
-    to the nearest point, for objects and doors in view at the end or when it stopped).
-    ``messages``: [sender, recipients, text] in order of sending.
+    actor that holds it, directly or not, or ""), room, temperature, and the ``FLAGS``. ``doors``:
+    id -> open. ``actors``: name -> room, x, y, heading, holding (ids, oldest first), actions,
+    low_level, stopped, answer, names (name -> id), sees (id -> metres to the nearest point, for
+    objects and doors in view). ``messages``: [sender, recipients, text] in order of sending.
     """
     return {
         "scene": house.layout.scene.name,

@@ -1,6 +1,5 @@
 """The fixed parts of a scene as arrays, and collisions with them.
 
-Walls, doors and the sides of tall furniture become *panels*: upright rectangles that block sight.
 The obstacles near a point are computed once per cell of a coarse grid and cached.
 """
 
@@ -23,8 +22,7 @@ Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
 HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's centre to its corners
-DOORWAY_MARGIN = 0.3
-"""A body this close to a room (metres) is still indoors: there may be a wall between two rooms."""
+DOORWAY_MARGIN = 0.3  # metres; a body this close to a room is indoors, as in a thick wall's doorway
 LOWEST_EYE = 1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared
 
@@ -35,12 +33,11 @@ class Panels:
 
     ``ends`` (S, 4) are a and b. The first ``walls`` of them are walls and doors, from floor to
     ceiling; ``door`` (S,) is the door's index or -1. ``boxes`` (6, S) gives, for the others, their
-    lowest and highest points and the box of their furniture (west, south, east, north). Such a
-    panel hides neither its own furniture, nor anything within its box, nor anything from an eye
-    inside the box. ``boxes_in``: boxes that overlap the cell for which these panels were selected.
-    The rest is precomputed for sight: with s = b - a, ``span`` (S, 2) is (sy, -sx), ``along``
-    (S,) is a × s, and ``crosses`` (3 S, 3) times (rx, ry, r × -e) gives r × s, r × (a - e) and
-    r × (b - e).
+    lowest and highest points and the box of their furniture (west, south, east, north): they hide
+    nothing within it or from an eye inside it. ``boxes_in``: boxes that overlap the cell for which
+    these panels were selected. The rest is precomputed for sight: with s = b - a, ``span`` (S, 2)
+    is (sy, -sx), ``along`` (S,) is a × s, and ``crosses`` (3 S, 3) times (rx, ry, r × -e) gives
+    r × s, r × (a - e) and r × (b - e).
     """
 
     ends: Floats
@@ -143,10 +140,8 @@ class Layout:
     def panels_near(
         self, x: float, y: float, distance: float, eye: float, closed_doors: NDArray[np.bool_]
     ) -> Panels:
-        """Return the panels within a distance of a point's cell that rise above the eye.
-
-        ``closed_doors`` (D,) is a mask; open doors are left out.
-        """
+        """Return the panels within a distance of a point's cell that rise above the eye, without
+        open doors; ``closed_doors`` (D,) is a mask."""
         cell = math.floor(x / CELL_SIZE), math.floor(y / CELL_SIZE)
         key = (*cell, distance, eye, closed_doors.tobytes())
         cached = self._panes.get(key)
@@ -209,9 +204,7 @@ def _panels(scene: Scene) -> Panels:
 # Collision: a body that moves in a straight line is a disc against walls, closed doors and other
 # bodies. Against furniture it is a point, and the furniture's box is enlarged by its radius.
 
-SLACK = 1e-6
-"""Tolerated overlap with an obstacle, in metres: otherwise rounding errors could trap a body that
-touches a wall."""
+SLACK = 1e-6  # metres of overlap with an obstacle: else rounding could trap a body at a wall
 OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: index, x, y, radius
 
 

@@ -24,6 +24,12 @@ Details = dict[str, Json]
 HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
 
 
+def require(condition: object, status: str, **details: Json) -> None:
+    """Raise ``Fail`` unless the condition holds."""
+    if not condition:
+        raise Fail(status, **details)
+
+
 def run_appliance(entities: Entities, i: int) -> None:
     """Apply an appliance to its contents after it was switched on, closed or filled.
 
@@ -63,8 +69,7 @@ def run_appliance(entities: Entities, i: int) -> None:
 def pick_up(house: House, me: Actor, name: str) -> Details:
     """Pick up an object in view and within reach, with its contents."""
     i = find_object(house, me, name)
-    if i in me.hands:
-        raise Fail("already_held", object=name)
+    require(i not in me.hands, "already_held", object=name)
     check_reach(house, me, i)
     _check_pick_up(house, me, i)
     house.entities.move(i, me.number)
@@ -73,11 +78,9 @@ def pick_up(house: House, me: Actor, name: str) -> Details:
 
 
 def _check_pick_up(house: House, me: Actor, i: int) -> None:
-    if not house.entities.has_affordance(i, "pickupable"):
-        raise Fail("not_pickupable", object=house.name(me, i))
-    if len(me.hands) >= me.body.inventory_capacity:
-        held = [house.name(me, other) for other in me.hands]
-        raise Fail("hands_full", object=house.name(me, i), holding=held)
+    name, held = house.name(me, i), [house.name(me, other) for other in me.hands]
+    require(house.entities.has_affordance(i, "pickupable"), "not_pickupable", object=name)
+    require(len(held) < me.body.inventory_capacity, "hands_full", object=name, holding=held)
 
 
 def drop(house: House, me: Actor, name: str) -> Details:
@@ -100,18 +103,14 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     """Put a held object in or on a receptacle in view and within reach, optionally at a spot."""
     i, r = find_held(house, me, name), find_object(house, me, receptacle)
     entities = house.entities
-    if r == i or i in entities.holders(r):
-        raise Fail("inside_itself", object=name, receptacle=receptacle)
+    both = {"object": name, "receptacle": receptacle}
+    require(r != i and i not in entities.holders(r), "inside_itself", **both)
     check_reach(house, me, r)
-    if not entities.is_receptacle(r):
-        raise Fail("not_receptacle", object=name, receptacle=receptacle)
-    if entities.closed(r):
-        raise Fail("closed", object=name, receptacle=receptacle)
+    require(entities.is_receptacle(r), "not_receptacle", **both)
+    require(not entities.closed(r), "closed", **both)
     spec = entities.specs[r]
-    if not entities.fits(i, r):
-        raise Fail("does_not_fit", object=name, receptacle=receptacle, takes=list(spec.accepts))
-    if entities.full(r):
-        raise Fail("full", object=name, receptacle=receptacle)
+    require(entities.fits(i, r), "does_not_fit", **both, takes=list(spec.accepts))
+    require(not entities.full(r), "full", **both)
     aim = _aim(house, r, spot) if spot else None
     x, y, bottom = landing_spot(house, me, i, r, (me.x, me.y, me.heading), aim)
     away, reach = math.dist((x, y), (me.x, me.y)), me.body.manipulation_distance
@@ -122,19 +121,16 @@ def put(house: House, me: Actor, name: str, receptacle: str, spot: str = "") -> 
     entities.move(i, r)
     for holder in (r, *entities.holders(r)):
         run_appliance(entities, holder)
-    details: Details = {"object": name, "receptacle": receptacle, "preposition": spec.receptacle}
-    return details | ({"spot": list(lies)} if (lies := house.spot(i)) else {})
+    lies = house.spot(i)
+    return {**both, "preposition": spec.receptacle, **({"spot": list(lies)} if lies else {})}
 
 
 def open_(house: House, me: Actor, name: str) -> Details:
     """Open a door or a receptacle."""
     i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
-    if not entities.openable[i]:
-        raise Fail("not_openable", object=name)
-    if entities.open[i]:
-        raise Fail("already_open", object=name)
-    if entities.on[i] and entities.encloses[i]:
-        raise Fail("running", object=name)
+    require(entities.openable[i], "not_openable", object=name)
+    require(not entities.open[i], "already_open", object=name)
+    require(not (entities.on[i] and entities.encloses[i]), "running", object=name)
     entities.set_open(i, True)
     inside = [k for k in entities.contents(i) if entities.is_exposed[k]]
     me.names.learn(inside)
@@ -146,16 +142,14 @@ def open_(house: House, me: Actor, name: str) -> Details:
 def close(house: House, me: Actor, name: str) -> Details:
     """Close a receptacle, or a door that no body blocks."""
     i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
-    if not entities.openable[i]:
-        raise Fail("not_openable", object=name)
-    if not entities.open[i]:
-        raise Fail("already_closed", object=name)
+    require(entities.openable[i], "not_openable", object=name)
+    require(entities.open[i], "already_closed", object=name)
     if i >= entities.objects:
         (ax, ay), (bx, by) = house.layout.doors[i - entities.objects]
         for other in house.actors.values():
-            if point_segment_distance(other.x, other.y, ax, ay, bx, by) < other.body.radius:
-                blocker = "you" if other is me else other.name
-                raise Fail("blocked", object=name, by=blocker)
+            distance = point_segment_distance(other.x, other.y, ax, ay, bx, by)
+            blocker = "you" if other is me else other.name
+            require(distance >= other.body.radius, "blocked", object=name, by=blocker)
     entities.set_open(i, False)
     run_appliance(entities, i)
     return {"object": name, "kind": "receptacle" if entities.encloses[i] else "object"}
@@ -163,32 +157,26 @@ def close(house: House, me: Actor, name: str) -> Details:
 
 def toggle(house: House, me: Actor, name: str, on: bool) -> Details:
     """Switch an object, and the objects it controls, on or off."""
-    i = check_reach(house, me, find_object(house, me, name))
-    if not house.entities.has_affordance(i, "toggleable"):
-        raise Fail("not_toggleable", object=name)
-    if house.entities.on[i] == on:
-        raise Fail("already_on" if on else "already_off", object=name)
-    if on and house.entities.is_ajar(i):
-        raise Fail("must_be_closed", object=name)
-    for k in (i, *house.entities.controls[i]):
-        house.entities.set_state(k, "on", on)
+    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    require(entities.has_affordance(i, "toggleable"), "not_toggleable", object=name)
+    require(entities.on[i] != on, "already_on" if on else "already_off", object=name)
+    require(not (on and entities.is_ajar(i)), "must_be_closed", object=name)
+    for k in (i, *entities.controls[i]):
+        entities.set_state(k, "on", on)
         if on:
-            run_appliance(house.entities, k)
+            run_appliance(entities, k)
     return {"object": name}
 
 
 def slice_(house: House, me: Actor, name: str) -> Details:
     """Slice an object within reach with a held knife."""
-    i = check_reach(house, me, find_object(house, me, name))
-    if not house.entities.has_affordance(i, "sliceable"):
-        raise Fail("not_sliceable", object=name)
-    if house.entities.sliced[i]:
-        raise Fail("already_sliced", object=name)
-    knife = next((k for k in me.hands if house.entities.has_affordance(k, "slicer")), None)
-    if knife is None:
-        raise Fail("wrong_tool", object=name, tool="")
-    house.entities.set_state(i, "sliced", True)
-    return {"object": name, "tool": house.name(me, knife)}
+    i, entities = check_reach(house, me, find_object(house, me, name)), house.entities
+    require(entities.has_affordance(i, "sliceable"), "not_sliceable", object=name)
+    require(not entities.sliced[i], "already_sliced", object=name)
+    knives = [k for k in me.hands if entities.has_affordance(k, "slicer")]
+    require(knives, "wrong_tool", object=name, tool="")
+    entities.set_state(i, "sliced", True)
+    return {"object": name, "tool": house.name(me, knives[0])}
 
 
 LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
@@ -230,8 +218,7 @@ def find_object(house: House, me: Actor, name: str) -> int:
 def find_held(house: House, me: Actor, name: str) -> int:
     """Return the index of the held object with that name. Raises ``Fail``."""
     i = find_object(house, me, name)
-    if i not in me.hands:
-        raise Fail("not_holding", object=name)
+    require(i in me.hands, "not_holding", object=name)
     return i
 
 
@@ -249,8 +236,8 @@ def check_reach(house: House, me: Actor, i: int) -> int:
             raise Fail("closed", object=name, receptacle=house.name(me, last_box))
         raise Fail("not_visible", object=name)
     distance, reach = house.distance(me, i), me.body.manipulation_distance
-    if distance > reach:
-        raise Fail("too_far", object=name, distance=round(distance, 2), reach=reach)
+    far = {"distance": round(distance, 2), "reach": reach}
+    require(distance <= reach, "too_far", object=name, **far)
     return i
 
 
@@ -315,8 +302,8 @@ class SkillRun:
     def go_open(self, i: int) -> None:
         """Walk to an object, see it, and open it if it is closed."""
         self.go_to(i)
-        if i not in self.me.view.entities and self.house.holder(i) != self.me.number:
-            raise Fail("not_visible", object=self.house.name(self.me, i))
+        is_seen = i in self.me.view.entities or self.house.holder(i) == self.me.number
+        require(is_seen, "not_visible", object=self.house.name(self.me, i))
         self.open_closed(i)
 
     def open_closed(self, i: int) -> None:
@@ -341,12 +328,10 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
     house, me, entities = script.house, script.me, script.house.entities
     find_held(house, me, name)
     i = find_object(house, me, tool)
-    if not entities.has_affordance(i, kind):
-        raise Fail("wrong_tool", object=name, tool=tool)
+    require(entities.has_affordance(i, kind), "wrong_tool", object=name, tool=tool)
     switches = [i] if entities.has_affordance(i, "toggleable") else entities.switches.get(i, ())
     usable = [k for k in switches if k == i or me.discovered[k]]
-    if kind != "cooler" and not usable:
-        raise Fail("no_switch", object=name, tool=tool)
+    require(kind == "cooler" or usable, "no_switch", object=name, tool=tool)
     script.go_open(i)
     script.do("put", name, tool)
     if entities.encloses[i]:
@@ -366,8 +351,7 @@ def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
 def go_explore(script: SkillRun, name: str) -> Details:
     """Walk to the middle of a room, turn around once, and list the objects seen."""
     house, me, entities = script.house, script.me, script.house.entities
-    if script.enter_room(name) is None:
-        raise Fail("no_such_room", room=name)
+    require(script.enter_room(name), "no_such_room", room=name)
     observed = dict.fromkeys(me.view.entities)
     for _ in range(4):
         script.do("turn_right")
@@ -397,8 +381,7 @@ def go_check(script: SkillRun, name: str) -> Details:
     """Walk to a receptacle, open it if it is closed, and list its contents."""
     house, me, entities = script.house, script.me, script.house.entities
     i = find_object(house, me, name)
-    if not entities.is_receptacle(i):
-        raise Fail("not_receptacle", receptacle=name, object=name)
+    require(entities.is_receptacle(i), "not_receptacle", receptacle=name, object=name)
     script.go_open(i)
     contents = [house.name(me, k) for k in entities.contents(i) if k in me.view.entities]
     return {"receptacle": name, "preposition": entities.specs[i].receptacle, "contents": contents}
@@ -407,8 +390,7 @@ def go_check(script: SkillRun, name: str) -> Details:
 def go_grab(script: SkillRun, name: str) -> Details:
     """Walk to an object and pick it up."""
     i = find_object(script.house, script.me, name)
-    if i in script.me.hands:
-        raise Fail("already_held", object=name)
+    require(i not in script.me.hands, "already_held", object=name)
     _check_pick_up(script.house, script.me, i)
     script.go_to(i)
     script.do("pick_up", name)
@@ -419,11 +401,10 @@ def go_put(script: SkillRun, receptacle: str, spot: str = "") -> Details:
     """Walk to a receptacle, open it if closed, and put the most recently taken object in or on it,
     optionally at a spot."""
     house, me = script.house, script.me
-    if not me.hands:
-        raise Fail("hands_empty", receptacle=receptacle)
+    require(me.hands, "hands_empty", receptacle=receptacle)
     name, i = house.name(me, me.hands[-1]), find_object(house, me, receptacle)
-    if not house.entities.is_receptacle(i):
-        raise Fail("not_receptacle", object=name, receptacle=receptacle)
+    both = {"object": name, "receptacle": receptacle}
+    require(house.entities.is_receptacle(i), "not_receptacle", **both)
     script.go_open(i)
     if spot:
         x, y, _ = landing_spot(house, me, me.hands[-1], i, (0.0, 0.0, 0.0), _aim(house, i, spot))

@@ -33,9 +33,8 @@ class SeenObject:
 
     ``bearing`` is relative (degrees, positive to the right), ``distance`` is to its nearest point
     (metres). ``preposition`` ("on" or "in") and ``container`` are empty if it is on the floor or
-    its container is not in view. ``attributes`` are its visible states: open, closed, on, off,
-    sliced, cooked, boiled, dirty, filled, coffee, hot, cold. ``spot`` is its position on long
-    furniture, metres east and north of the centre, in worlds that report it.
+    its container is not in view. ``attributes`` are its visible states (open, dirty, hot …).
+    ``spot`` is its position on long furniture, metres east and north of the centre.
     """
 
     name: str
@@ -82,11 +81,8 @@ class HeldObject:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdObservation(Observation):
-    """The view of ``actor``.
-
-    ``heading`` is absolute (degrees clockwise from north). ``objects`` are nearest first.
-    ``messages`` arrived since the actor's last action.
-    """
+    """The view of ``actor``. ``heading`` is degrees clockwise from north, ``objects`` are nearest
+    first, and ``messages`` arrived since the actor's last action."""
 
     family = household.family
 

@@ -1,8 +1,7 @@
 """Routes: low-level actions that bring a body to an object or into a room.
 
 Routes follow a lattice: the positions that a body can reach in whole steps from its position and
-heading. So every path is a sequence of turns and steps that the body can carry out. The lattice is
-cached with the layout, because a body stays on it as long as it only turns and steps.
+heading. It is cached with the layout, as a body stays on it as long as it only turns and steps.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
-PLANNING_MARGIN = -0.5 * SLACK
-"""Planning tolerates half the overlap that a step does, so that a planned step never fails by
-rounding."""
+PLANNING_MARGIN = -0.5 * SLACK  # half the overlap of a step: rounding fails no planned step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,10 +130,8 @@ def is_inside_polygon(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArr
 
 
 class _Steps:
-    """The steps of a lattice under construction; obstacles are applied one at a time.
-
-    Only steps ahead and to the right are stored (``is_open`` (2, P)); the others are their reverse.
-    """
+    """The steps of a lattice under construction. Only those ahead and to the right are stored
+    (``is_open`` (2, P)); the others are their reverse."""
 
     def __init__(self, x: Floats, y: Floats, shape: tuple[int, ...], step: float) -> None:
         self.x, self.y, self.step = x, y, step
@@ -239,9 +234,7 @@ def floor_cells(floor: Floor) -> NDArray[np.bool_]:
     return np.asarray(np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == ".")
 
 
-MAX_TRIES = 400
-"""Positions to try, nearest first, until an object is visible and within reach. Each needs a
-sight test, so this bounds the cost for an object that is not visible from anywhere."""
+MAX_TRIES = 400  # positions to test for a view of an object, which may be visible from nowhere
 
 
 def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:

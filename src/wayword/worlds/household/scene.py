@@ -1,8 +1,7 @@
 """A house as plain frozen data.
 
-Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. All sources of scenes
-(iTHOR metadata, VirtualHome graphs, generated houses) are converted to this form, best with
-:class:`~wayword.worlds.household.builder.SceneBuilder`.
+Lengths are metres; x points east, y north, z up. All sources of scenes are converted to this form,
+best with :class:`~wayword.worlds.household.builder.SceneBuilder`.
 """
 
 from __future__ import annotations
@@ -51,11 +50,8 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door that closes the gap from ``a`` to ``b``; an open door blocks nothing.
-
-    ``rooms`` names the rooms on its two sides, only one if it leads outside. A door that is not
-    ``openable`` keeps its state.
-    """
+    """A door that closes the gap from ``a`` to ``b``. ``rooms`` names the rooms on its two sides,
+    only one if it leads outside. A door that is not ``openable`` keeps its state."""
 
     id: str
     a: Point

@@ -28,9 +28,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleEntities:
-    """The view of a body: ``entities`` in scene order, with ``bearing`` (degrees, relative,
-    positive to the right) and ``distance`` (metres, to the nearest point); contents of an open
-    receptacle have its bearing and distance."""
+    """The view of a body: ``entities`` in scene order, with relative ``bearing`` (degrees) and
+    ``distance`` to the nearest point (metres); contents of a receptacle have those of it."""
 
     entities: list[int]
     bearing: list[float]
@@ -39,18 +38,14 @@ class VisibleEntities:
 
 EMPTY_VIEW = VisibleEntities([], [], [])
 RAY_END = 1 - 1e-9  # a panel met only at the end of a line of sight is the object's own, or behind
-SLACK = 1e-12
-"""Tolerance (metres) at the edge of the view: rounding of the cosine must not hide an object
-exactly on the edge."""
+SLACK = 1e-12  # metres: rounding of the cosine must not hide an object on the edge of the view
 
 
 @dataclass(slots=True, eq=False)
 class NearbyEntities:
     """Unenclosed objects within sight of a cell, without actors: ``entities`` (C,), their
     ``centre`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
-
-    ``enclosed`` (I,) are objects inside open receptacles, ``slot`` (I,) those receptacles' slots.
-    """
+    ``enclosed`` (I,) are objects inside open receptacles, ``slot`` (I,) the receptacles' slots."""
 
     entities: NDArray[np.intp]
     centre: Floats
@@ -65,11 +60,10 @@ class NearbyEntities:
 class VisiblePoints:
     """The P points visible to a body from its position, for any heading.
 
-    ``cache_key``: the body's position and the state of the house. ``slot`` (P,) gives the nearby
-    object of each point; ``lines`` (P, 2) leads there from the eye, and ``min_ahead`` (P,) is the
-    forward distance required to be within the view angle. Nearest points of boxes come before
-    centres, so that a visible centre determines the bearing. ``distance`` is to the nearest point
-    of each nearby object, metres.
+    ``slot`` (P,) gives the nearby object of each point; ``lines`` (P, 2) leads there from the eye,
+    and ``min_ahead`` (P,) is the forward distance required to be within the view angle. Nearest
+    points of boxes come before centres, so that a visible centre determines the bearing.
+    ``distance`` is to the nearest point of each nearby object, metres.
     """
 
     cache_key: tuple[object, ...]
@@ -162,15 +156,11 @@ class Sight:
         if t.actors == 1:
             return near
         others = _gather(t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], [])
-        return NearbyEntities(
-            np.concatenate((near.entities, others.entities)),
-            np.concatenate((near.centre, others.centre), axis=1),
-            np.concatenate((near.low, others.low), axis=1),
-            np.concatenate((near.high, others.high), axis=1),
-            np.concatenate((near.mid_height, others.mid_height)),
-            near.enclosed,
-            near.slot,
+        fields = ("entities", "centre", "low", "high", "mid_height")
+        entities, centre, low, high, mid_height = (
+            np.concatenate((getattr(near, name), getattr(others, name)), axis=-1) for name in fields
         )
+        return NearbyEntities(entities, centre, low, high, mid_height, near.enclosed, near.slot)
 
 
 def _gather(

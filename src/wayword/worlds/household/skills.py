@@ -4,11 +4,9 @@ Each is a generator of actions, carried out by the caller:
 
     actions = Skills(world, "agent").take("apple|1")
     feedback = world.step("agent", next(actions))
-    ...
     feedback = world.step("agent", actions.send(feedback))
 
-They read the world's true state and change nothing themselves. :class:`Skills` uses low-level
-actions, :class:`HighLevelSkills` high-level ones.
+They read the world's true state and change nothing themselves.
 
 Source: LangSuitE (Jia et al. 2024), Table 9.
 """
@@ -36,11 +34,8 @@ from wayword.worlds.household.world import HouseholdWorld
 
 
 def cheapest(world: HouseholdWorld, actor: str, stops: Sequence[Sequence[str]]) -> list[str] | None:
-    """Return one object per stop, chosen to visit the stops in order in the fewest steps.
-
-    Closed doors count as open, and no object is visited twice. None if a stop has no reachable
-    object.
-    """
+    """Return one object per stop, chosen to visit the stops in order in the fewest steps; none is
+    visited twice, and closed doors count as open. None if a stop has no reachable object."""
     house, me = world.house, world.house.actors[actor]
     trip = Trip(house, me, open_doors=True)
     chains: list[tuple[float, list[str], NDArray[np.int32]]] = [(0.0, [], trip.steps)]
@@ -418,8 +413,7 @@ class Skills:
 
 class HighLevelSkills(Skills):
     """Skills made of high-level actions. These name objects, so an object must be seen before it is
-    used. Raises ``PlanningFailed``, also for an object that is not visible from the middle of its
-    room."""
+    used: one that is not visible from the middle of its room raises ``PlanningFailed``."""
 
     @with_reason
     def find(self, obj: str) -> ActionPlan:

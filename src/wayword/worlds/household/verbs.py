@@ -1,6 +1,6 @@
 """The verbs with their arguments and failures, and the body that uses them.
 
-Source: LangSuitE (Jia et al. 2024), Tables 2 and 9.
+Source: LangSuitE (Jia et al. 2024), Tables 2, 8 and 9.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ Slot = Literal["object", "held", "receptacle", "place", "room", "tool", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb. ``level`` is low, high or speech; ``slots`` are the arguments, in order. ``needs`` is
-    the affordance that objects must have to be listed on the menu, ``failures`` are the statuses of
-    failed actions. Each (verb, failure) pair has a test, each status a sentence in
-    ``sentences.toml``. A failed action changes nothing."""
+    """A verb. ``slots`` are the arguments, in order. ``needs`` is the affordance that objects must
+    have to be listed on the menu, ``failures`` are the statuses of failed actions, each with a
+    sentence in ``sentences.toml``. A failed action changes nothing."""
 
     name: str
     level: Literal["low", "high", "speech"]
@@ -103,7 +102,7 @@ def is_well_formed(name: str, arguments: tuple[str, ...]) -> bool:
 
 _OFFSET = r"[0-9]+(\.[0-9]+)? m (east|west|north|south)"
 SPOT_PATTERN = rf"({_OFFSET}( and {_OFFSET})?( of the middle)?|(in the )?middle)"
-"""Regular expression for spots on furniture; uses only syntax supported by constrained decoding."""
+"""Spots on furniture, in the syntax of regular expressions that constrained decoding supports."""
 
 
 def parse_spot(text: str) -> tuple[float, float] | None:
@@ -120,11 +119,6 @@ def parse_spot(text: str) -> tuple[float, float] | None:
     return metres["east"] - metres["west"], metres["north"] - metres["south"]
 
 
-# Body: the senses, reach, capacity and actions of an actor.
-#
-# Source: LangSuitE (Jia et al. 2024), Appendix E, Table 8.
-
-
 @dataclass(frozen=True, slots=True)
 class Body:
     """Parameters of an actor: ``Body(focal_length=10, view_distance=5, inventory_capacity=2)``.
@@ -132,10 +126,9 @@ class Body:
     Lengths are metres. ``focal_length`` sets the view angle, 2·atan(18 / f) (10 gives 121.9°).
     ``manipulation_distance`` is measured to the nearest point of an object's box.
     ``pan_degrees`` is the turn of pan_left and pan_right, a divisor of 90; 0 makes them side
-    steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture;
-    a body of radius 0 floats: walls do not stop it, and it blocks no one.
-    ``step_limit`` counts actions (0: no limit). ``actions`` lists its verbs; ``answers``: it may
-    give an answer when it stops, as question tasks require.
+    steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture; one of
+    radius 0 passes through walls and blocks no one. ``step_limit`` counts actions (0: no limit).
+    ``actions`` lists its verbs; ``answers``: it may give an answer when it stops.
     """
 
     focal_length: float = 10.0

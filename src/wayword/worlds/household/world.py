@@ -60,10 +60,7 @@ from wayword.worlds.household.verbs import (
 )
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
-"""Verbs that change something in a house."""
-UNSEEN_DOOR = "a closed door"
-"""Placeholder for a door on a path that is unseen and therefore unnamed; part of feedback and of
-recorded episodes."""
+UNSEEN_DOOR = "a closed door"  # in feedback, for a door on a path that is unseen, so unnamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,8 +325,7 @@ class HouseholdWorld(World):
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:
-        """Return the true state like :meth:`state`, but with each record created on access, for
-        goals that are judged at every step."""
+        """Return the true state with each record created on access, for goals judged every step."""
         return records(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:
@@ -345,10 +341,10 @@ class HouseholdWorld(World):
         """Return low-level actions that bring an actor to where an object or door (by id) is truly
         visible and within reach, at most ``within`` metres away, or into a room (by name). None
         without a path through open doors. For oracles and experts."""
-        goal = self._target(target)
         trip = Trip(self.house, self._actor(actor), within=within)
         try:
-            return [Action(verb) for verb in trip.verbs(*trip.nearest_goal(goal))]
+            goal = trip.nearest_goal(self._target(target))
+            return [Action(verb) for verb in trip.verbs(*goal)]
         except Fail:
             return None
 
@@ -372,11 +368,10 @@ class HouseholdWorld(World):
     def _closed_door_names(self, me: Actor, place: str) -> list[str]:
         """Return names of closed doors on an actor's path to a room, or to where it last saw an
         object, up to the first unseen one (``UNSEEN_DOOR``): it knows no path beyond that."""
-        target_room, i = place, me.names.index.get(place)
-        if i is not None:
-            target_room = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))
+        if (i := me.names.index.get(place)) is not None:
+            place = self.layout.room_at(float(me.last_x[i]), float(me.last_y[i]))
         try:
-            closed = closed_doors_to(self.house, me, self._target(target_room))
+            closed = closed_doors_to(self.house, me, self._target(place))
         except (Fail, ValueError):
             return []
         names = [me.names.of[door] if me.discovered[door] else UNSEEN_DOOR for door in closed]

@@ -1,8 +1,7 @@
 """Viewpoint graphs: positions to stand at indoors, and their neighbors.
 
 Loads MatterSim connectivity: a viewpoint's position is pose[3], pose[7], pose[11] in metres; two
-included viewpoints are joined by an edge if the line between them is unobstructed. Geodesic
-distances of all pairs are computed once and cached on disk under the file's checksum.
+included viewpoints are joined by an edge if the line between them is unobstructed.
 
 Source: Matterport3DSimulator, ``connectivity/README.md``.
 """
@@ -24,8 +23,8 @@ from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1  # increase it when the cached arrays change
 SMALL_GRAPH = 100
-"""Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: it needs
-no scipy, whose import takes longer than all other work on a generated house."""
+"""Below this many viewpoints, a plain Floyd-Warshall loop replaces Dijkstra's algorithm: importing
+scipy takes longer than all other work on a generated house."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +138,8 @@ def all_pairs_dijkstra(
 
 
 def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
-    """Read ``{scan}_connectivity.json`` or ``.json.gz``.
-
-    ``cache`` is a folder for the parsed graph and its distances; a stale or damaged cache file is
-    rebuilt. Raises ``DataError``.
-    """
+    """Read ``{scan}_connectivity.json`` or ``.json.gz``. ``cache`` is a folder for the parsed graph
+    and its distances; a stale or damaged file in it is rebuilt. Raises ``DataError``."""
     scan = path.name.split("_connectivity")[0]
     if cache is None:
         return _parse(scan, path)

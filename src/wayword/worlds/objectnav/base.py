@@ -21,12 +21,8 @@ from wayword.worlds.objectnav.observation import Shown, View
 
 @dataclass(frozen=True, slots=True)
 class MotionResult:
-    """The result of a motion.
-
-    ``status`` is ``"ok"``, ``"blocked"`` if an obstacle stopped the base in front of it,
-    ``"refused"`` if the base declined to move, or ``"lost"`` if its connection broke.
-    ``metres`` is the distance traveled.
-    """
+    """The result of a motion over ``metres``. ``status`` is ``"ok"``, ``"blocked"`` by an obstacle,
+    ``"refused"`` if the base declined to move, or ``"lost"`` if its connection broke."""
 
     status: str = "ok"
     metres: float = 0.0
@@ -75,8 +71,7 @@ class Base(Protocol):
         """Turn in place; positive is to the right."""
 
     def go_to(self, x: float, y: float) -> MotionResult:
-        """Face a point (metres) and go there, in a straight line or along a route by the base's own
-        planner."""
+        """Face a point (metres) and go there, straight or along a route of the base's planner."""
 
     def pose(self) -> Mapping[str, Json]:
         """Return ``x``, ``y`` (metres) and ``heading`` (degrees), as estimated by the base."""
@@ -96,7 +91,6 @@ LISTED_MOTIONS = (MOVE_AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30"
 """The listed choices; any other well-formed ``rotate`` and ``goto`` is accepted as well."""
 _NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 MOTION_PATTERNS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")
-"""Patterns of the accepted actions, for constrained decoding."""
 MAX_NUMBER = 1000.0  # larger coordinates and turns are a model's mistakes, not goals
 
 
@@ -115,7 +109,7 @@ def parse_numbers(action: Action) -> tuple[float, ...] | None:
     if len(action.arguments) != {"rotate": 1, "goto": 2}.get(action.name, -1):
         return None
     try:
-        values = tuple(float(text) for text in action.arguments)
+        values = tuple(map(float, action.arguments))
     except (TypeError, ValueError):
         return None
     return values if all(math.isfinite(n) and abs(n) <= MAX_NUMBER for n in values) else None

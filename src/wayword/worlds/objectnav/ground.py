@@ -171,8 +171,7 @@ def grid_graph(free: Bools, spacing: float) -> Any:
 def ground_of(scene: Scene, radius: float) -> Ground:
     """Return the ground of a scene for a body of that radius (metres): its published floor if any,
     else the indoor area clear of walls, solid furniture and closed doors."""
-    if scene.floor is not None:
-        floor = scene.floor
+    if (floor := scene.floor) is not None:
         return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
     corners = [corner for room in scene.rooms for corner in room.polygon]
     west, east = min(x for x, _ in corners), max(x for x, _ in corners)
@@ -183,15 +182,11 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     free: Bools = np.zeros(x.shape, dtype=np.bool_)
 
     def distances(a: Point, b: Point, limit: float) -> tuple[tuple[slice, slice], Floats]:
-        """The cells that may be within ``limit`` of a segment, and their distances from it."""
-        spans = [
-            slice(
-                *np.searchsorted(axis, (min(p, q) - limit - SPACING, max(p, q) + limit + SPACING))
-            )
-            for axis, p, q in ((rows, a[1], b[1]), (columns, a[0], b[0]))
-        ]
-        cells = spans[0], spans[1]
-        return cells, segment_distances(x[cells], y[cells], *a, *b)
+        """Return the cells that may be within ``limit`` of a segment, and their distances."""
+        by = limit + SPACING
+        across = slice(*np.searchsorted(columns, (min(a[0], b[0]) - by, max(a[0], b[0]) + by)))
+        up = slice(*np.searchsorted(rows, (min(a[1], b[1]) - by, max(a[1], b[1]) + by)))
+        return (up, across), segment_distances(x[up, across], y[up, across], *a, *b)
 
     for room in scene.rooms:  # inside a room, or in a doorway or gap next to one
         free |= is_inside_polygon(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)

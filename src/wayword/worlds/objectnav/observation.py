@@ -67,22 +67,21 @@ class DepthImage:
         is_hit = np.isfinite(metres)
         elevations = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[is_hit]
         bearings = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[is_hit]
-        floor_metres = metres[is_hit] * np.cos(elevations)
-        return (
-            floor_metres * np.cos(bearings),
-            floor_metres * np.sin(bearings),
-            eye + metres[is_hit] * np.sin(elevations),
+        floor_metres, rise = (
+            metres[is_hit] * np.cos(elevations),
+            metres[is_hit] * np.sin(elevations),
         )
+        return floor_metres * np.cos(bearings), floor_metres * np.sin(bearings), eye + rise
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
     """An RGB-D camera at height ``eye``: ``Camera(field_of_view=80, reach=5)``.
 
-    ``field_of_view`` is horizontal, in degrees (RoboTHOR's LoCoBot: 79); ``reach`` is the maximum
-    range of depth and ``sight`` of object recognition, in metres. ``column`` is the width of a
-    depth column in degrees and ``rows`` the elevations of the depth rows. Vertically the view
-    extends from ``floor`` to ``top`` degrees: what a camera covers by tilting once up and down.
+    ``field_of_view`` is horizontal, in degrees; ``reach`` is the maximum range of depth and
+    ``sight`` of object recognition, in metres. ``column`` is the width of a depth column in degrees
+    and ``rows`` the elevations of the depth rows. Vertically the view extends from ``floor`` to
+    ``top`` degrees, as if the camera tilted up and down.
     """
 
     field_of_view: float = 80.0
@@ -147,11 +146,8 @@ def sighting(
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """Return an object as seen from a pose (x, y, heading) at height ``eye``.
-
-    ``box``: centre x and y, width, depth, underside, height (metres). Its width in view is that of
-    its diagonal, whatever the direction.
-    """
+    """Return an object as seen from a pose (x, y, heading) at height ``eye``. ``box``: centre x and
+    y, width, depth, underside, height (metres); its width in view is that of its diagonal."""
     x, y, box_width, box_depth, bottom, box_height = box
     dx, dy = x - pose[0], y - pose[1]
     away = math.hypot(dx, dy)
@@ -199,11 +195,10 @@ class View(Observation):
     """A capture of a base: its position by its own odometry, and its camera's output.
 
     ``x`` and ``y`` are metres, ``heading`` degrees clockwise from north. ``eye`` is the camera's
-    height and ``field_of_view`` its horizontal angle in degrees. ``depth`` is the depth image.
-    ``image`` is an encoded picture (PNG or JPEG) from a real camera; ``shown`` lists the objects
-    truly in view in a simulation, None if unknown. Both are for detectors
-    (:mod:`wayword.perception.detectors`); agents use only the output of their detector.
-    ``floor`` is the robot's own map, None if it has none.
+    height and ``field_of_view`` its horizontal angle in degrees. ``image`` is an encoded picture
+    (PNG or JPEG) from a real camera; ``shown`` lists the objects truly in view in a simulation,
+    None if unknown. Both are for detectors (:mod:`wayword.perception.detectors`); agents use only
+    the output of their detector. ``floor`` is the robot's own map, None if it has none.
     """
 
     family = objectnav.family

@@ -3,12 +3,11 @@
     base = RosBase(RosSettings(url="ws://127.0.0.1:9090"))
     world = ObjectNavWorld(base)
 
-It reads the pose from odometry or transforms, the picture from a camera and depth from a laser or a
-depth camera. It goes with Nav2's ``NavigateToPose``, a short distance at a time, and turns with
-``Spin``. A heartbeat lets the robot stop if this program dies, and every wait has a time limit. A
-failed motion has a status: ``refused`` (the goal was rejected), ``blocked`` (aborted on the way, or
-too slow) or ``lost`` (the connection broke, or there is no answer). After a broken connection all
-goals are cancelled first, and no motion is repeated: the agent observes the pose and decides.
+It goes with Nav2's ``NavigateToPose``, a short distance at a time, and turns with ``Spin``. A
+heartbeat lets the robot stop if this program dies, and every wait has a time limit. A failed motion
+has a status: ``refused`` (the goal was rejected), ``blocked`` (aborted on the way, or too slow) or
+``lost`` (the connection broke, or there is no answer). After a broken connection all goals are
+cancelled first, and no motion is repeated: the agent observes the pose and decides.
 """
 
 from __future__ import annotations
@@ -53,9 +52,8 @@ TOKEN_VARIABLE = "WAYWORD_ROBOT_TOKEN"
 MAX_TRIES = 3  # attempts of a request whose connection breaks, with a reconnection between them
 Answer = TypeVar("Answer")
 Positive = Annotated[float, Gt(0)]
-CANCEL_TYPE = "action_msgs/srv/CancelGoal"
+CANCEL_TYPE = "action_msgs/srv/CancelGoal"  # without an ID and a time, it cancels all goals
 ALL_GOALS = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
-"""Cancels all goals of an action: no ID and no time (``action_msgs/srv/CancelGoal``)."""
 DEPTH_TYPES = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
 POSE_TYPES = {
     "odometry": "nav_msgs/msg/Odometry",
@@ -111,8 +109,7 @@ def parse_place(message: Message, topic: str) -> Place:
 def parse_frame(message: Message) -> str:
     """Return the frame of a message; empty if it has none."""
     header = message.get("header")
-    frame = header.get("frame_id") if isinstance(header, dict) else None
-    return frame if isinstance(frame, str) else ""
+    return str(header.get("frame_id") or "") if isinstance(header, dict) else ""
 
 
 def ros_pose(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
@@ -271,10 +268,7 @@ class RosSettings(Checked):
 
 
 class RosBase:
-    """A robot as a base; see :class:`SharedRobotWorld` for several episodes with one robot.
-
-    Raises ``RobotError`` if the robot cannot be reached, or a topic is silent.
-    """
+    """A robot as a base. Raises ``RobotError`` if it cannot be reached, or a topic is silent."""
 
     def __init__(self, settings: RosSettings, link: Link | None = None) -> None:
         self.settings = settings
@@ -296,14 +290,14 @@ class RosBase:
         link.subscribe(s.depth, DEPTH_TYPES[s.depth_from], s.throttle)
         for topic in TF_TOPICS if s.pose_from == "tf" else (s.odometry,):
             link.subscribe(topic, POSE_TYPES[s.pose_from], queue=100 if topic in TF_TOPICS else 1)
-        states = {
+        kinds = {
             s.battery: "sensor_msgs/msg/BatteryState",
             s.emergency_stop: "std_msgs/msg/Bool",
             s.costmap: "nav_msgs/msg/OccupancyGrid",
+            s.image: "sensor_msgs/msg/CompressedImage",
         }
-        for topic, kind in {**states, s.image: "sensor_msgs/msg/CompressedImage"}.items():
-            if topic:
-                link.subscribe(topic, kind, s.throttle)
+        for topic in filter(None, kinds):
+            link.subscribe(topic, kinds[topic], s.throttle)
         if s.heartbeat:
             link.advertise(s.heartbeat, "std_msgs/msg/Empty")
         if s.speed:
@@ -314,7 +308,8 @@ class RosBase:
         self._reported_breaks = link.reconnections
         with self._cancel_on_interrupt():
             self._with_retries(self._cancel)
-            any_time = {topic: -math.inf for topic in states if topic}
+            states = filter(None, (s.battery, s.emergency_stop, s.costmap))
+            any_time = dict.fromkeys(states, -math.inf)
             self._with_retries(lambda: link.latest(any_time, s.answer))
             self._with_retries(self._locate)
 
@@ -377,8 +372,7 @@ class RosBase:
         return {"metres": metres, **self._counts, "reconnections": reconnections}
 
     def stop(self) -> None:
-        """Cancel every goal and disconnect. A lost link is ignored: no goal is running, because
-        motions end before the next decision."""
+        """Cancel every goal and disconnect. Without a connection no goal is running."""
         try:
             if self.link.connected:
                 self.link.clear_interrupt()
@@ -480,15 +474,14 @@ class RosBase:
         """Update the pose from messages received after ``now``."""
         s, now = self.settings, time.monotonic() if now is None else now
         if s.pose_from == "tf":
-            places: list[Place] = []
 
             def missing() -> str:
                 place = self._transforms.place(s.map_frame, s.body_frame, now)
-                places.extend([place] if place else [])
+                self._place = place or self._place
                 return "" if place else f"/tf from {s.body_frame} to {s.map_frame}"
 
             self.link.wait(missing, s.answer)
-            self._place, self._frame = places[-1], s.map_frame
+            self._frame = s.map_frame
             return
         # A localizer publishes its pose only while the robot moves, and once to a new subscriber.
         after = -math.inf if s.pose_from == "pose_with_covariance" else now

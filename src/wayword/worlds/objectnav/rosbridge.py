@@ -45,9 +45,9 @@ class LinkLost(Exception):
 class Link:
     """A connection to a rosbridge server.
 
-    ``url`` is ``ws://`` on this machine or ``wss://`` anywhere; plain ``ws://`` to another machine
-    needs ``plain``. ``token`` is sent as a bearer token when connecting, for a proxy in front of
-    the bridge. ``patience`` is the time limit in seconds for connecting, all attempts together.
+    ``url`` is ``ws://`` on this machine or ``wss://`` anywhere; ``plain`` permits ``ws://`` to
+    another machine. ``token`` is sent as a bearer token, for a proxy in front of the bridge.
+    ``patience`` is the time limit in seconds for connecting, all attempts together.
     """
 
     def __init__(
@@ -93,10 +93,7 @@ class Link:
         if self.connected:
             return
         deadline, wait = time.monotonic() + self._patience, FIRST_WAIT
-        while True:
-            problem = self._attempt(max(0.1, deadline - time.monotonic()))
-            if not problem:
-                break
+        while problem := self._attempt(max(0.1, deadline - time.monotonic())):
             if time.monotonic() + wait > deadline:
                 problem = f"no rosbridge at {self.url} within {self._patience:g} s ({problem})"
                 raise RobotError(f"{problem}; start rosbridge_server or correct the address")
@@ -192,7 +189,6 @@ class Link:
             self._changed.notify_all()
 
     def clear_interrupt(self) -> None:
-        """Clear an interruption, so that goals can be cancelled."""
         self._interruption = None
 
     def _attempt(self, timeout: float) -> str:

@@ -24,19 +24,15 @@ from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.ground import Ground, ground_of
 from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View, sighting
 
-# Surfaces: walls and boxes that block sight, in three dimensions.
-#
-# Walls reach from floor to ceiling. Furniture is a solid axis-aligned box: lines of sight pass over
-# a low table and end at a tall cupboard. An object has nine test points in its box; its visible
-# fraction is the share that walls and other furniture do not hide. Furniture does not hide a point
-# in or on it (within 2 cm), nor objects that the scene lists as in or on it. Objects in a closed
-# receptacle are not visible.
+# Sight: walls reach from floor to ceiling, and furniture is a solid axis-aligned box. An object has
+# nine test points in its box; its visible fraction is the share that walls and other furniture do
+# not hide. Furniture does not hide a point in or on it (within 2 cm), nor objects that the scene
+# lists as in or on it. Objects in a closed receptacle are not visible.
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MIN_HEIGHT = 0.03  # flatter objects (rugs) block nothing; metres
-CONTACT_GAP = 0.02
-"""A point this close to a box (metres) counts as on it: objects on a shelf may not quite touch."""
+CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 RAY_SLACK = 1e-9
 """Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
 the object and hides nothing; a ray through the seam of two walls is blocked."""

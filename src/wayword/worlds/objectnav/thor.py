@@ -3,9 +3,9 @@
     wayword run lgx --on robothor:train --set dataset.simulator=thor --set grounding=owlv2:WEIGHTS
 
 It needs the package ``ai2thor`` (5.0.0), which downloads its Unity build on first launch. Here x is
-THOR's x, y is THOR's z, and the heading is rotation.y. It follows the documented event metadata and
-was tested on events in that format, not on Unity. Assumed, as in Unity: the depth image measures
-along the camera's axis, and ``fieldOfView`` is the vertical angle in degrees.
+THOR's x, y is THOR's z, and the heading is rotation.y. Tested on events in the documented format,
+not on Unity. Assumed: the depth image measures along the camera's axis, and ``fieldOfView`` is the
+vertical angle in degrees.
 
 Source: ai2thor.allenai.org, "Environment State", "Navigation" and the RoboTHOR API reference;
 RoboTHOR (Deitke et al. 2020): the LoCoBot, steps of 0.25 m, 79 degrees of view.
@@ -33,8 +33,7 @@ from wayword.worlds.objectnav.base import MotionResult, Odometer, parse_start
 from wayword.worlds.objectnav.observation import Shown, View, from_camera, sighting
 from wayword.worlds.objectnav.simulated import STEP, TURN
 
-BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})
-"""THOR's object types that are parts of the building."""
+BUILDING_TYPES = frozenset({"Floor", "Wall", "Ceiling"})  # parts of the building
 PICTURE_WIDTH, PICTURE_HEIGHT = 640, 480
 CONTROLLER_OPTIONS: Mapping[str, Any] = {
     "agentMode": "locobot",
@@ -86,9 +85,8 @@ class ThorBase:
     """The LoCoBot in an AI2-THOR scene. ``start_unity`` creates the controller at the first
     episode; ``stop`` closes it.
 
-    Motions are noiseless. The camera keeps the episode's initial tilt (``horizon``, degrees down;
-    30 in all published episodes). Objects count as truly in view if THOR calls them ``visible``
-    within ``sight``; it does not report how much is visible. ``words`` names objects by id, or by
+    The camera keeps the episode's initial tilt (``horizon``, degrees down). Objects count as truly
+    in view if THOR calls them ``visible`` within ``sight``. ``words`` names objects by id, or by
     type if ids are not known in advance: then views and reports have the type instead of the id.
     """
 
@@ -145,24 +143,22 @@ class ThorBase:
 
     def go_to(self, x: float, y: float) -> MotionResult:
         """Face the point and go there in steps of 0.25 m, until one fails."""
-        start_x, start_y, heading = self._place()
-        distance = math.dist((start_x, start_y), (x, y))
+        *start, heading = self._place()
+        distance = math.dist(start, (x, y))
         if distance < 1e-6:
             return MotionResult()
-        result = self.rotate(relative(bearing((start_x, start_y), (x, y)), heading))
+        result = self.rotate(relative(bearing((start[0], start[1]), (x, y)), heading))
         if result.status != "ok":
             return result
-        full_steps = int(distance / STEP + 1e-6)
+        full_steps, error = int(distance / STEP + 1e-6), ""
         rest = distance - full_steps * STEP
-        error = ""
         for step in [STEP] * full_steps + ([rest] if rest > 1e-3 else []):
             self._counts.moves += 1
             self._do("MoveAhead", moveMagnitude=step)
             if error := self._last_error():
                 self._counts.bumps += 1
                 break
-        end_x, end_y, _ = self._place()
-        travelled = math.dist((start_x, start_y), (end_x, end_y))
+        travelled = math.dist(start, self._place()[:2])
         self._counts.metres += travelled
         return MotionResult("blocked" if error else "ok", round(travelled, 4), error)
 
@@ -186,7 +182,6 @@ class ThorBase:
         self._event = self._controller.step(action=action, **arguments)
 
     def _last_error(self) -> str:
-        """Return the error of the last action; empty if it succeeded."""
         if self._metadata("lastActionSuccess"):
             return ""
         error = " ".join(str(self._event.metadata.get("errorMessage", "")).split())

@@ -56,12 +56,11 @@ from wayword.worlds.objectnav.simulated import STEP, SimulatedBase, SimulatedSce
 
 @dataclass(frozen=True, slots=True)
 class ObjectNavReference(Reference):
-    """The goal of an object-navigation episode.
+    """The goal of an object search, in metres.
 
     ``targets`` are the ids of the objects that count, ``path`` the corners of the published
-    shortest path (metres, x and y; empty if unpublished), and ``shortest`` its length.
-    ``within`` is the maximum distance to a target for success in the challenge (metres), and
-    ``middles`` are the centres of the targets on the floor (metres), if known.
+    shortest path (empty if unpublished), and ``shortest`` its length. ``within`` is the maximum
+    distance to a target in the challenge; ``middles`` are the targets' centres, if known.
     """
 
     targets: frozenset[str]
@@ -71,15 +70,14 @@ class ObjectNavReference(Reference):
     middles: tuple[Point, ...] = ()
 
 
-GRID_SPACING = 0.25
-"""Grid spacing (metres) of goal positions: RoboTHOR's own shortest paths end on this grid."""
+GRID_SPACING = 0.25  # metres between goal positions: RoboTHOR's shortest paths end on this grid
 
 
 def places_to_see(
     place: SimulatedScene, camera: Camera, targets: Collection[str], max_distance: float
 ) -> list[Point]:
     """Return the free grid positions within ``max_distance`` metres of a target's box that have it
-    in sight, for references of generated episodes and for the oracle."""
+    in sight."""
     places: list[Point] = []
     for number, obj in enumerate(place.surfaces.objects):
         if obj.id not in targets:
@@ -188,8 +186,7 @@ class ObjectNavWorld(World):
         return (self.walk(corners, targets), "") if corners else ([], "no_way")
 
     def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
-        """Return actions along the corners of a path from the current position that end facing the
-        target nearest to the path's end. For oracles."""
+        """Return actions along the corners of a path that end facing the nearest target."""
         base = self._simulated_base()
         actions = [goto(x, y) for x, y in corners[1:]]
         end = corners[-1]

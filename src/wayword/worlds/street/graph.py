@@ -37,16 +37,16 @@ class Hops:
     """Directed distances in links.
 
     Nearly every panorama of a street graph is inside a row between two junctions: 28,056 of
-    Touchdown's 29,641 have two exits, each linked in both directions. All others are hubs. A table
-    of hub-to-hub distances is enough: the distance between two panoramas is the minimum, over the
-    ends of their rows, of panorama to row end + hub to hub + row end to panorama.
+    Touchdown's 29,641 have two exits, each linked in both directions. All others are hubs. The
+    distance between two panoramas is the minimum, over the ends of their rows, of panorama to row
+    end + hub to hub + row end to panorama.
 
         >>> hops = Hops(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))
         >>> hops([0, 2, 1], 2).tolist()
         [2.0, 0.0, 1.0]
 
     ``offsets`` (N + 1,) and ``targets`` (E,) list the outgoing links of each panorama in turn.
-    Links may be one-way. The distances between hubs are computed on first use.
+    Links may be one-way.
     """
 
     def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
@@ -76,10 +76,8 @@ class Hops:
         return self._along(best, start, end)
 
     def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,).
-
-        Faster than pairwise calls if many of ``starts`` are in the same rows, as in a walk.
-        """
+        """Return an (L, R) array of links from each of ``starts`` (L,) to each of ``ends`` (R,):
+        faster than pairwise calls if many of ``starts`` are in the same rows, as in a walk."""
         start, end = np.asarray(starts), np.asarray(ends)
         end_hubs = self._ends[:, end]
         hubs: dict[int, int] = {}  # a walk passes only a few hubs
@@ -162,17 +160,17 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class StreetGraph:
-    """A directed street graph, read-only and shared by every episode on it.
+    """A directed street graph, shared by every episode on it.
 
         >>> graph = build("corner", ["a", "b", "c"], [("a", 0, "b"), ("b", 90, "c")])
         >>> graph.exits(graph.index["b"])
         [(90, 2)]
 
-    N panoramas, E links. ``names`` contains the panorama ids, one per line. The outgoing links of
-    panorama i are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in file order;
-    headings are whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the
-    centre of a panorama image, degrees; ``positions`` (N, 2) latitude and longitude, degrees;
-    ``areas`` (N,) indices into ``AREAS``. Without geography these are zeros.
+    ``names`` contains the ids of the N panoramas, one per line. The outgoing links of panorama i
+    are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in file order; headings are
+    whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the centre of a
+    panorama image, ``positions`` (N, 2) latitude and longitude, all in degrees; ``areas`` (N,) are
+    indices into ``AREAS``. Without geography these are zeros.
     """
 
     name: str
@@ -186,7 +184,6 @@ class StreetGraph:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The panorama ids, in file order."""
         return tuple(self.names.decode().split("\n")) if self.names else ()
 
     @cached_property
@@ -205,7 +202,6 @@ class StreetGraph:
 
     @cached_property
     def hops(self) -> Hops:
-        """Distances in links between any two panoramas, computed on demand."""
         return Hops(self.offsets, self.targets)
 
     def __len__(self) -> int:
@@ -227,10 +223,8 @@ class StreetGraph:
 
 
 def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]) -> StreetGraph:
-    """Build a graph in memory, for generated towns. Raises ``DataError`` like :func:`load`.
-
-    ``links`` are (from, heading in degrees, to).
-    """
+    """Build a graph in memory from ``links`` (from, heading in degrees, to). Raises ``DataError``
+    like :func:`load`."""
     nodes = "".join(f"{panorama},0,0,0\n" for panorama in ids).encode()
     text = "".join(f"{start},{heading},{end}\n" for start, heading, end in links).encode()
     return _parse(name, (Path(name), nodes), (Path(name), text))
@@ -318,10 +312,7 @@ def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str
 
 
 def _parse_number(path: Path, where: str, name: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise DataError(path, f"{where}, field {name!r}", f"is not a number: {text!r}")
-    return number
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number
+    raise DataError(path, f"{where}, field {name!r}", f"is not a number: {text!r}")

@@ -7,13 +7,12 @@ There are three transition functions:
     to the closest edge out; left and right rotate to the next edge out.
 ``modified``
     Schumann et al. 2023 (VELMA), section 3, as in its released navigator; the default. Forward
-    never re-aligns; the exit is chosen relative to all outgoing edges. The exact rules are at
-    :meth:`Navigator._chosen_edge`.
+    never re-aligns; the exit is chosen relative to all outgoing edges
+    (:meth:`Navigator._chosen_edge`).
 ``paper``
     As ``modified``, but with an even number of exits ahead, left and right are counted from the
-    heading itself, as in the 5-way rows of the paper's Table 4. The released navigator counts
-    them from whichever middle exit is closer to the heading. The two differ at five of
-    Touchdown's 29,641 panoramas.
+    heading itself, as in the paper's Table 4, not from the middle exit closer to the heading. The
+    two differ at five of Touchdown's 29,641 panoramas.
 """
 
 from __future__ import annotations
@@ -59,9 +58,8 @@ class Navigator:
 
     States are integers. With E links, state e < E has just moved along link e; E + e is at link
     e's source and faces along it; higher ones are starts that face no edge, numbered on demand.
-    ``panoramas`` and ``headings`` are indexed by state. Moves are cached in dictionaries, so use
-    one navigator for all episodes on its graph; ``outcomes`` is a cache for its worlds. Raises
-    ``UsageError`` for an unknown transition.
+    ``panoramas`` and ``headings`` are indexed by state. Moves are cached: use one navigator for all
+    episodes on its graph; ``outcomes`` is a cache for its worlds.
     """
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
@@ -222,10 +220,8 @@ def next_word(navigator: Navigator, state: State, panorama: int) -> Word:
 
 
 def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> list[Word]:
-    """Convert a path from the current panorama to actions that end in ``stop``.
-
-    Raises ``ValueError`` if the path does not start here or does not follow the links.
-    """
+    """Convert a path to actions that end in ``stop``. Raises ``ValueError`` if the path does not
+    start at the current panorama or does not follow the links."""
     if not path or navigator.stand(state).panorama != path[0]:
         raise ValueError("the path does not start at the current panorama")
     words: list[Word] = []

@@ -41,11 +41,11 @@ _MENU = ActionSpace(tuple(Action(word) for word in WORDS))
 
 @dataclass(frozen=True, slots=True)
 class StreetObservation(Observation):
-    """The actor's panorama, heading and exits.
+    """The actor's panorama, heading (whole degrees clockwise from north) and exits.
 
-    ``heading``: whole degrees clockwise from north. ``angles``: one per exit, relative to the
-    heading, in (-180, 180], positive to the right, sorted from left to right. ``changed``: true if
-    the last action changed the panorama, and at the start. ``step``: number of actions so far.
+    ``angles``: one per exit, relative to the heading, in (-180, 180], from left to right.
+    ``changed``: true if the last action changed the panorama, and at the start. ``step``: number of
+    actions so far.
     """
 
     family = street.family

@@ -40,10 +40,8 @@ HALLWAY = "hallway"  # listed in the start room; choosing it leads to phase 2
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseObservation(Observation):
-    """The objects currently listed, in display order; empty once the test is over.
-
-    ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is the current room.
-    """
+    """The objects listed in a place, empty once the test is over. ``phase`` is 1 in the start room
+    and 2 in the hallway."""
 
     family = two_phase.family
 
@@ -63,8 +61,8 @@ class TwoPhaseReference(Reference):
 class TwoPhaseWorld(World):
     """Two choices; family ``"two_phase"``. Actions: ``go[object]`` for each listed one, ``stop``.
 
-    ``rooms``: room -> its common objects. Going to an object in the start room, or in a room
-    beyond the hallway, ends the episode there, without feedback on whether it was right.
+    ``rooms``: room -> its common objects. Going to an object other than the hallway ends the
+    episode, without feedback on whether it was right.
     """
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:

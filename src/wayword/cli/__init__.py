@@ -28,7 +28,10 @@ def main() -> None:
         from wayword.core.errors import WaywordError
 
         gc.set_threshold(*GC_THRESHOLDS)
-        _open_streams()
+        for stream in ("stdin", "stdout", "stderr"):
+            if getattr(sys, stream) is None:  # closed by `>&-`
+                mode = "r" if stream == "stdin" else "w"
+                setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         from wayword.cli.app import app
 
         code = app(standalone_mode=False)
@@ -74,14 +77,6 @@ def _end(stopped: list[int]) -> NoReturn:
     viewing = sys.argv[1:2] == ["view"]  # has nothing to resume
     _say("stopped" if viewing else f"stopped; {RESUMES}")
     sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
-
-
-def _open_streams() -> None:
-    """Replace closed streams (``>&-``), which are None in Python, by the null device."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
 
 
 def _stop_as_ctrl_c() -> list[int]:

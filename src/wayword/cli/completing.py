@@ -8,29 +8,34 @@ complete.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import typer
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def agents(incomplete: str) -> list[str]:
     """Registered agents."""
     from wayword.core import registry
 
-    return [each for each in registry.names("agent") if each.startswith(incomplete)]
+    return _starting(registry.names("agent"), incomplete)
 
 
 def datasets(incomplete: str) -> list[str]:
-    """Registered datasets, and the splits of the one that is named."""
+    """Registered datasets, and the splits of the one on the line."""
     from wayword.runs import catalogue
 
-    return [each for each in catalogue.datasets_named(incomplete) if each.startswith(incomplete)]
+    return _starting(catalogue.datasets_named(incomplete), incomplete)
 
 
 def models(incomplete: str) -> list[str]:
     """Model backends and the models on this machine."""
     from wayword.runs import catalogue
 
-    return [each for each in catalogue.models_named() if each.startswith(incomplete)]
+    return _starting(catalogue.models_named(), incomplete)
 
 
 def settings(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -45,4 +50,4 @@ def settings(ctx: typer.Context, incomplete: str) -> list[str]:
     agent = next((word for word in words.split() if word in agents), "")
     on = ctx.params.get("on") or ""
     pairs = catalogue.settings_of(agent, on if isinstance(on, str) else on[0])
-    return [each for each in pairs if each.startswith(incomplete)]
+    return _starting(pairs, incomplete)

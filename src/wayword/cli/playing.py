@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
 from wayword.cli.running import Continue, Data, Seed, Steps
-
-if TYPE_CHECKING:
-    from wayword.runs.plan import Plan
 
 
 def play(
@@ -81,7 +78,15 @@ def play(
         continues=continue_,
     )  # fmt: skip
     if browser:
-        _in_the_browser(plan, role, others, port, open_)
+        from wayword.viewer.app import Server
+        from wayword.viewer.content import Content
+        from wayword.viewer.library import Library
+
+        folder = plan.out.parent if plan.out else Path("runs")
+        folder.mkdir(parents=True, exist_ok=True)
+        with Server(Content(Library([folder]), plan.data), port) as server:
+            table = server.games.begin(plan, role, others)
+            show.serve(server, f"{server.address}play/{table.name}/", open_)
         return
     with show.waiting(f"{plan.on}: reading the data …"):
         plan = game_plan(plan, role, others)
@@ -96,19 +101,6 @@ def play(
     for metric, player, expert in score_rows(game):
         typer.echo(f"{metric:<14}{player:>10}{expert:>10}".rstrip())
     typer.echo(f"\n{game.result.path}   (wayword view {game.result.path})")
-
-
-def _in_the_browser(plan: Plan, role: str, others: str, port: int, open_: bool) -> None:
-    """Serve the game and the runs next to it until Ctrl-C."""
-    from wayword.viewer.app import Server
-    from wayword.viewer.content import Content
-    from wayword.viewer.library import Library
-
-    folder = plan.out.parent if plan.out else Path("runs")
-    folder.mkdir(parents=True, exist_ok=True)
-    with Server(Content(Library([folder]), plan.data), port) as server:
-        table = server.games.begin(plan, role, others)
-        show.serve(server, f"{server.address}play/{table.name}/", open_)
 
 
 # ``wayword serve-env`` and ``wayword mcp``: worlds for external trainers and assistants.

@@ -177,6 +177,7 @@ def run(
     context.call_on_close(slow.cancel)
     from wayword.runs.plan import RunRecipe, agents_of, is_recipe, read_config, read_recipe
     from wayword.runs.remote import url_of
+    from wayword.runs.reports import table
     from wayword.settings import merge, parse
 
     values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
@@ -212,7 +213,7 @@ def run(
         else:
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
-            print_table([result.path])
+            typer.echo(table([result.path]))
             typer.echo(f"\n{url_of(result.path) or result.path}")
     if not complete:
         raise typer.Exit(1)
@@ -255,13 +256,13 @@ def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
     """Run all variants, and print a table (a row per group of seeds) and a plot. True if all runs
     are complete."""
     from wayword.runs import sweep as sweeping
-    from wayword.runs.reports import SEEDS
+    from wayword.runs.reports import SEEDS, table
 
     sweeps = _sweeps(recipe)
     variants = sweeping.variants(recipe, sweeps)
     results = [carry_out(each.plan, recipe.track, person) for each in variants]
     pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
-    print_table([result.path for result in results], pool)
+    typer.echo(table([result.path for result in results], pool=pool))
     typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
     return all(result.outcome.complete for result in results)
 
@@ -351,13 +352,6 @@ def carry_out(
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; run the same command to resume")
     return result
-
-
-def print_table(paths: list[Path], pool: bool = False) -> None:
-    """Print the table of these run folders; ``pool`` merges runs that differ only in seeds."""
-    from wayword.runs.reports import table
-
-    typer.echo(table(paths, "rich", pool=pool))
 
 
 # ``wayword reproduce``.

@@ -96,28 +96,38 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
 class Environment:
     """Episodes of one dataset for one actor. See :func:`make`.
 
-    Without a seed, ``reset()`` goes through the episodes in order; ``reset(seed=7)`` draws one, and
-    so do later resets. With ``new_scenes``, or ``reset(options={"rooms": 6})``, an episode in a
-    newly generated scene is played instead, of the dataset's own split. An episode is
-    ``terminated`` when the actors have stopped and ``truncated`` at the step limit;
-    ``info["success"]`` is judged in both cases, as ``wayword run`` does. Only the draw is random:
-    the same episode and the same answers give the same observations.
+    Without a seed, ``reset()`` plays the episodes in order; ``reset(seed=7)`` draws one, and so do
+    later resets. With ``new_scenes``, or ``reset(options={"rooms": 6})``, an episode is played in a
+    newly generated scene of the dataset's own split. An episode is ``terminated`` when the actors
+    have stopped and ``truncated`` at the step limit; ``info["success"]`` is judged in both cases,
+    as ``wayword run`` does. Only the draw is random.
 
     ``info`` holds ``success`` (True once the episode has ended and is solved), ``rejected`` and
     ``rejection`` (why the answer was no legal action), ``status`` (of the last feedback),
     ``episode``, ``actor``, ``steps``, ``reward_terms``. ``include`` adds ``expert_action``,
-    ``admissible_commands``, ``conditions`` (met, and how many there are), ``distance`` (metres or
-    links to the goal) and ``rules`` (for the system prompt). They are slow: an expert plans again
-    after each step that deviates from its plan.
+    ``admissible_commands``, ``conditions`` (met, and their number), ``distance`` (metres or links
+    to the goal) and ``rules`` (for the system prompt). They are slow: an expert plans again after
+    each step that deviates from its plan.
     """
 
     def __init__(self, options: EnvironmentOptions, dataset: Dataset | None = None) -> None:
         self.options, self.reward = options, parse_reward(options.reward, options.discount)
         self.include = check_include(options.include)
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
-        self.tasks = _select_tasks(self.dataset, options)
+        tasks, requested = self.dataset.tasks, options.episodes
+        if isinstance(requested, int):
+            tasks = tasks[: max(requested, 0)]
+        elif requested is not None:
+            matches = of_ids(tasks, set(requested))
+            for name in requested:
+                if name not in matches:
+                    raise UsageError(f"{options.name} has no episode {name!r}")
+            tasks = [matches[name] for name in requested]
+        if not tasks:
+            raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
         if options.max_steps is not None and options.max_steps < 1:
             raise UsageError(f"max_steps must be at least 1, got {options.max_steps}")
+        self.tasks: Sequence[Task] = tasks
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
         self._background: Background | None = None
@@ -162,7 +172,19 @@ class Environment:
             return self._generate(settings)
         if settings:
             raise UsageError(f"options: {[*settings]} need a new scene; remove the episode")
-        return self.dataset, self._next_task(episode)
+        if isinstance(episode, str):
+            return self.dataset, self.task(episode)
+        count = len(self.tasks)
+        if episode is not None:
+            number = as_integer("episode", episode, "an id or a number from 0")
+            if not 0 <= number < count:
+                raise UsageError(f"episode must be between 0 and {count - 1}, got {number}")
+        elif self._rng:
+            number = self._rng.randrange(count)
+        else:
+            number = self._next % count
+        self._next = number + self._stride
+        return self.dataset, self.tasks[number]
 
     def max_steps_of(self, dataset: Dataset) -> int:
         return dataset.max_steps if self.options.max_steps is None else self.options.max_steps
@@ -200,15 +222,15 @@ class Environment:
         other.answers = list(self.answers)
         if self._game is None:
             return other
-        other._game = None
         game = self._game.clone()
         view = None if self._agents else self._view.clone(game)
-        if view is None:
-            other._begin(self._game.dataset, self._game.task)
-            for answer in self.answers:
-                other.step(answer)
+        if view is not None:
+            other._game, other._view, other._meter = game, view, self._meter.clone()
             return other
-        other._game, other._view, other._meter = game, view, self._meter.clone()
+        other._game = None
+        other._begin(self._game.dataset, self._game.task)
+        for answer in self.answers:
+            other.step(answer)
         return other
 
     def save(self) -> Environment:
@@ -240,12 +262,21 @@ class Environment:
         if self._game is not None:
             self._view.leave()
         self._game = game = TaskGame(dataset, task, self.max_steps_of(dataset))
-        actors, name = game.world.actors, self.options.actor
-        if name and name not in actors:
-            raise UsageError(f"no actor is called {name!r}; {suggest(name, list(actors))}")
-        self.actor = name or actors[0]
+        actors, options = game.world.actors, self.options
+        if options.actor and options.actor not in actors:
+            hint = suggest(options.actor, list(actors))
+            raise UsageError(f"no actor is called {options.actor!r}; {hint}")
+        self.actor = options.actor or actors[0]
         self._agents = self._seat_others(game)
-        self._view = self._new_view()
+        if options.view in ("text", "structured"):
+            if options.view_settings:
+                raise UsageError(f"view={options.view} takes no settings; only agents' views do")
+            cls = Words if options.view == "text" else Structured
+            self._view = cls(self.actor, options.actions)
+        else:
+            self._background = self._background or Background()
+            settings = options.view_settings, options.seed, self._background
+            self._view = AgentPrompts(options.view, self.actor, *settings)
         for actor in actors[: actors.index(self.actor)]:
             self._turn(actor)
         self._view.begin(game)
@@ -254,12 +285,18 @@ class Environment:
         return self._view.observe(), self._info(last, {})
 
     def _play(self, decision: Decision | Rejection | None) -> Step | None:
-        """Carry out a decision, and those that need no answer; return the last step."""
-        last = None
+        """Carry out a decision, and those that need no answer; return the last step. The others
+        play until this actor's turn, or to the end once it has stopped."""
+        last, game, order = None, self.game, self.game.world.actors
+        index = order.index(self.actor)
         while decision is not None:
-            last = self.game.act(self.actor, decision)
+            last = game.act(self.actor, decision)
             self._view.on_step(last)
-            self._play_others()
+            while self._agents and not game.ended:
+                for actor in (*order[index + 1 :], *order[:index]):
+                    self._turn(actor)
+                if game.active(self.actor):
+                    break
             decision = self._view.decided()
         return last
 
@@ -275,21 +312,6 @@ class Environment:
         dataset = open_dataset(replace(self.options, settings=settings).plan)
         return dataset, dataset.tasks[rng.randrange(len(dataset.tasks))]
 
-    def _next_task(self, episode: str | int | None) -> Task:
-        if isinstance(episode, str):
-            return self.task(episode)
-        count = len(self.tasks)
-        if episode is not None:
-            number = as_integer("episode", episode, "an id or a number from 0")
-            if not 0 <= number < count:
-                raise UsageError(f"episode must be between 0 and {count - 1}, got {number}")
-        elif self._rng:
-            number = self._rng.randrange(count)
-        else:
-            number = self._next % count
-        self._next = number + self._stride
-        return self.tasks[number]
-
     def task(self, episode: str) -> Task:
         """Return an episode's task. Raises ``UsageError`` with a suggestion for an unknown id."""
         matches = of_ids(self.tasks, {episode})
@@ -298,18 +320,6 @@ class Environment:
             name = self.options.name
             raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
         return matches[episode]
-
-    def _new_view(self) -> ActorView:
-        options = self.options
-        if options.view in ("text", "structured"):
-            if options.view_settings:
-                raise UsageError(f"view={options.view} takes no settings; only agents' views do")
-            cls = Words if options.view == "text" else Structured
-            return cls(self.actor, options.actions)
-        self._background = self._background or Background()
-        return AgentPrompts(
-            options.view, self.actor, options.view_settings, options.seed, self._background
-        )
 
     def _seat_others(self, game: TaskGame) -> dict[str, Agent]:
         """Build and start the agents of the other actors."""
@@ -327,18 +337,6 @@ class Environment:
             agents[actor] = seat(game.task, setup, game.world, actor, rng, self._log)
             finish(agents[actor].begin(game.task.episode.for_actor(actor)))
         return agents
-
-    def _play_others(self) -> None:
-        """Play the others' turns until this actor's turn, or to the end once it has stopped."""
-        if not self._agents:
-            return
-        game, order = self.game, self.game.world.actors
-        index = order.index(self.actor)
-        while not game.ended:
-            for actor in (*order[index + 1 :], *order[:index]):
-                self._turn(actor)
-            if game.active(self.actor):
-                return
 
     def _turn(self, actor: str) -> None:
         game, agent = self.game, self._agents[actor]
@@ -384,20 +382,3 @@ def finish(coroutine: Any) -> Any:
         return end.value
     coroutine.close()
     raise UsageError("the other actors' agent awaits a result; use one that needs no model")
-
-
-def _select_tasks(dataset: Dataset, options: EnvironmentOptions) -> Sequence[Task]:
-    tasks, requested = dataset.tasks, options.episodes
-    if requested is None:
-        selected: Sequence[Task] = tasks
-    elif not isinstance(requested, int):
-        matches = of_ids(tasks, set(requested))
-        missing = [name for name in requested if name not in matches]
-        if missing:
-            raise UsageError(f"{options.name} has no episode {missing[0]!r}")
-        selected = [matches[name] for name in requested]
-    else:
-        selected = tasks[: max(requested, 0)]
-    if not selected:
-        raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
-    return selected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Self
 
 from wayword.core.action import Action, Decision, Rejection
@@ -39,7 +40,7 @@ class TaskGame(Game):
         super().__init__(dataset.world(task.episode), task.episode, max_steps)
         self.dataset, self.task = dataset, task
         self._experts: dict[str, _Expert] = {}
-        self._plans: dict[str, list[Action] | None] = {}
+        self._plans: dict[str, list[Action] | None] = {}  # to the end, in reverse order
         self._planned_steps = 0  # steps of the trajectory that ``_plans`` accounts for
         self._standing: tuple[int, Standing | None] = -1, None
         own_tasks = isinstance(task.episode.extra.get("instructions"), Mapping)
@@ -108,7 +109,10 @@ class TaskGame(Game):
                 self._plans = {step.actor: plan} if followed else {}
         self._planned_steps = len(self.trajectory.steps)
         if actor not in self._plans:
-            self._plans[actor] = self._solve(actor)
+            world, self._plans[actor] = copied(self.world), None
+            with suppress(PlanningFailed, UsageError):
+                if (expert := self.plan(world, actor)) is not None:
+                    self._plans[actor] = list(Game(world).actions(actor, expert))[::-1]
         actions = self._plans[actor]
         return None if actions is None else len(actions)
 
@@ -143,15 +147,6 @@ class TaskGame(Game):
                 info[name] = None if standing.distance is None else float(standing.distance)
         return info
 
-    def _solve(self, actor: str) -> list[Action] | None:
-        """The expert's actions from here to its end, in reverse order."""
-        world = copied(self.world)
-        try:
-            plan = self.plan(world, actor)
-            return None if plan is None else list(Game(world).actions(actor, plan))[::-1]
-        except (PlanningFailed, UsageError):
-            return None
-
 
 class _Expert:
     """The expert's next action. Its plan continues while it is followed; else it plans again."""
@@ -167,16 +162,17 @@ class _Expert:
         if self._action is not None and not new_steps:
             return self._action
         self._steps += len(new_steps)
+        advised = [
+            step.feedback
+            for step in new_steps
+            if step.actor == self._actor and getattr(step.decision, "action", None) == self._action
+        ]
         try:
-            if self._plan is not None and len(new_steps) == 1 and self._is_followed(new_steps[0]):
-                self._action = self._plan.send(new_steps[0].feedback)
+            if self._plan is not None and len(new_steps) == len(advised) == 1:
+                self._action = self._plan.send(advised[0])
             else:
                 self._plan = self._game.plan(self._game.world, self._actor)
                 self._action = None if self._plan is None else next(self._plan)
         except (PlanningFailed, StopIteration, UsageError):
             self._plan = self._action = None
         return self._action
-
-    def _is_followed(self, step: Step) -> bool:
-        action = getattr(step.decision, "action", None)  # a rejection has none
-        return step.actor == self._actor and action is not None and action == self._action

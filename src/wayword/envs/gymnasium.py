@@ -147,15 +147,14 @@ class WaywordEnv(gymnasium.Env[str, Any]):
     ) -> tuple[str, dict[str, Any]]:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         super().reset(seed=seed)
-        observation, info = self.inner.reset(seed, options=options)
-        return self._to_text(observation, info), self._gym_info(info)
+        return self._shown(*self.inner.reset(seed, options=options))
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Answer with a text, or with ``actions="menu"`` with a number."""
         answer = int(action) if isinstance(action, int | np.integer) else str(action)
         observation, reward, terminated, truncated, info = self.inner.step(answer)
-        text = self._to_text(observation, info)
-        return text, reward, terminated, truncated, self._gym_info(info)
+        text, info = self._shown(observation, info)
+        return text, reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The mask of legal numbers, for ``MaskablePPO`` of sb3-contrib."""
@@ -167,17 +166,15 @@ class WaywordEnv(gymnasium.Env[str, Any]):
     def close(self) -> None:
         self.inner.close()
 
-    def _to_text(self, observation: Json, info: Info) -> str:
+    def _shown(self, observation: Json, info: Info) -> tuple[str, Info]:
+        """The observation as text, and the info in Gymnasium's form."""
         if isinstance(observation, list):
             info["messages"] = observation
-        self._text = as_text(observation)
-        return self._text
-
-    def _gym_info(self, info: Info) -> Info:
         info["episode_id"] = info.pop("episode")
+        self._text = as_text(observation)
         if self._has_menu:
             info["action_mask"] = menu_mask(len(self._legal_actions()))
-        return info
+        return self._text, info
 
     def _legal_actions(self) -> Sequence[str]:
         """Return the listed actions; empty before the first episode and after its end."""

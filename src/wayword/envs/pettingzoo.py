@@ -45,7 +45,8 @@ class _MultiActorEnv:
     metadata = {"name": "wayword_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
     render_mode = None
 
-    def _open(self, name: str, options: dict[str, Any]) -> None:
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__()
         self._env = make(name, **options)
         view, actions = self._env.options.view, self._env.options.actions
         if view not in ("text", "structured"):
@@ -140,10 +141,6 @@ class _MultiActorEnv:
 class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
     """Actors take turns, in the order of a rollout."""
 
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__()
-        self._open(name, options)
-
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
         self._begin(seed, options)
@@ -170,23 +167,18 @@ class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
             self.terminations[other], self.truncations[other] = self._endings(other)
             if self.terminations[other] or self.truncations[other]:
                 self.infos[other] = self._info(other)
-        self.agent_selection = self._next_actor(actor)
-        self._accumulate_rewards()
-        self._deads_step_first()
-
-    def _next_actor(self, actor: str) -> str:
-        """Return the next actor with turns left, or just the next once the episode is over."""
+        # the next actor with turns left, or just the next once the episode is over
         order = list(self.game.world.actors)
         index = order.index(actor)
         others = [each for each in order[index + 1 :] + order[: index + 1] if each in self.agents]
-        return next((each for each in others if self.game.active(each)), others[0])
+        active = [each for each in others if self.game.active(each)]
+        self.agent_selection = (active or others)[0]
+        self._accumulate_rewards()
+        self._deads_step_first()
 
 
 class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[misc]
     """All actors at once: answers are given together, and carried out in turn order."""
-
-    def __init__(self, name: str, **options: Any) -> None:
-        self._open(name, options)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

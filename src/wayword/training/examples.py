@@ -58,11 +58,7 @@ class LabeledDecision:
 
 
 def completed(decisions: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
-    """True if the agent chose to stop in a place that counts as the goal.
-
-    ``near_goal`` holds the goal and the places that the task's metric accepts for it: in streets
-    its direct neighbours, indoors every viewpoint within three metres.
-    """
+    """True if the agent chose to stop in a place that counts as the goal."""
     return bool(decisions) and decisions[-1].taken == STOP and decisions[-1].place in near_goal
 
 
@@ -92,10 +88,10 @@ def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
 class Guide:
     """The stepwise oracle of one episode: the gold path while on it, else the shortest route.
 
-    ``best(place)`` is called once a decision, in order, with the place the agent stands at. Being
-    on the gold path means being at the last reached gold place or a later one; of a place that the
-    path visits twice, the earlier visit that is still ahead counts. ``reached`` is the index of the
-    last reached gold place; ``strayed`` is True if the walk has left it.
+    ``best(place)`` is called once per decision, with the agent's place. It is on the gold path at
+    the last reached gold place or a later one; of a place that the path visits twice, the earlier
+    visit ahead counts. ``reached`` is the index of the last reached gold place; ``strayed`` is True
+    if the walk has left it.
     """
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
@@ -147,9 +143,8 @@ def align_clauses(
     dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
 ) -> ClauseEnds:
     """Align clauses with the task's gold path; by their lengths if nothing else is known."""
-    stretches = getattr(dataset, "narrated", None)
-    if stretches is not None:
-        return _from_stretches(clauses, stretches(task))
+    if (narrated := getattr(dataset, "narrated", None)) is not None:
+        return _from_stretches(clauses, narrated(task))
     graph_of = getattr(dataset, "graph", None)
     if graph_of is not None and isinstance(graph_of(task.episode.scene), StreetGraph):
         actions = dataset.solve(task) if dataset.solutions else ()
@@ -164,10 +159,8 @@ def _text_shares(clauses: Sequence[Clause]) -> list[float]:
 
 
 def _from_stretches(clauses: Sequence[Clause], stretches: Sequence[tuple[int, int]]) -> ClauseEnds:
-    """Each clause ends with the last stretch that begins before the next clause does.
-
-    Clauses that share a stretch divide its places evenly.
-    """
+    """Each clause ends with the last stretch that begins before the next clause does. Clauses that
+    share a stretch divide its places evenly."""
     nexts = [clause.begin for clause in clauses[1:]]
     last = [max(i for i, (begin, _) in enumerate(stretches) if i == 0 or begin < following)
             for following in nexts] + [len(stretches) - 1]  # fmt: skip
@@ -195,11 +188,8 @@ def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
 def align_by_turns(
     clauses: Sequence[Clause], walked: Sequence[tuple[int, str]], places: int
 ) -> ClauseEnds:
-    """End each clause with a turn at that turn; other clauses share the places in between.
-
-    Runs of turns to the same sides are matched, the longest first, in order; a clause whose turn
-    is matched with none counts as one without. ``places``: the number of places of the path.
-    """
+    """End each clause with a turn at that turn; other clauses share the ``places`` in between.
+    Runs of turns to the same sides are matched, the longest first, in order."""
     turns = [(n, side) for n, clause in enumerate(clauses) if (side := legs(clause.text)[0].turn)]
     ends = {len(clauses) - 1: places - 1}
     sides = [side for _, side in turns], [side for _, side in walked]
@@ -219,11 +209,8 @@ def align_by_turns(
 
 @dataclass(frozen=True, slots=True)
 class TextChoice:
-    """A decision in the text: at offset ``at`` is ``taken``, which should be ``label``.
-
-    Both include the space before them. ``taken`` is empty if the agent only ranked the options and
-    did not write an answer.
-    """
+    """A decision in the text: at offset ``at`` is ``taken``, which should be ``label``. Both
+    include the space before them. ``taken`` is empty if the agent only ranked the options."""
 
     at: int
     taken: str
@@ -338,10 +325,8 @@ class _LabeledAgent(Agent):
         self.agent.on_feedback(decision, feedback)
 
     def _note_question(self, prompt: str, taken: str, options: Sequence[str]) -> str:
-        """Note a question; returns the oracle's option. Without a student, that is taken.
-
-        The clause to follow has no right answer off the gold path: the oracle would turn back.
-        """
+        """Note a question; returns the oracle's option, which is taken without a student. The
+        clause to follow has no right answer off the gold path: the oracle would turn back."""
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
         best, off_path = self._best, False
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
@@ -421,8 +406,7 @@ def write_example(
     keep_answers: bool,
 ) -> Example:
     """Return the prompts of an episode as one text; with ``keep_answers``, taken options are their
-    own labels. Raises ``UsageError`` if a prompt does not extend the last byte for byte.
-    """
+    own labels. Raises ``UsageError`` if a prompt does not extend the last byte for byte."""
     text, choices = "", []
     for question, after in zip(questions, [*questions[1:], None], strict=True):
         if not question.prompt.startswith(text):

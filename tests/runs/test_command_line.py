@@ -346,11 +346,8 @@ def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> N
         ("run walker --on ho", ["household", "houses"]),
         ("run walker --on houses", ["houses", "houses:test", "houses:train"]),
         ("run walker --model regression:w", ["regression:walker"]),
-        ("run navgpt --set dec", ["decoding=constrained", "decoding=free", "decoding=numbered"]),
-        ("run navgpt --on houses --set dataset.see", ["dataset.seed="]),
         ("play tow", ["towns", "towns:test", "towns:train"]),
         ("export --as reac", ["react", "react_emmem"]),
-        ("run mine --set dec", []),
     ],
 )
 def test_a_shell_completes_values(

@@ -15,7 +15,7 @@ from wayword.cli.show import notice_later, progress
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
-from wayword.runs.plan import Plan, RunRecipe, is_recipe, read_recipe
+from wayword.runs.plan import Plan, RunRecipe, read_recipe
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
@@ -39,8 +39,6 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
-    assert is_recipe("my.yaml")
-    assert not is_recipe("navgpt")
     recipe = read_recipe(written(tmp_path, WHOLE))
     plan: Plan = recipe
     assert (plan.agent, plan.on, plan.limit, plan.max_dollars) == ("navgpt", "houses", 3, 5.0)

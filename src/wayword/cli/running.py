@@ -37,7 +37,6 @@ Set = Annotated[
         help="A setting, KEY=VALUE, of the agent (decoding=free), the model (model.threads=2), the "
         "dataset (dataset.seed=7) or an actor (actors.follower.decoding=free), or another model "
         "for a role (models.summary=openai:NAME).",
-        autocompletion=completing.settings,
     ),
 ]
 Limit = Annotated[int | None, Option(help="Play the first N episodes; raise it later to add more.")]
@@ -175,7 +174,7 @@ def run(
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
     slow = show.notice_later(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
     context.call_on_close(slow.cancel)
-    from wayword.runs.plan import RunRecipe, agents_of, is_recipe, read_config, read_recipe
+    from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
     from wayword.runs.remote import url_of
     from wayword.runs.reports import table
     from wayword.settings import merge, parse
@@ -192,7 +191,7 @@ def run(
         **{key: several[0] for key, several in names.items()},
     }
     recipe = RunRecipe(**values)
-    if is_recipe(agent):
+    if agent.endswith((".yaml", ".yml")):
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {
             name for name, source in sources.items() if source and source.name == "COMMANDLINE"

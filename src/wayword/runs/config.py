@@ -94,9 +94,7 @@ store it in ticks of up to two seconds, so that two writes in quick succession m
 
 def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     """Checksum of a folder's pictures and their names as 12 hex digits; empty for no pictures.
-
-    Scans have gigabytes of pictures, so the checksums of unchanged files are cached.
-    """
+    Scans have gigabytes of pictures, so the checksums of unchanged files are cached."""
     name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
     memory, cached = cache_folder() / "checksums" / f"{name}.json", dict[FileState, str]()
     with suppress(OSError, ValueError, TypeError):  # missing or unreadable
@@ -118,10 +116,8 @@ SESSIONS = "sessions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of a run: its start time, duration in seconds, and number of finished episodes.
-
-    ``dropped_tokens`` and ``dropped_dollars`` are the cost of episodes that it did not finish.
-    """
+    """A session of a run: its start time, duration in seconds, number of finished episodes, and the
+    cost of the episodes that it did not finish."""
 
     started: str
     seconds: float
@@ -160,9 +156,7 @@ _COMPACT = 20_000  # lines from which the next session replaces them by their to
 
 class Spending:
     """The run folder's log of billed calls; ``tokens`` and ``dollars`` are totals of all sessions.
-
-    The file is created at the first call, so that runs without a model have none.
-    """
+    The file is created at the first call."""
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
@@ -315,10 +309,7 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics recorded in a run, so that tables work even if its family is not installed.
-
-    Raises ``UsageError`` if an older version recorded none and the family is not registered.
-    """
+    """The metrics recorded in a run, so that tables work even if its family is not installed."""
     recorded = config.get("metrics")
     if recorded is None:
         return scoring.scorer(str(config.get("family", ""))).metrics

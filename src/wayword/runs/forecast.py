@@ -66,10 +66,9 @@ class Forecast:
 
     ``calls`` is the mean number per episode. ``max_dollars`` is the cost if every answer reached
     its token limit; it and ``dollars`` are None without known prices. ``measured`` is the number of
-    finished episodes that the estimate is based on, 0 for a rehearsal. ``hours`` is the wall time
-    with ``concurrency`` episodes and the run's rate limit; None for a rehearsal. ``window`` is the
-    model's context in tokens. ``unprofiled`` are models that might reason, but have no profile:
-    their thinking is not counted.
+    finished episodes that the estimate is based on. ``hours`` is the wall time with ``concurrency``
+    episodes and the run's rate limit; None for a rehearsal. ``window`` is the model's context in
+    tokens. ``unprofiled`` models might reason: their thinking is not counted.
     """
 
     episodes: int

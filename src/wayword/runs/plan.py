@@ -21,7 +21,7 @@ import os
 import platform
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -136,9 +136,7 @@ class Plan:
 
     def perceiver(self) -> tuple[str, Mapping[str, Any]]:
         """Name or file and settings of the perceiver that replaces the dataset's; empty if none.
-
-        Set by ``perceiver=NAME``, or by ``perceiver.name=NAME`` and ``perceiver.KEY=VALUE``.
-        """
+        Set by ``perceiver=NAME``, or ``perceiver.name=NAME`` and ``perceiver.KEY=VALUE``."""
         group = self.settings.get("perceiver", {})
         settings = dict(group) if isinstance(group, Mapping) else {"name": group}
         name = str(settings.pop("name", ""))
@@ -213,11 +211,6 @@ def _yaml(path: Path, name: str) -> Any:
         raise UsageError(f"{name}: invalid YAML: {problem}") from error
 
 
-def is_recipe(name: str) -> bool:
-    """True if the name of an agent is a recipe file."""
-    return name.endswith((".yaml", ".yml"))
-
-
 def read_recipe(path: Path) -> RunRecipe:
     """Read a recipe. Raises ``UsageError``, which names the file and the field.
 
@@ -279,10 +272,8 @@ def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
-    """The class and checked settings of a plan's agent; ``others`` are the agents in ``actors``.
-
-    ``actors`` are the names of the dataset's actors; empty if the plan names no actor.
-    """
+    """The class and checked settings of a plan's agent; ``others`` are the agents in ``actors``,
+    which are the dataset's actors; empty if the plan names no actor."""
 
     cls: type[Agent]
     settings: Any
@@ -295,16 +286,6 @@ class AgentParts:
         if not self.actors or set(self.actors) - set(self.others):
             yield self
         yield from self.others.values()
-
-    @property
-    def sees_answer(self) -> bool:
-        """True if any agent uses the ground truth."""
-        return any(parts.cls.sees_answer for parts in self.playing())
-
-    @property
-    def needs_person(self) -> bool:
-        """True if any agent is a person at the terminal."""
-        return any(parts.cls.needs_person for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:
@@ -440,22 +421,17 @@ def shared_datasets() -> Iterator[None]:
 
 
 def open_dataset(plan: Plan) -> Dataset:
-    """Open the dataset and split of ``plan.on``. Raises ``UsageError``.
-
-    Raises ``DataError`` for malformed files, here or when episodes are listed.
-    """
+    """Open the dataset and split of ``plan.on``. Raises ``UsageError``, and ``DataError`` for
+    malformed files, here or when episodes are listed."""
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split, folder = plan.split or cls.splits[0], data_folder(plan.data)
-    wrappers = plan.perceiver(), plan.group("perturb")
-    opened, key = _SHARED.get(), repr((cls, split, folder, settings, wrappers))
-    if opened is not None and key in opened:
-        return opened[key]
-    with reading(plan.on):
-        dataset: Dataset = _class_of(plan, cls)(split, folder, settings)
-    if opened is not None:
-        opened[key] = dataset
-    return dataset
+    wrappers, shared = (plan.perceiver(), plan.group("perturb")), _SHARED.get()
+    opened, key = {} if shared is None else shared, repr((cls, split, folder, settings, wrappers))
+    if key not in opened:
+        with reading(plan.on):
+            opened[key] = _class_of(plan, cls)(split, folder, settings)
+    return opened[key]
 
 
 def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
@@ -574,18 +550,14 @@ def identity(
     """
     cls: Any = type(dataset)
     data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))
-    optional: dict[str, Any] = {}
-    for option in ("ask", "remember"):
-        if value := getattr(plan, option):
-            optional[option] = value
+    options = {"ask": plan.ask, "remember": plan.remember, "perturb": perturbations(plan).active()}
+    optional: dict[str, Any] = {name: value for name, value in options.items() if value}
     if checksum_of_file := source_checksum("dataset", plan.dataset_name):
         optional["dataset_checksum"] = checksum_of_file
     if named := _named_files(data_settings, except_="pictures"):
         optional["dataset_files"] = named["files_checksum"]
     if pictures := str(data_settings.get("pictures", "")):
         optional["pictures_checksum"] = pictures_checksum(Path(pictures), _files(Path(pictures)))
-    if rates := perturbations(plan).active():
-        optional["perturb"] = rates
     name, group = plan.perceiver()
     if name:
         settings = asdict(make(registry.load("perceiver", name).Settings, group, "perceiver"))
@@ -639,7 +611,6 @@ def _named_files(settings: Mapping[str, Any], except_: str = "") -> dict[str, st
 
     Results depend on the content of VELMA's ``scores_file`` or a folder of pictures, not its path.
     A folder must be written as a path, as in ``./pictures``, because ``prompt=robot`` is a word.
-    The setting ``except_`` has a separate checksum.
     """
     files: dict[str, Path] = {}
     for key, value in settings.items():
@@ -660,8 +631,6 @@ def versions() -> Mapping[str, str]:
     """Versions of Python, Wayword and the packages that results may depend on."""
     installed = {"python": platform.python_version()}
     for name in ("wayword", "numpy", "scipy", "openai", "xllamacpp"):
-        try:
+        with suppress(PackageNotFoundError):
             installed[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return installed

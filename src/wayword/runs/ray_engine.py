@@ -2,14 +2,12 @@
 
     driver    the command: assigns episodes to players, and is the only writer of the run folder
     Player    a Ray actor with the dataset, agents and models; plays several episodes concurrently
-    Bank      a Ray actor on the driver's machine with the run's budget, bills and rate limits;
-              players call it before and after every model call
+    Bank      a Ray actor on the driver's machine with the run's budget, bills and rate limits
 
 Ray restarts a player that dies (killed, out of memory, machine lost), and its unfinished episodes
 are played again. Only the driver stores episodes, so none is lost or duplicated. A billed call
-returns only after its bill is in ``calls.jsonl``.
-
-``$RAY_ADDRESS`` selects a cluster; by default, one is started on this machine.
+returns only after its bill is in ``calls.jsonl``. ``$RAY_ADDRESS`` selects a cluster; by default,
+one is started on this machine.
 """
 
 from __future__ import annotations
@@ -299,10 +297,11 @@ async def _answer(reply: Awaitable[Any]) -> Any:
 
 
 class Bank:
-    """A run's account and rate limits, shared by all processes. Calls are answered in order.
+    """A run's account and rate limits, shared by all processes. Players call it before and after
+    every model call, and are identified by their process.
 
     ``run`` is the run folder, ``ended`` the shares of the budget that earlier episodes used, and
-    ``turns`` the step limit. Players are identified by their process.
+    ``turns`` the step limit.
     """
 
     def __init__(
@@ -332,8 +331,8 @@ class Bank:
         self._account.tokens, self._account.dollars = self._bills.tokens, self._bills.dollars
 
     async def join(self, seat: int, player: str) -> None:
-        """Register the process of a seat. If it follows one that died, settle the calls of that
-        one at their estimated cost, as they may have been billed."""
+        """Register the process of a seat. Settle the calls of the one before, which died, at their
+        estimated cost, as they may have been billed."""
         dead = self._players.get(seat, player)
         self._players[seat] = player
         if dead == player:
@@ -405,8 +404,8 @@ class Bank:
         self._account.retried()
 
     async def counts(self, close: bool = False) -> tuple[int, ...]:
-        """Numbers of billed calls, late ones, repeated requests, processes that died and the calls
-        that they had in progress; ``close`` syncs the log."""
+        """Numbers of billed calls, late ones, repeated requests, dead processes, and the calls that
+        these had in progress; ``close`` syncs the log."""
         if close:
             self._bills.close()
         account = self._account
@@ -461,8 +460,7 @@ class SharedTurns:
 
 
 class Player:
-    """An actor that plays episodes in a separate process, one per ``seat`` at a time. ``identity``
-    is the expected run's."""
+    """An actor that plays episodes in a separate process. ``identity`` is the expected run's."""
 
     def __init__(
         self, seat: int, plan: Plan, folder: str, bank: Any, identity: Mapping[str, Any]

@@ -49,7 +49,7 @@ class EpisodeRecord:
     """A finished episode: its metrics (rates between 0 and 1) and its trajectory.
 
     A :class:`~wayword.runs.results.RunResult` adds data from the dataset: the instruction, the
-    scene, and ``gold_length``, the number of actions in the reference solution, including its stop.
+    scene, and ``gold_length``, the number of actions in the reference solution.
     """
 
     episode_id: str
@@ -65,10 +65,8 @@ class EpisodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """An episode that failed: the reason, and the trajectory up to the failure, if any.
-
-    A resumed run plays it again and keeps this record.
-    """
+    """An episode that failed: the reason, and the trajectory up to the failure, if any. A resumed
+    run plays it again and keeps this record."""
 
     episode_id: str
     reason: str
@@ -77,12 +75,10 @@ class FailedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An encoded episode, ready to be written.
+    """An encoded episode, ready to be written by another process than the one that played it.
 
-    The process that played the episode encodes it, which need not be the one that writes the
-    folder. ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the
-    kinds of its notes, ``steps`` counts its steps, and ``billed`` the tokens of calls that were not
-    answered from a cache.
+    ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the kinds of
+    its notes, ``steps`` counts its steps, and ``billed`` the tokens of uncached calls.
     """
 
     episode_id: str
@@ -197,8 +193,6 @@ class RunFolder(RecordedRun):
     """A run folder opened for writing, by one process at a time.
 
         with RunFolder.open("runs/first", {"identity": {"agent": "oracle"}}) as folder:
-            todo = [task for task in tasks if task.episode.id not in folder]
-            ...
             folder.append(EpisodeRecord(task.episode.id, scores, trajectory))
 
     A finished episode is safely stored when ``append`` returns. ``notices`` report partial lines
@@ -220,12 +214,11 @@ class RunFolder(RecordedRun):
     def open(path: Path | str, config: Mapping[str, Any]) -> RunFolder:
         """Create the folder, or resume the run in it.
 
-        ``config["identity"]`` is a mapping that identifies the run: if any value differs, it is
-        another run. The rest of ``config`` is information for readers; it is written only once.
-        Another run without finished episodes or costs is replaced.
-
-        Raises ``RecordingError`` if the folder contains another run or other files, is in use by
-        another process, is corrupt or not writable, or if the config contains a secret.
+        ``config["identity"]`` identifies the run: if any value differs, it is another run. The rest
+        of ``config`` is information for readers, written only once. Another run without finished
+        episodes or costs is replaced. Raises ``RecordingError`` if the folder contains another run
+        or other files, is in use by another process, is corrupt or not writable, or if the config
+        contains a secret.
         """
         folder, prepared = Path(path), configs.prepared(config)
         with ExitStack() as opened:
@@ -376,9 +369,9 @@ class Merged:
 def merge(shards: Sequence[Path], out: Path) -> Merged:
     """Write the shards' episodes to a new run folder, all or nothing.
 
-    Raises ``UsageError`` for shards of different runs, an episode in two shards, or an ``out`` that
-    is not empty, and ``RecordingError`` if one of several folders is damaged. From a single folder,
-    damaged and duplicate records are left out, each with a notice.
+    From a single folder, damaged and duplicate records are left out, each with a notice. Raises
+    ``UsageError`` for shards of different runs, an episode in two shards, or an ``out`` that is not
+    empty, and ``RecordingError`` if one of several folders is damaged.
     """
     if remote.url_of(out):
         raise UsageError(f"--out {remote.url_of(out)}: must be a folder on this machine")

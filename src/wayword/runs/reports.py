@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,9 +124,9 @@ def _table(rows: Sequence[Row], form: str, together: bool = False, wide: bool = 
     width = WIDE if wide else _width()
     families = dict.fromkeys(row.family for row in rows)
     if form in ("json", "csv") or together:
-        text = tables.render(rows, form, width)
         note = "SR and other metrics are defined per family: see docs/metrics.md.\n"
-        return text if form in ("json", "csv") or len(families) == 1 else text + note
+        hidden = form in ("json", "csv") or len(families) == 1
+        return tables.render(rows, form, width) + ("" if hidden else note)
     groups = [[row for row in rows if row.family == family] for family in families]
     return "\n".join(tables.render(group, form, width) for group in groups)
 
@@ -227,12 +228,11 @@ def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
     edges = sorted(set(values))
     if len(edges) > MAX_LENGTHS:
         edges = sorted({values[len(values) * part // 4] for part in range(4)})
-    labels = {}
-    for name, value in lengths.items():
-        low = max(edge for edge in edges if edge <= value)
-        high = min((edge for edge in edges if edge > low), default=values[-1] + 1) - 1
-        labels[name] = f"length {low:g}" if high <= low else f"length {low:g} to {high:g}"
-    return labels
+    labels: dict[str, str] = {}
+    for low, above in pairwise([*edges, values[-1] + 1]):
+        name = f"length {low:g}" if above - 1 <= low else f"length {low:g} to {above - 1:g}"
+        labels |= {each: name for each, value in lengths.items() if low <= value < above}
+    return {each: labels[each] for each in lengths}
 
 
 @dataclass(frozen=True, slots=True)

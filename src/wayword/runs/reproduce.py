@@ -51,11 +51,8 @@ OUR_WORDS = "this project's own prompts"
 
 @dataclass(frozen=True, slots=True)
 class RecipeData:
-    """Data for a row: a split, with settings of the dataset and of the agent.
-
-    ``needs`` is a path in the data folder that must exist; settings with this value are replaced by
-    the full path.
-    """
+    """Data for a row: a split, with settings of the dataset and of the agent. ``needs`` is a path
+    in the data folder that must exist; settings with this value become the full path."""
 
     split: str
     dataset: Mapping[str, Any] = field(default_factory=dict)
@@ -65,11 +62,9 @@ class RecipeData:
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
-    """A row. ``published`` are the paper's results by our metric keys, rates in percent.
-
-    ``sources`` are the published data and its stand-ins, in order of preference. ``models`` are the
-    paper's, by role. ``differs`` lists differences to the paper even with the same model.
-    """
+    """A row. ``published`` are the paper's results by our metric keys, rates in percent. The
+    ``sources`` are the published data, then stand-ins. ``models`` are the paper's, by role.
+    ``differs`` lists differences to the paper even with the same model."""
 
     name: str
     published: Mapping[str, float]
@@ -88,10 +83,7 @@ class RecipeRow:
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A published table or figure. ``metrics`` maps our metric keys to the paper's columns.
-
-    ``differs`` lists all differences to the paper and its released code that remain with the same
-    model, in one line; rows add their own.
-    """
+    ``differs`` lists the differences to the paper and its code that remain with the same model."""
 
     name: str
     title: str
@@ -107,11 +99,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecipeOptions:
-    """The user's options for a recipe: model, episodes, budgets, and overriding settings.
-
-    ``rows`` selects rows whose names contain one of these words. ``prompts`` is a folder of
-    prompts. ``stand_in`` allows stand-in data with paid models; free models always use it.
-    """
+    """The user's options for a recipe. ``rows`` selects rows whose names contain one of these
+    words. ``prompts`` is a folder of prompts. ``stand_in`` allows stand-in data with paid models;
+    free models always use it."""
 
     model: str = ""
     limit: int | None = None
@@ -348,11 +338,9 @@ STEP_MS = "step_ms"
 
 @dataclass(frozen=True, slots=True)
 class ReproducedRow:
-    """A row: our and the ``published`` results by metric, rates in percent.
-
-    ``n`` of ``of`` episodes were finished. ``missing`` is the reason if there is no run. ``cost``
-    is in US dollars, None if a price is unknown.
-    """
+    """A row: our and the ``published`` results by metric, rates in percent. ``n`` of ``of``
+    episodes were finished. ``missing`` is the reason if there is no run. ``cost`` is in US dollars,
+    None if a price is unknown."""
 
     name: str
     published: Mapping[str, float]

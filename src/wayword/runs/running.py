@@ -55,6 +55,7 @@ from wayword.runs.plan import (
     open_agent,
     open_dataset,
     run_folder,
+    takes_a_person,
 )
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
 from wayword.runs.results import RunResult
@@ -199,7 +200,7 @@ async def run_async(
     try:
         for model in models.values():
             await model.prepare()
-        player = (person or Terminal()) if agent.needs_person or plan.ask else None
+        player = (person or Terminal()) if takes_a_person(plan) else None
         config = config_of(plan, dataset, agent, models)
         config = continued.marked(config) if continued else config
         if plan.episodes:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -173,8 +173,25 @@ def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int 
     """Check determinism, that observing changes nothing, and that illegal actions raise."""
     for task in dataset.tasks[:episodes]:
         _check_twins(dataset, task.episode, steps, random.Random(seed))
-        _check_off_menu(_started(dataset, task.episode))
-        _check_stop(_started(dataset, task.episode))
+        world = _started(dataset, task.episode)
+        actor, before = world.actors[0], dict(world.state())
+        for action in Action("goto", ("no such place",)), Action("fly"), Action("stop", ("a", "b")):
+            if action in world.action_space(actor):
+                continue
+            try:
+                world.step(actor, action)
+            except ValueError:
+                unchanged = dict(world.state()) == before
+                assert unchanged, f"the refused action {action} changed the state"
+            else:
+                raise AssertionError(f"{action} is not legal, but the world carried it out")
+        for actor in world.actors:
+            space = world.action_space(actor)
+            ending = STOP if STOP in space else Action("stop", ("nothing",))
+            assert ending in space, "every actor can stop at any time"
+            assert not world.done(actor), "no actor has stopped at the start"
+            world.step(actor, ending)
+            assert world.done(actor), "an actor is done after it stops"
 
 
 def _started(dataset: Dataset, episode: Episode) -> World:
@@ -203,41 +220,14 @@ def _check_twins(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             assert action in space, f"{action} is listed, so it must be legal"
             feedback = first.step(actor, action), second.step(actor, action)
             assert feedback[0] == feedback[1], f"{action}: twin worlds give the same feedback"
-            _check_pose(first.pose(actor))
-            assert first.pose(actor) == second.pose(actor), "the same actions lead to the same pose"
+            pose = first.pose(actor)
+            json.dumps(dict(pose))
+            heading = pose.get("heading", 0)
+            valid = not isinstance(heading, int | float) or 0 <= heading < 360
+            assert valid, f"headings must be in [0, 360), got {heading}"
+            assert pose == second.pose(actor), "the same actions lead to the same pose"
     json.dumps(dict(first.state()))
     assert first.state() == second.state(), "the same actions lead to the same final state"
     first.reset(episode)
     fresh = _started(dataset, episode)
     assert first.state() == fresh.state(), "reset restarts the episode"
-
-
-def _check_pose(where: Mapping[str, object]) -> None:
-    json.dumps(dict(where))
-    heading = where.get("heading")
-    if isinstance(heading, int | float):
-        assert 0 <= heading < 360, f"headings must be in [0, 360), got {heading}"
-
-
-def _check_off_menu(world: World) -> None:
-    actor = world.actors[0]
-    before = dict(world.state())
-    for action in (Action("goto", ("no such place",)), Action("fly"), Action("stop", ("a", "b"))):
-        if action in world.action_space(actor):
-            continue
-        try:
-            world.step(actor, action)
-        except ValueError:
-            assert dict(world.state()) == before, f"the refused action {action} changed the state"
-        else:
-            raise AssertionError(f"{action} is not legal, but the world carried it out")
-
-
-def _check_stop(world: World) -> None:
-    for actor in world.actors:
-        space = world.action_space(actor)
-        ending = STOP if STOP in space else Action("stop", ("nothing",))
-        assert ending in space, "every actor can stop at any time"
-        assert not world.done(actor), "no actor has stopped at the start"
-        world.step(actor, ending)
-        assert world.done(actor), "an actor is done after it stops"

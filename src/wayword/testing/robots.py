@@ -33,11 +33,24 @@ def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
     try:
         before = _check_view(base)
         _check_turn(base, degrees)
-        _check_not_mirrored(before, _check_view(base), degrees)
+        after = _check_view(base)
+        # after a turn to the right, objects on the right are ahead
+        shifted, mirrored = (_depth_difference(before, after, turn) for turn in (degrees, -degrees))
+        wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
+        assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
         _check_turn(base, -degrees)
         view = _check_view(base)
         if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
-            _check_drive(base, metres)
+            start = _pose(base)
+            east, north = unit(start["heading"])
+            x, y = start["x"] + metres * east, start["y"] + metres * north
+            what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
+            _check_moved(base.go_to(x, y), what)
+            end = _pose(base)
+            off = math.dist((x, y), (end["x"], end["y"]))
+            assert off <= ARRIVED, (
+                f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"
+            )
         assert "metres" in json.loads(json.dumps(dict(base.report()))), "report() has 'metres'"
     finally:
         base.stop()
@@ -90,13 +103,6 @@ def _check_turn(base: Base, degrees: float) -> None:
     )
 
 
-def _check_not_mirrored(before: View, after: View, degrees: float) -> None:
-    """Check that objects on the right are ahead after a turn to the right."""
-    shifted, mirrored = (_depth_difference(before, after, turn) for turn in (degrees, -degrees))
-    wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
-    assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
-
-
 def _depth_difference(before: View, after: View, degrees: float) -> float | None:
     """Return the median difference (metres) between the depths of two views in the same directions,
     if the second faces ``degrees`` to the right of the first; None for too little overlap."""
@@ -108,14 +114,3 @@ def _depth_difference(before: View, after: View, degrees: float) -> float | None
     if in_view.sum() < 3:
         return None
     return float(np.median(np.abs(np.interp(expected[in_view], across, first) - second[in_view])))
-
-
-def _check_drive(base: Base, metres: float) -> None:
-    start = _pose(base)
-    east, north = unit(start["heading"])
-    x, y = start["x"] + metres * east, start["y"] + metres * north
-    what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
-    _check_moved(base.go_to(x, y), what)
-    end = _pose(base)
-    off = math.dist((x, y), (end["x"], end["y"]))
-    assert off <= ARRIVED, f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"

@@ -73,7 +73,7 @@ test-envs: $(UV)
 	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]' \
 	  -e examples/environments/hub omegaconf
 	@$(UV) pip install --quiet --python .venv-envs/bin/python --no-deps verl==0.7.1  # the last one with interactions
-	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests_envs/test_trl.py tests_envs
+	PYTHONPATH=tests HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests_envs/test_trl.py tests_envs
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
 	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs/test_trl.py

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from tests.helpers.tours import walked_tour
 
 from datasets import load_dataset
+from helpers.tours import walked_tour
 from wayword.runs.export import TABLES, Export, publish
 
 

@@ -24,7 +24,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.robot import RobotSettings, RobotTasks
-from wayword.perception.detectors import detector_named, pixels
+from wayword.perception.detectors import detector_called, pixels
 from wayword.perception.panorama import encode
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
@@ -118,7 +118,7 @@ def test_the_ablation_of_perception_keeps_the_ways() -> None:
 
 
 def test_a_move_that_went_wrong_is_told() -> None:
-    base = OnBase(detector_named("perfect"))
+    base = OnBase(detector_called("perfect"))
     world = ObjectNavWorld.of(flat())
     world.reset(Episode("1", "Go.", "flat", {"x": 1.0, "y": 1.5, "heading": 0.0}))
     while (turn := base.take_in(world.observe("agent"))) is not None:
@@ -144,7 +144,7 @@ def test_a_move_that_went_wrong_is_told() -> None:
 def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
     world = ObjectNavWorld.of(flat())
     world.reset(Episode("1", "Go.", "flat", {"x": 1.0, "y": 1.5, "heading": 0.0}))
-    around = OnBase(detector_named("perfect"))
+    around = OnBase(detector_called("perfect"))
     while True:
         view = world.observe("agent")
         shade = np.full((60, 80, 3), round(view.heading / 2), np.uint8)
@@ -202,4 +202,4 @@ def test_views_and_viewpoints_are_not_mixed_up() -> None:
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
     with pytest.raises(UsageError, match="needs descriptions of viewpoints; set a perceiver"):
-        OnBase(detector_named("perfect")).take_in(world.observe("agent"))
+        OnBase(detector_called("perfect")).take_in(world.observe("agent"))

@@ -15,7 +15,6 @@ from helpers.small_house import SmallHouse
 from wayword.agents.strategies.agents import (
     LESSON_LENGTH,
     ReAct,
-    Reflection,
     Reflexion,
     ReflexionEmMem,
     read_reflection,
@@ -280,32 +279,32 @@ def test_they_say_that_they_learn(agent: type[Reflexion]) -> None:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("Lesson: go right", Reflection(None, "go right")),
-        ("I was\nwrong.", Reflection(None, "I was wrong.")),
+        ("Lesson: go right", (None, "go right")),
+        ("I was\nwrong.", (None, "I was wrong.")),
         (
             "**Verdict:** failed\n**Lesson:** **go  right**",
-            Reflection(False, "go right"),
+            (False, "go right"),
         ),
-        ("Verdict: not solved, failed\nLesson: x", Reflection(None, "x")),
-        ("verdict: SOLVED.\n- lesson: done", Reflection(True, "done")),
-        ("Verdict: perhaps", Reflection(None, "")),
-        ("", Reflection(None, "")),
+        ("Verdict: not solved, failed\nLesson: x", (None, "x")),
+        ("verdict: SOLVED.\n- lesson: done", (True, "done")),
+        ("Verdict: perhaps", (None, "")),
+        ("", (None, "")),
     ],
 )
-def test_free_reflections(text: str, read: Reflection) -> None:
+def test_free_reflections(text: str, read: tuple[bool | None, str]) -> None:
     assert read_reflection(text, must_be_labelled=False) == read
 
 
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ('{"verdict": "solved", "lesson": " a  b "}', Reflection(True, "a b")),
-        ('{"lesson": "a"}', Reflection(None, "a")),
-        ('{"verdict": 1, "lesson": ["a"]}', Reflection(None, "")),
-        ("{}", Reflection(None, "")),
-        ("[]", Reflection(None, "")),
-        ("no", Reflection(None, "")),
+        ('{"verdict": "solved", "lesson": " a  b "}', (True, "a b")),
+        ('{"lesson": "a"}', (None, "a")),
+        ('{"verdict": 1, "lesson": ["a"]}', (None, "")),
+        ("{}", (None, "")),
+        ("[]", (None, "")),
+        ("no", (None, "")),
     ],
 )
-def test_constrained_reflections(text: str, read: Reflection) -> None:
+def test_constrained_reflections(text: str, read: tuple[bool | None, str]) -> None:
     assert read_reflection(text, must_be_labelled=True) == read

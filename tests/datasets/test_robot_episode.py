@@ -21,7 +21,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.metrics.scoring import scorer
 from wayword.models.scripted import ScriptedModel
-from wayword.perception.detectors import detector_named
+from wayword.perception.detectors import detector_called
 from wayword.runs.plan import Plan, open_dataset
 from wayword.settings import make
 from wayword.worlds.objectnav.observation import Shown, View
@@ -35,7 +35,7 @@ class ReadsPictures(Perceiver):
     """The tests' pictures say what is in them; otherwise a simulated detector."""
 
     def __init__(self, name: str) -> None:
-        self._detector = detector_named(name)
+        self._detector = detector_called(name)
         self.name = f"pictures:{name}"
 
     def detect(self, view: View) -> list[Detection]:

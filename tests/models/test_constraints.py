@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.models.parts.decoding import choice_grammar, close_schema, continued, longest
+from wayword.core.model import Sampling
+from wayword.models.parts.decoding import close_schema, continued, llamacpp_form, longest
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:
@@ -38,13 +39,14 @@ def test_a_property_called_properties_is_a_property() -> None:
 
 
 def test_choices_are_quoted_for_the_grammar() -> None:
-    grammar = choice_grammar(['a "b"', "back\\slash", "two\nlines", "bell\a"])
+    choices = 'a "b"', "back\\slash", "two\nlines", "bell\a"
+    grammar = llamacpp_form(Sampling(choices=choices))["grammar"]
     assert grammar == (r'root ::= "a \"b\"" | "back\\slash" | "two\nlines" | "bell\U00000007"')
 
 
 def test_no_choices_is_an_error() -> None:
     with pytest.raises(ModelError, match="at least one"):
-        choice_grammar([])
+        llamacpp_form(Sampling(choices=()))
 
 
 def test_the_longest_choice_fits_even_at_a_byte_a_token() -> None:

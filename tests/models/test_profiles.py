@@ -133,7 +133,7 @@ def test_the_thinking_allowance_is_a_setting_apart_from_the_answer() -> None:
         ("<think>hm</think>\n\nGo", "Go", "hm"),
         ("hm, left</think>Go", "Go", "hm, left"),
         ("<think>never ends", "", "never ends"),
-        ("Go <think>late</think>", "Go <think>late</think>", ""),
+        ("Go <think>late</think>", "Go", "late"),
     ],
 )
 def test_thoughts_inside_the_answer_are_told_apart(content: str, text: str, thought: str) -> None:

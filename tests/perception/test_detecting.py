@@ -11,7 +11,7 @@ from wayword.perception.detectors import (
     Quality,
     SimulatedDetector,
     caption,
-    detector_named,
+    detector_called,
 )
 from wayword.worlds.objectnav.observation import DepthImage, Shown, View
 
@@ -32,7 +32,7 @@ def noticed(quality: Quality, **how: float) -> float:
 
 
 def test_a_perfect_detector_sees_what_there_is_and_grounds_what_fits() -> None:
-    detector = detector_named("perfect")
+    detector = detector_called("perfect")
     assert detector.capabilities == {"detect", "ground"}
     there = view(mug(1, words="cat-shaped mug"), mug(2, away=3.0, words="striped mug"))
     assert [(d.name, d.distance, d.score) for d in detector.detect(there)] == [
@@ -56,17 +56,17 @@ def test_recall_falls_with_distance_and_rises_with_size() -> None:
 
 
 def test_errors_belong_to_thing_place_and_seed() -> None:
-    detector = detector_named("clip", seed=3)
+    detector = detector_called("clip", seed=3)
     here = view(*(mug(n) for n in range(40)))
-    assert detector.detect(here) == detector_named("clip", seed=3).detect(here)
-    assert detector.detect(here) != detector_named("clip", seed=4).detect(here)
+    assert detector.detect(here) == detector_called("clip", seed=3).detect(here)
+    assert detector.detect(here) != detector_called("clip", seed=4).detect(here)
     moved = view(*(mug(n) for n in range(40)), x=2.0)
     assert [d.score for d in detector.detect(here)] != [d.score for d in detector.detect(moved)]
 
 
 @pytest.mark.parametrize("name", ["glip", "owl", "clip"])
 def test_a_threshold_trades_false_alarms_for_misses(name: str) -> None:
-    detector = detector_named(name)
+    detector = detector_called(name)
 
     def passed(threshold: float, phrase: str) -> float:
         scores = [detector.ground(view(mug(n)), phrase) for n in range(500)]
@@ -83,7 +83,7 @@ def test_a_threshold_trades_false_alarms_for_misses(name: str) -> None:
 
 
 def test_things_that_share_a_word_are_mistaken_more_often() -> None:
-    detector = detector_named("glip")
+    detector = detector_called("glip")
     phrases = ("striped mug", "striped vase")
     scores = {
         phrase: np.mean([
@@ -110,9 +110,9 @@ def test_captions_name_the_largest_things_once() -> None:
 
 def test_unknown_names_and_numbers_are_refused() -> None:
     with pytest.raises(UsageError, match="no detector is called 'yolov9'"):
-        detector_named("yolov9")
+        detector_called("yolov9")
     with pytest.raises(UsageError, match="no setting 'rcall'; did you mean 'recall'"):
-        detector_named("glip", rcall=0.5)
+        detector_called("glip", rcall=0.5)
     with pytest.raises(UsageError, match="recall must be at most"):
-        detector_named("glip", recall=1.5)
-    assert detector_named("glip", recall=0.5).name == "simulated:glip,recall=0.5"
+        detector_called("glip", recall=1.5)
+    assert detector_called("glip", recall=0.5).name == "simulated:glip,recall=0.5"

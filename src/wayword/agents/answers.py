@@ -37,6 +37,7 @@ from wayword.core.action import Action, ActionSpace, Decision, Rejection, Reject
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Message, Model, Sampling
+from wayword.models.parts.decoding import split_thought
 
 READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
@@ -49,7 +50,6 @@ LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
 # Reply: the answer itself, apart from the reasoning around it.
 
-_THINK_TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNFINISHED_WORD = re.compile(r"[^\s\])}\"'`.!?;,]*")
 """The broken last word, matched in the reversed text: a search from the front is quadratic."""
@@ -78,7 +78,7 @@ class Reply:
             return raw
         if len(raw) > 2 * READ_ENDS:
             raw = raw[:READ_ENDS] + raw[-READ_ENDS:]
-        text, reasoning = _split_reasoning(sanitized(raw))
+        text, reasoning = split_thought(sanitized(raw))
         stop_positions = [position for position in map(text.find, stop) if position >= 0]
         if stop_positions:
             text, cut_off = text[: min(stop_positions)], ""
@@ -132,34 +132,12 @@ def sanitized(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _split_reasoning(text: str) -> tuple[str, str]:
-    """Return the answer, and the text in reasoning tags.
-
-    An unclosed block extends to the end of the text; an unopened one began in the prompt.
-    Tags inside a JSON answer are part of its strings.
-    """
-    if text.lstrip().startswith("{"):
-        return text, ""
-    answer, reasoning = list[str](), list[str]()
-    depth = end = 0
-    for tag in _THINK_TAG.finditer(text):
-        piece, end = text[end : tag.start()], tag.end()
-        is_closing = "/" in tag.groups()
-        if depth:
-            reasoning.append(piece)
-        elif is_closing:
-            reasoning += [*answer, piece]
-            answer = []
-        else:
-            answer.append(piece)
-        depth = max(0, depth - 1 if is_closing else depth + 1)
-    (reasoning if depth else answer).append(text[end:])
-    return ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")
-
-
 # Fields: the named parts of an answer, from a JSON object or from labelled lines.
 
+
 _LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
+_DECORATION = r"[ \t*_]{0,4}"
+_GAP = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
 FENCE = re.compile(r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I)
 
 
@@ -203,7 +181,15 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
                 more = value[name]
                 values.setdefault(name, []).extend(more if isinstance(more, _Repeats) else [more])
     rest = FENCE.sub("", rest)
-    labels = list(islice(_label_pattern(names).finditer(rest), MOST_VALUES))
+    # Match ``Action:``, ``**Action 1:**``, ``- action :``, and headings without a colon.
+    ordered = sorted(names, key=len, reverse=True)
+    spelled = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
+    with_colon = rf"{_LINE_START}({spelled}){_DECORATION}\d{{0,3}}{_DECORATION}[:：]"
+    heading = (
+        rf"[ \t>]{{0,8}}(?:#{{1,6}}{_GAP}|\*\*|__)({spelled}){_GAP}\d{{0,3}}(?:\*\*|__)?{_GAP}$"
+    )
+    pattern = re.compile(rf"^(?:{with_colon}|{heading})", re.I | re.MULTILINE)
+    labels = list(islice(pattern.finditer(rest), MOST_VALUES))
     label_ends = [*(label.start() for label in labels[1:]), len(rest)]
     for label, end in zip(labels, label_ends, strict=False):
         name = re.sub(r"[\s_]+", "_", next(group for group in label.groups() if group).lower())
@@ -291,18 +277,8 @@ def _sanitize(value: Json) -> Json:
     return [_sanitize(item) for item in value] if type(value) is list else value
 
 
-def _label_pattern(names: Collection[str]) -> re.Pattern[str]:
-    """Match ``Action:``, ``**Action 1:**``, ``- action :``, and headings without a colon."""
-    ordered = sorted(names, key=len, reverse=True)
-    label = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
-    decoration = r"[ \t*_]{0,4}"
-    with_colon = rf"{_LINE_START}({label}){decoration}\d{{0,3}}{decoration}[:：]"
-    gap = r"[ \t]{0,8}"  # bounded: three adjacent runs of blanks would take cubic time
-    heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}{gap}|\*\*|__)({label}){gap}\d{{0,3}}(?:\*\*|__)?{gap}$"
-    return re.compile(rf"^(?:{with_colon}|{heading})", re.I | re.MULTILINE)
-
-
 # AnswerForm: the fields of an answer, declared once.
+
 
 LONGEST_ITEM = 100
 """Minimum limit on the characters of a list item: room for an action with its arguments."""
@@ -316,12 +292,11 @@ Filled: TypeAlias = dict[str, str | list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an answer, by default a text.
+    """A field of an answer, by default a text; ``about`` tells the model what to write.
 
-    ``about`` tells the model what to write. Other kinds: one of ``choices``, a text that matches a
-    ``pattern``, true or false (``flag``), a list of any of these (``many``, of ``least`` items or
-    more), or an object of texts (``parts``: name and what to write). ``length``: characters, 0: the
-    form's.
+    Other kinds: one of ``choices``, a text that matches a ``pattern``, true or false (``flag``), a
+    list of any of these (``many``, of ``least`` items or more), or an object of texts (``parts``:
+    name and what to write). ``length``: characters, 0: the form's.
     """
 
     label: str
@@ -341,24 +316,22 @@ class Field:
     def schema(self, length: int) -> Json:
         """Return its JSON schema for about ``length`` characters; list items get a quarter each."""
         length = self.length or length
-        text: dict[str, Json] = {"type": "string", "maxLength": length}
         if self.flag:
             return {"type": "boolean"}
+        characters = max(LONGEST_ITEM, length // 4) if self.many else length
+        text: dict[str, Json] = {"type": "string", "maxLength": characters}
         if self.parts:
             return _object_schema({name: text for name, _ in self.parts})
-        if self.many:
-            text["maxLength"] = max(LONGEST_ITEM, length // 4)
         if self.choices is not None:
             text = {"type": "string", "enum": [*self.choices]}
         elif self.pattern:
             text = {"type": "string", "pattern": self.pattern}
-        if self.many:
-            max_items = max(12, length // LONGEST_ITEM)
-            return {"type": "array", "items": text, "minItems": self.least, "maxItems": max_items}
-        return text
+        if not self.many:
+            return text
+        max_items = max(12, length // LONGEST_ITEM)
+        return {"type": "array", "items": text, "minItems": self.least, "maxItems": max_items}
 
     def value(self, values: Sequence[Json]) -> str | list[str]:
-        """Return an answer's values for this field, as one text or list."""
         if not self.many:
             return " ".join(map(one_line, values))
         entries: list[Json] = []
@@ -392,7 +365,7 @@ class AnswerForm:
             f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
             for f in self.fields
         )
-        return "Answer in exactly this form:\n" + "\n".join(lines)
+        return "\n".join(["Answer in exactly this form:", *lines])
 
     def schema(self, length: int) -> Mapping[str, Json]:
         """Return the JSON schema of a constrained answer, about ``length`` characters per field."""
@@ -437,8 +410,8 @@ class StrategyRecipe(AnswerForm):
     r"""The form of an answer, written as one text that is shown verbatim to the model.
 
     Each section is a line ``Label: what to write``; indented lines below it are its parts; the last
-    section is the action. The parser of free answers, the JSON schema of constrained ones and the
-    turns of examples are derived from it. Raises ``UsageError`` for an invalid text.
+    section is the action. The parser, the JSON schema and the turns of examples are derived from
+    it. Raises ``UsageError`` for an invalid text.
 
         >>> recipe = StrategyRecipe("Thought: what to do next\nAction: exactly one action", "mine")
         >>> [section.key for section in recipe.sections]
@@ -463,9 +436,9 @@ class StrategyRecipe(AnswerForm):
         self.text, self.sections, self.action = text.strip("\n"), self.fields[:-1], self.fields[-1]
 
     def schema_for(self, space: ActionSpace, length: int) -> Mapping[str, Json]:
-        """Return the schema that :meth:`decision` reads: the sections, then ``action``.
+        """Return the schema that :meth:`decision` reads: the sections, ``action``, and ``argument``
+        if some action takes free text.
 
-        ``argument`` is included if some action takes free text; other actions leave it empty.
         Stopping is one of the actions: if asked in a yes/no field of its own, the embedded model
         says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
         """
@@ -503,7 +476,12 @@ class StrategyRecipe(AnswerForm):
         if len(words) > 1 or has_second_action:
             outcome = Refusal("several_actions", SEVERAL_ACTIONS)
         elif words:
-            outcome = _read_labelled(words[0], read.line(ARGUMENT), legal)
+            argument = read.line(ARGUMENT)
+            completed = f"{words[0]}[{argument}]"
+            outcome = legal.read(completed if argument and legal.takes_text(words[0]) else words[0])
+            if argument and isinstance(outcome, Refusal) and "[" not in words[0]:
+                action = legal.read(completed)
+                outcome = action if isinstance(action, Action) else outcome
         elif read.is_json:
             outcome = Refusal("no_action", "the answer held no field 'action'")
         elif reply.opens_json:
@@ -514,17 +492,6 @@ class StrategyRecipe(AnswerForm):
         if isinstance(outcome, Action):
             return StrategyAnswer(Decision(outcome, thought), parts)
         return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
-
-
-def _read_labelled(words: str, argument: str, legal: Legal) -> Action | Refusal:
-    """Parse the action field; a separate argument is used if the action needs one."""
-    if argument and legal.takes_text(words):
-        return legal.read(f"{words}[{argument}]")
-    outcome = legal.read(words)
-    if argument and isinstance(outcome, Refusal) and "[" not in words:
-        completed = legal.read(f"{words}[{argument}]")
-        return completed if isinstance(completed, Action) else outcome
-    return outcome
 
 
 def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
@@ -593,7 +560,7 @@ async def ask(
     """Ask a question whose answer is one of the names (see ``read_pick``).
 
     ``constrained`` restricts the model to the names; ``free`` accepts any text of up to ``limit``
-    tokens. Both are parsed in the same way, because a model may ignore a constraint.
+    tokens. Both are parsed alike, because a model may ignore a constraint.
     """
     choices = tuple(names) if decoding == "constrained" else None
     sampling = Sampling(max_tokens=limit, temperature=temperature, seed=seed, choices=choices)
@@ -638,8 +605,8 @@ def read_choice(
     r"""Parse ``{"thought", "arrived", "action"}`` or lines with these labels; ``Action Input`` and
     ``Prediction`` also label the action, which is ignored if ``arrived`` is true.
 
-    ``legal`` are the names that can be chosen now. The rest is for reasons of rejections:
-    ``other_names`` that the agent has seen, the ``missing_fields``, and the ``kind`` of name.
+    ``legal`` are the names that can be chosen now; ``other_names`` that the agent has seen, the
+    ``missing_fields`` and the ``kind`` of name are for reasons of rejections.
 
     >>> read_choice("I see it.\n**Action Input:** b.", ["b", "c"])
     NamedAnswer(thought='I see it.', choice='b')
@@ -692,9 +659,8 @@ def read_choice(
 def choice_schema(label: str, legal: Collection[str], thought_length: int) -> Mapping[str, Json]:
     """Return the JSON schema that :func:`read_choice` accepts, with ``label`` for the action.
 
-    The order follows the two questions of NavGPT's principle: have I arrived, and if not, which
-    viewpoint is next? With one field for an ID or the word "finish", a small model finishes
-    immediately, whatever its thought: a plain word is more probable than any ID.
+    The order follows the questions of NavGPT's principle. With one field for an ID or the word
+    "finish", a small model finishes immediately: a plain word is more probable than any ID.
     """
     parts = [Field("Thought"), Field("Arrived", flag=True)]
     parts += [Field(label, choices=legal)] if legal else []

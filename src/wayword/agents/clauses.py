@@ -132,25 +132,7 @@ def clauses(instruction: str) -> tuple[Clause, ...]:
             if words := part[skipped:].strip().rstrip(".,;! "):
                 ends_sentence = at + len(part) == begin + len(sentence)
                 pieces.append(Clause(words, at + skipped, ends_sentence))
-    merged = _merge_pieces(pieces)
-    while len(merged) > MOST_CLAUSES:
-        sizes = [len(first.text) + len(second.text) for first, second in pairwise(merged)]
-        shortest = sizes.index(min(sizes))
-        merged[shortest : shortest + 2] = [_join(merged[shortest], merged[shortest + 1])]
-    return tuple(merged) or (Clause(instruction.strip(), 0),)
-
-
-def _split_at(text: str, begin: int, cut_pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a text, each with its offset."""
-    start = 0
-    for cut in cut_pattern.finditer(text):
-        yield begin + start, text[start : cut.start()]
-        start = cut.end()
-    yield begin + start, text[start:]
-
-
-def _merge_pieces(pieces: list[Clause]) -> list[Clause]:
-    """Join the pieces that are not steps of their own to their neighbors."""
+    # Join the pieces that are not steps of their own to their neighbors.
     merged: list[Clause] = []
     pending: Clause | None = None
     for piece in pieces:
@@ -166,7 +148,19 @@ def _merge_pieces(pieces: list[Clause]) -> list[Clause]:
             merged.append(joined)
     if pending is not None:
         merged[-1:] = [_join(merged[-1], pending)] if merged else [pending]
-    return merged
+    while len(merged) > MOST_CLAUSES:
+        sizes = [len(first.text) + len(second.text) for first, second in pairwise(merged)]
+        shortest = sizes.index(min(sizes))
+        merged[shortest : shortest + 2] = [_join(merged[shortest], merged[shortest + 1])]
+    return tuple(merged) or (Clause(instruction.strip(), 0),)
+
+
+def _split_at(text: str, begin: int, cut_pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    start = 0
+    for cut in cut_pattern.finditer(text):
+        yield begin + start, text[start : cut.start()]
+        start = cut.end()
+    yield begin + start, text[start:]
 
 
 def _join(first: Clause, second: Clause) -> Clause:
@@ -244,7 +238,4 @@ def plain_words(text: str) -> frozenset[str]:
     ['doorway', 'hall', 'the', 'to']
     """
     words = (ORDINALS.get(word, word) for word in _LETTERS.findall(text.lower()))
-    return frozenset(
-        word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
-        for word in words
-    )
+    return frozenset(re.sub(r"(?<=...)(?<!s)s$", "", word) for word in words)  # "boss" stays

@@ -50,27 +50,23 @@ class MapSketch:
 
     def __init__(self) -> None:
         self._places: dict[str, Point] = {}
-        self._visited: list[str] = []
+        self.visited: list[str] = []
         self._heading = 0.0
 
     def add(self, observation: Observation) -> None:
         if not isinstance(observation, IndoorObservation):
             return
         x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
-        self._visited.append(observation.viewpoint)
+        self.visited.append(observation.viewpoint)
         self._heading = observation.heading
         for neighbor in observation.neighbors:
             flat = neighbor.distance * math.cos(math.radians(neighbor.elevation))
             east, north = unit(neighbor.heading)
             self._places.setdefault(neighbor.viewpoint, (x + flat * east, y + flat * north))
 
-    @property
-    def has_places(self) -> bool:
-        return bool(self._visited)
-
     def render(self, exits: Mapping[str, int]) -> str:
         """Return the map with ``exits`` numbered, or a message if this world has no map."""
-        if not self._visited:
+        if not self.visited:
             return (
                 "there is a map only in viewpoint graphs; your surroundings are in the text above"
             )
@@ -79,9 +75,9 @@ class MapSketch:
         span = max(max(xs) - min(xs), height, 0.1)  # metres; 0.1 keeps one place from dividing by 0
         scale = min(_COLUMNS_PER_METRE, (MAP_COLUMNS - 1) / span)
         grid: dict[tuple[int, int], str] = {}
-        marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self._visited, "o")
+        marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self.visited, "o")
         marks |= {name: str(number) for name, number in exits.items() if name in marks}
-        marks[self._visited[-1]] = "@"
+        marks[self.visited[-1]] = "@"
         for name, (x, y) in self._places.items():
             column, row = round((x - min(xs)) * scale), round((max(ys) - y) * scale / _ASPECT)
             for position, letter in enumerate(marks[name], column):  # keep the most important mark
@@ -173,7 +169,6 @@ def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str 
 
 
 def _complete_action(verb: str, typed_arguments: str, space: ActionSpace) -> Action | str:
-    """Return the action of a verb whose arguments start as typed, or an error message."""
     options = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not options:
         return f"{verb} needs a text: {verb} YOUR WORDS"
@@ -300,32 +295,27 @@ class Human(Agent):
             space,
             observation,
         )
-        if not self._person.show(situation):
-            self._show_turn(situation)
+        if self._person.show(situation):
+            return situation
+        show, others = self._person.write, ", ".join(situation.others)
+        if self._turn == 1:
+            who = f", you are {actor}, with {others}" if others else ""
+            show(f"\nEpisode {episode.id}{who}", "dim")
+            show(situation.instruction, "title")
+            if situation.rules:
+                show(situation.rules)
+            map_hint = "map draws a map; " if self._sketch.visited else ""
+            help_line = f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
+            show(f"{help_line}; words may be abbreviated", "dim")
+        show(f"\nTurn {self._turn}{f' of {actor}' if others else ''}", "dim")
+        show("\n".join(line for line in (situation.state, situation.around) if line))
+        show("\n".join(list_actions(space, self._settings.listed)), "dim")
         return situation
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
         if words:
             self._person.write(words, "good" if feedback.ok else "warning")
-
-    def _show_turn(self, situation: Situation) -> None:
-        """Show a turn; before the first, also the task and the actors."""
-        show = self._person.write
-        others = ", ".join(situation.others)
-        if situation.turn == 1:
-            who = f", you are {situation.actor}, with {others}" if others else ""
-            show(f"\nEpisode {situation.episode.id}{who}", "dim")
-            show(situation.instruction, "title")
-            if situation.rules:
-                show(situation.rules)
-            map_hint = "map draws a map; " if self._sketch.has_places else ""
-            help_line = f"? lists all actions, ?? repeats the task; {map_hint}quit leaves"
-            show(f"{help_line}; words may be abbreviated", "dim")
-        owner = f" of {situation.actor}" if situation.others else ""
-        show(f"\nTurn {situation.turn}{owner}", "dim")
-        show("\n".join(line for line in (situation.state, situation.around) if line))
-        show("\n".join(list_actions(situation.space, self._settings.listed)), "dim")
 
 
 agent = Human

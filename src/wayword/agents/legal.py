@@ -21,6 +21,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
@@ -209,7 +210,6 @@ class Legal:
         return _SEVERAL if len(actions) > 1 else actions.pop() if actions else None
 
     def takes_text(self, verb: str) -> bool:
-        """True if a verb takes free text."""
         return _snake(verb) in self._space.open_verbs
 
     def _read_line(self, words: str) -> Action | Refusal:
@@ -266,7 +266,7 @@ class Legal:
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """Return the longest verb at the beginning (``go to`` is ``goto``), and the rest."""
-        for verb in self._verbs:
+        for verb in sorted(self._verbs, key=len, reverse=True):
             spelling = r"[\s_\-]*".join(map(re.escape, verb.replace("_", "")))
             if match := re.match(rf"{spelling}(?![A-Za-z0-9_])[\s:=]*", words, re.I):
                 return verb, _TOWARDS.sub("", words[match.end() :])
@@ -282,11 +282,11 @@ class Legal:
 
     def _refusal(self, words: str) -> Refusal:
         match = _BRACKETED.fullmatch(words)
-        inner = (match.group(2) or match.group(3) or "") if match else ""
+        inner = (match[2] or match[3] or "") if match else ""
         is_call, open_verbs = match is not None and _is_balanced(inner), self._space.open_verbs
         verb, rest = self._verb_of(words)
         if match is not None and is_call:
-            verb, rest = self._verb_of(match.group(1))[0] or _snake(match.group(1)), inner
+            verb, rest = self._verb_of(match[1])[0] or _snake(match[1]), inner
         else:
             actions = self._actions_by_verb.get(verb, [])  # without arguments, or with free text
             is_bare = verb in open_verbs or not any(a.arguments for a in actions)
@@ -329,8 +329,7 @@ class Legal:
 
     @cached_property
     def _verbs(self) -> list[str]:
-        verbs = dict.fromkeys((*self._actions_by_verb, *self._space.open_verbs))
-        return sorted(verbs, key=len, reverse=True)
+        return list(dict.fromkeys((*self._actions_by_verb, *self._space.open_verbs)))
 
     @cached_property
     def _arguments_by_key(self) -> dict[str, list[str]]:
@@ -342,8 +341,7 @@ class Legal:
 
     @property
     def _verbs_listed(self) -> str:
-        verbs = dict.fromkeys((*self._actions_by_verb, *self._space.open_verbs))
-        return f"the actions are: {', '.join(verbs) or 'none'}"
+        return f"the actions are: {', '.join(self._verbs) or 'none'}"
 
 
 # The options of a constrained answer.
@@ -381,13 +379,8 @@ def _trim(words: str) -> str:
 
 
 def _is_balanced(text: str) -> bool:
-    """True if all inner brackets match."""
-    depth = 0
-    for sign in text:
-        depth += (sign in "[(") - (sign in "])")
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [*accumulate((sign in "[(") - (sign in "])") for sign in text)] or [0]
+    return min(depths) >= 0 and depths[-1] == 0
 
 
 def _snake(word: str) -> str:

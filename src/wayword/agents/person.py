@@ -128,7 +128,6 @@ class Terminal(Person):
         self._leave_requested.set()
 
     def _read(self) -> bytes:
-        """Return the typed bytes, empty at the end of the input."""
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()

@@ -1,11 +1,9 @@
 """Prompt texts with slots, concurrent questions, token budgets, and chats that only grow.
 
 Texts are files with ``{slots}`` in a folder ``prompts`` next to the agent; a user's folder can
-replace them.
-
-A step of a chat is written once and never changed: prompts that extend each other let a server or
-the local model reuse the shared prefix. If the token budget forces a cut, the older half of the
-steps is dropped at once, so that the prefix is lost rarely.
+replace them. A step of a chat is written once and never changed: prompts that extend each other let
+a server or the local model reuse the shared prefix. If the token budget forces a cut, the older
+half of the steps is dropped at once, so that the prefix is lost rarely.
 """
 
 from __future__ import annotations
@@ -63,23 +61,22 @@ class Prompts:
 
     def __init__(self, module: str, folder: str = "", subfolder: str = "prompts") -> None:
         self._shipped_folder, self._custom_folder = Path(module).parent / subfolder, folder
+        self._agent = self._shipped_folder.parent.name
         if folder and not Path(folder).is_dir():
             raise UsageError(f"prompts={folder}: no such folder")
         names = list(_texts(self._shipped_folder))
         for path in sorted(Path(folder).glob("*.txt")) if folder else ():
             if path.stem not in names:  # a misspelled file would silently have no effect
-                raise UsageError(
-                    f"{path}: {self._shipped_folder.parent.name} has no prompt of that name; "
-                    f"{suggest(path.stem, names)}"
-                )
+                hint = suggest(path.stem, names)
+                raise UsageError(f"{path}: {self._agent} has no prompt of that name; {hint}")
 
     def is_custom(self, name: str) -> bool:
         """True if the user's folder replaces this text."""
         return bool(self._custom_folder) and Path(self._custom_folder, f"{name}.txt").is_file()
 
     def __getitem__(self, name: str) -> str:
+        custom = Path(self._custom_folder, f"{name}.txt")
         if self.is_custom(name):
-            custom = Path(self._custom_folder, f"{name}.txt")
             return custom.read_text(encoding="utf-8").strip("\n")
         return _texts(self._shipped_folder)[name]
 
@@ -93,11 +90,9 @@ class Prompts:
         Raises ``UsageError`` if the text has a slot without a value.
         """
         text = self[name]
-        missing = set(SLOT.findall(text)) - set(slots)
-        if missing:
-            agent = self._shipped_folder.parent.name
+        if missing := set(SLOT.findall(text)) - set(slots):
             raise UsageError(
-                f"prompt {agent}/{name}.txt has unknown slots {sorted(missing)}; "
+                f"prompt {self._agent}/{name}.txt has unknown slots {sorted(missing)}; "
                 f"there are: {', '.join(sorted(slots))}"
             )
         return SLOT.sub(lambda match: slots[match.group(1)], text)
@@ -105,9 +100,7 @@ class Prompts:
 
 class StepCount:
     """Step limit and steps left as prompt texts; both are empty if the limit is hidden or unknown.
-
-    ``taken`` is the number of steps so far.
-    """
+    ``taken``: the number of steps so far."""
 
     def __init__(self, toolkit: Toolkit, prompts: Prompts, settings: PromptSettings) -> None:
         self._prompts, self._shown = prompts, settings.step_limit
@@ -151,11 +144,8 @@ async def ask_both(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]
 
 
 async def ask_all(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
-    """Ask concurrently and return the answers in order. If one fails, cancel the others and raise
-    its error.
-
-    ``asyncio.gather`` would leave the others running, and no trajectory would count their tokens.
-    """
+    """Ask concurrently and return the answers in order. If one fails, cancel the others, whose
+    tokens no trajectory would count, and raise its error."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(question) for question in questions]
@@ -201,8 +191,8 @@ class PromptBudget:
 
     0 means as many as the main model's context window allows: 7/8 of it for a prompt, because
     token counts are estimates, and 1/32 for an answer, but at least ``default_answer``.
-    ``is_limited`` is True if a setting or the model limits the prompt. ``characters_per_token`` is
-    3 at first, then measured on the model's own counts.
+    ``is_limited``: a setting or the model limits the prompt. ``characters_per_token`` is 3 at
+    first, then measured on the model's own counts.
     """
 
     def __init__(
@@ -213,16 +203,14 @@ class PromptBudget:
         default_answer: int = 400,
         default_context: int = DEFAULT_CONTEXT,
     ) -> None:
-        self._toolkit = toolkit
-        model = toolkit.models.get("main")
-        window = 0 if model is None else model.window
+        self._toolkit, main = toolkit, toolkit.models.get("main")
+        window = 0 if main is None else main.window
         self.is_limited = bool(context or window)
         self.context = context or window * 7 // 8 or default_context
         self.answer = answer or max(default_answer, min(LONGEST_ANSWER, window // 32))
         self.characters_per_token = 3.0
 
     def learn(self, characters: int, tokens: int) -> None:
-        """Update ``characters_per_token`` from a prompt and the model's count of its tokens."""
         if tokens > 0 and characters > 0:
             self.characters_per_token = characters / tokens
 
@@ -242,7 +230,6 @@ class PromptBudget:
         role: str = "main",
         samples: int = 1,
     ) -> list[Reply]:
-        """Return the model's replies, each of at most ``answer`` tokens."""
         sampling = Sampling(
             temperature=temperature,
             max_tokens=self.answer,
@@ -261,10 +248,8 @@ class PromptBudget:
 
 class PromptAgent(Agent):
     """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
-    and a ``decoding``.
-
-    ``module`` is the file next to which their prompts are, ``answer_tokens`` the maximum tokens of
-    an answer if ``max_tokens`` is 0.
+    and a ``decoding``. ``module`` is the file next to which their prompts are, ``answer_tokens``
+    the maximum tokens of an answer if ``max_tokens`` is 0.
     """
 
     needs_model: ClassVar[bool] = True
@@ -315,7 +300,6 @@ class Conversation:
         return len(self._fixed) + len(self._opening) + len(message_text) + examples + 3 * OVERHEAD
 
     def messages(self, message_text: str, gap_note: str = "") -> list[Message]:
-        """Return the prompt that ends in ``message_text``; ``gap_note`` mentions dropped steps."""
         turns = [*self.turns[self.history.dropped :], (message_text, "")]
         first = "\n\n".join(part for part in (self._opening, gap_note, turns[0][0]) if part)
         turns[0] = first, turns[0][1]

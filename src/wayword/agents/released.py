@@ -78,7 +78,6 @@ class Clone:
         self.folder, self.checksums = folder, dict[str, str]()
 
     def read(self, name: str) -> Template:
-        """Read a text file by its path in the clone. Raises ``DataError``."""
         path = self.folder / name
         try:
             content = path.read_bytes()
@@ -136,8 +135,8 @@ class Strings:
     """The string expressions of a Python file; assigned ones by the names of function and variable.
 
     A chat message in a list has the list's name and its role: ``plan.prompt.system``. The values of
-    f-strings and of ``format`` calls become slots. With ``templates``, braces in plain strings are
-    slots, too.
+    f-strings and of ``format`` calls become slots; a constant's text is put in. With ``templates``,
+    braces in plain strings are slots, too.
     """
 
     def __init__(self, tree: ast.AST, path: Path, templates: bool) -> None:
@@ -188,7 +187,6 @@ class Strings:
             yield name, single
 
     def _text(self, node: ast.expr) -> Template | None:
-        """Return a string expression as a template; None for other expressions."""
         text = self._format(node)
         return None if text is None else Template(text, self._path, node.lineno)
 
@@ -197,7 +195,14 @@ class Strings:
             case ast.Constant(value=str() as text):
                 return text if self._templates else _literal(text)
             case ast.JoinedStr():
-                parts = [self._part(value) for value in node.values]
+                parts = list[str]()
+                for value in node.values:
+                    if isinstance(value, ast.FormattedValue):
+                        name = ast.unparse(value.value)
+                        known = self._named.get(name)
+                        parts.append(known.text if known else f"{{{name}}}")
+                    else:
+                        parts.append(_literal(str(getattr(value, "value", ""))))
                 return "".join(parts)
             case ast.BinOp(op=ast.Add()):
                 left, right = self._format(node.left), self._format(node.right)
@@ -214,13 +219,6 @@ class Strings:
                     for literal, name in pairs
                 )
         return None
-
-    def _part(self, value: ast.expr) -> str:
-        """Return a part of an f-string: literal text, the text of a constant, or a slot."""
-        if isinstance(value, ast.FormattedValue):
-            name = ast.unparse(value.value)
-            return self._named[name].text if name in self._named else f"{{{name}}}"
-        return _literal(str(getattr(value, "value", "")))
 
 
 def _literal(text: str) -> str:

@@ -76,7 +76,6 @@ class Cascade(ModelPair):
         return (*self._warnings, *self.small.warnings, *self.large.warnings)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Return the small model's answer, or the large one's."""
         rules, changed = self._settings, sampling
         votes = rules.samples if rules.samples > sampling.n else 1
         if votes > 1:
@@ -100,7 +99,6 @@ class Cascade(ModelPair):
         return _joined(answer, await self.large.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Return the small model's ranking, or the large one's."""
         answer = await self._ask_small(lambda: self.small.choose(prompt, options))
         if answer is not None and not answer.other_text:
             odds = [math.exp(value - max(answer.logprobs)) for value in answer.logprobs]

@@ -93,10 +93,8 @@ class HfModel(Model):
     Conversations use the tokenizer's chat template; raw text is continued unchanged. ``choices``
     are enforced, JSON schemas are only described in the prompt, and grammars are refused.
     ``choose`` scores all tokens of an option and returns exact log-probabilities; a prompt that
-    continues the last one evaluates its new tokens only (``Usage.reused``).
-
-    The weights are loaded at the first call. Raises ``UsageError`` if the extra is missing or the
-    weights cannot be read.
+    continues the last one evaluates its new tokens only (``Usage.reused``). The weights are loaded
+    at the first call. Raises ``UsageError`` if the extra is missing or they cannot be read.
     """
 
     def __init__(self, name: str, settings: HfSettings | None = None) -> None:
@@ -124,14 +122,12 @@ class HfModel(Model):
 
     @property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer together; 0 if unknown."""
         settings, text_config = self._settings, self._config.get_text_config()
         size = settings.context or int(getattr(text_config, "max_position_embeddings", 0) or 0)
         return max(0, size - settings.thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Generate ``sampling.n`` continuations, batched with other waiting requests. Raises
-        ``ModelError``."""
+        """Generate continuations, batched with other waiting requests."""
         if sampling.grammar is not None:
             line = f"{self.name}: hf: models do not support grammars; use a local: model"
             raise ModelError(line, fatal=True)
@@ -147,13 +143,11 @@ class HfModel(Model):
         return await job.done
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank options by their exact log-probability after the prompt. Raises ``ModelError``."""
         checked = check_options(options)
         choice: Choice = await self._in_thread(lambda: self._rank(prompt, checked))
         return choice
 
     async def aclose(self) -> None:
-        """Wait for the running batch, then free the memory."""
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
         self._cached_prefix = [], None
         self.__dict__.pop("_network", None)
@@ -185,9 +179,7 @@ class HfModel(Model):
 
     @cached_property
     def _torch(self) -> Any:
-        import torch
-
-        return torch
+        return importlib.import_module("torch")
 
     @cached_property
     def _config(self) -> Any:
@@ -219,16 +211,13 @@ class HfModel(Model):
 
     @cached_property
     def _end_tokens(self) -> set[int]:
-        """Ids of the tokens that end an answer."""
         listed = getattr(self._network.generation_config, "eos_token_id", None)
         end_tokens = listed if isinstance(listed, list) else [listed]
         return {each for each in (*end_tokens, self._tokenizer.eos_token_id) if each is not None}
 
     def _load_part(self, class_name: str, **options: Any) -> Any:
-        import transformers
-
+        cls = getattr(importlib.import_module("transformers"), class_name)
         try:
-            cls = getattr(transformers, class_name)
             return cls.from_pretrained(self._weights, revision=self._settings.revision, **options)
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
@@ -244,17 +233,16 @@ class HfModel(Model):
             ids = list(tokenizer(prompt)["input_ids"])
             if ids and ids[-1] == tokenizer.eos_token_id:
                 ids.pop()  # some tokenizers append EOS, after which models generate nothing
-        else:
-            if any(message.images for message in prompt):
-                line = "hf: models cannot see pictures; use a model on a server"
-                raise ModelError(line, fatal=True)
+        elif any(message.images for message in prompt):
+            line = "hf: models cannot see pictures; use a model on a server"
+            raise ModelError(line, fatal=True)
+        elif tokenizer.chat_template:
             chat = [{"role": m.role, "content": m.content} for m in prompt]
-            text = "".join(f"{m.role}: {m.content}\n\n" for m in prompt) + "assistant:"
-            if tokenizer.chat_template:
-                text = tokenizer.apply_chat_template(
-                    chat, tokenize=False, add_generation_prompt=True
-                )
-            ids = self._ids(text)
+            options = {"tokenize": False, "add_generation_prompt": True}
+            ids = self._ids(tokenizer.apply_chat_template(chat, **options))
+        else:
+            text = "".join(f"{m.role}: {m.content}\n\n" for m in prompt)
+            ids = self._ids(f"{text}assistant:")
         window = self.window
         if window and len(ids) + min(answer_tokens, 1) > window:
             line = f"the prompt is {len(ids)} tokens long and the context holds {window}"
@@ -262,7 +250,6 @@ class HfModel(Model):
         return ids or [tokenizer.bos_token_id or tokenizer.eos_token_id]
 
     def _generate_batch(self, batch: list[_Job]) -> list[Completion]:
-        """Generate the answers of one batch."""
         began, torch, device = time.perf_counter(), self._torch, self._network.device
         sampling = batch[0].sampling
         width = max(len(job.ids) for job in batch)
@@ -287,14 +274,25 @@ class HfModel(Model):
         answers = []
         for number, job in enumerate(batch):
             first = number * draws
-            answer = self._make_completion(job, samples[first : first + draws])
-            logprobs = self._logprobs(output, first, sampling.logprobs)
-            answers.append(replace(answer, seconds=seconds, logprobs=logprobs))
+            outcomes = [self._read_sample(job, ids) for ids in samples[first : first + draws]]
+            written = sum(count for *_, count in outcomes)
+            thought_ids = [self._ids(thought) for _, thought, *_ in outcomes if thought]
+            outcomes += outcomes[:1] * (sampling.n - draws)
+            texts, thoughts, finishes, _ = zip(*outcomes, strict=True)
+            answer = Completion(
+                texts,
+                finishes,
+                Usage(len(job.ids), written, reasoning=min(sum(map(len, thought_ids)), written)),
+                self._logprobs(output, first, sampling.logprobs),
+                seconds=seconds,
+                reasoning=thoughts if any(thoughts) else (),
+            )
+            answers.append(answer)
         return answers
 
     def _generation_options(self, sampling: Sampling, start: int) -> dict[str, Any]:
-        """Return the arguments of ``generate``. Sampling defaults that come with the weights are
-        overridden: they would change the model's distribution."""
+        """Return the arguments of ``generate``, which override sampling defaults that come with the
+        weights: they would change the model's distribution."""
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
         options: dict[str, Any] = {
@@ -305,35 +303,21 @@ class HfModel(Model):
             options |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         if sampling.choices is not None:
             max_new_tokens = longest(sampling.choices) + 1
-            options["prefix_allowed_tokens_fn"] = self._allow_only(sampling.choices, start)
+            end = self._tokenizer.eos_token_id
+            spellings = [[*self._ids(choice), end] for choice in sampling.choices]
+
+            def allowed(_: int, ids: Any) -> list[int]:
+                written = ids[start:].tolist()
+                i = len(written)
+                tokens = {each[i] for each in spellings if each[:i] == written and i < len(each)}
+                return sorted(tokens) or [end]
+
+            options["prefix_allowed_tokens_fn"] = allowed
         elif sampling.stop:
             options |= {"stop_strings": list(sampling.stop), "tokenizer": self._tokenizer}
         if window := settings.context or self.window + settings.thinking:
             max_new_tokens = max(1, min(max_new_tokens, window - start))
         return {**options, "max_new_tokens": max_new_tokens}
-
-    def _allow_only(self, choices: Sequence[str], start: int) -> Callable[[int, Any], list[int]]:
-        """Return a function that gives the allowed next tokens of an answer that must be a
-        choice."""
-        end = self._tokenizer.eos_token_id
-        spellings = [[*self._ids(choice), end] for choice in choices]
-
-        def allowed(_: int, ids: Any) -> list[int]:
-            written = ids[start:].tolist()
-            i = len(written)
-            tokens = {each[i] for each in spellings if each[:i] == written and i < len(each)}
-            return sorted(tokens) or [end]
-
-        return allowed
-
-    def _make_completion(self, job: _Job, samples: Sequence[Sequence[int]]) -> Completion:
-        rows = [self._read_sample(job, ids) for ids in samples]
-        rows += rows[:1] * (job.sampling.n - len(rows))
-        texts, thoughts, finishes, counts = zip(*rows, strict=True)
-        written = sum(counts[: len(samples)])
-        thought = sum(len(self._ids(each)) for each in thoughts[: len(samples)] if each)
-        usage = Usage(len(job.ids), written, reasoning=min(thought, written))
-        return Completion(texts, finishes, usage, reasoning=thoughts if any(thoughts) else ())
 
     def _read_sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
         """Return a sample's text, reasoning, finish reason and number of generated tokens."""

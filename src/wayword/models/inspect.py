@@ -69,7 +69,8 @@ class InspectModel(Model):
     def __init__(self, name: str, settings: InspectSettings | None = None) -> None:
         self.name: str = f"inspect:{name}"
         self._settings = settings or InspectSettings()
-        self._profile = profile_of(name)
+        self._profile, thinking = profile_of(name), self._settings.thinking
+        self._thinking = self._profile.thinking if thinking is None else thinking
         try:
             self._inspect = importlib.import_module("inspect_ai.model")
             address = self._settings.base_url or None
@@ -85,17 +86,14 @@ class InspectModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, address and thinking tokens: everything that affects answers."""
         chosen = [self._settings.base_url, self._settings.thinking]
         return " ".join([self.name, *(str(each) for each in chosen if each not in ("", None))])
 
     @property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer together; 0 if unknown."""
         return max(0, self._profile.window - self._thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         if sampling.grammar is not None:
             line = f"{self.name}: Inspect does not support grammars; use a local: model"
             raise ModelError(line, fatal=True)
@@ -123,16 +121,10 @@ class InspectModel(Model):
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Ask the model to write one of the options. Raises ``ModelError``."""
         options = check_options(options)
         max_tokens = max(len(option) for option in options) + 32
         answer = await self.complete(prompt, Sampling(max_tokens=max_tokens, choices=options))
         return picked(options, answer, answer.reasoning)
-
-    @property
-    def _thinking(self) -> int:
-        thinking = self._settings.thinking
-        return self._profile.thinking if thinking is None else thinking
 
     async def _generate(self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage) -> Any:
         *earlier, last = [as_message(prompt, sampling)] if isinstance(prompt, str) else prompt

@@ -10,7 +10,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,10 +58,9 @@ class LocalModel(Model):
     Conversations use the chat template stored in the file; raw text is continued unchanged.
     Prompts that continue an earlier one evaluate their new tokens only (``Usage.reused``).
     ``choices``, ``grammar`` and ``json_schema`` are enforced, except that a JSON or grammar
-    answer may be cut at ``max_tokens`` (``finish`` is ``"length"``). Each sample after the first
-    uses a new seed derived from ``seed``; at temperature 0, one text is generated and repeated.
-
-    The file is loaded at the first call. Raises ``UsageError`` if it is missing or not GGUF.
+    answer may be cut at ``max_tokens`` (``finish`` is ``"length"``). At temperature 0, one text is
+    generated and repeated. The file is loaded at the first call. Raises ``UsageError`` if it is
+    missing or not GGUF.
     """
 
     def __init__(self, name: str, settings: LocalSettings | None = None) -> None:
@@ -77,7 +76,6 @@ class LocalModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name and a fingerprint of the file: everything that affects answers."""
         if self._weights is not None:
             return f"{self.name} {self._weights.sha256} q8_0={self._settings.requantise}"
         status = self._path.stat()
@@ -85,21 +83,23 @@ class LocalModel(Model):
 
     @cached_property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer together: the setting ``context``, else the trained
-        context length stored in the file; 0 if unknown."""
+        """The setting ``context``, else the trained context length stored in the file."""
         return self._settings.context or trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         return await self._in_thread(lambda: self._complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank options by their exact log-probability after the prompt. Raises ``ModelError``.
+        """Rank options by their exact log-probability after the prompt, over all of their tokens. A
+        missing space between prompt and option is added."""
 
-        All tokens of an option are scored. A missing space between prompt and option is added;
-        see ``wayword.models.parts.decoding``.
-        """
-        return await self._in_thread(lambda: self._choose(prompt, tuple(options)))
+        def work() -> Choice:
+            began = time.perf_counter()
+            engine = self._load_engine()
+            values, usage = rank(engine, _prompt_text(engine, prompt), options)
+            return Choice(tuple(options), values, usage, seconds=time.perf_counter() - began)
+
+        return await self._in_thread(work)
 
     async def aclose(self) -> None:
         """Wait for running calls, then free the memory."""
@@ -135,7 +135,12 @@ class LocalModel(Model):
         engine = self._load_engine()
         payload = {"prompt": _prompt_text(engine, prompt), **_payload(sampling)}
         draws = sampling.n if sampling.temperature > 0 else 1
-        replies = [engine.complete(_add_seed(payload, sampling.seed, i)) for i in range(draws)]
+        seeds: list[dict[str, Json]] = [{}] * draws
+        if (seed := sampling.seed) is not None:
+            # later seeds are hashed: with seed + i, runs of neighboring seeds would share samples
+            hashed = (random.Random(f"{seed}/{i}").getrandbits(32) for i in range(1, draws))
+            seeds = [{"seed": each % 2**32} for each in (seed, *hashed)]
+        replies = [engine.complete({**payload, **each}) for each in seeds]
         answers = [reply["choices"][0] for reply in replies]
         answers += answers[:1] * (sampling.n - draws)
         texts = [str(answer["text"]) for answer in answers]
@@ -155,12 +160,6 @@ class LocalModel(Model):
             seconds=time.perf_counter() - began,
             reasoning=thoughts if any(thoughts) else (),
         )
-
-    def _choose(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        began = time.perf_counter()
-        engine = self._load_engine()
-        values, usage = rank(engine, _prompt_text(engine, prompt), options)
-        return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
 
 def _prompt_text(engine: Engine, prompt: Prompt) -> str:
@@ -189,15 +188,6 @@ def _payload(sampling: Sampling) -> dict[str, Json]:
     if sampling.choices:  # ignore max_tokens, which could truncate a choice
         payload["max_tokens"] = longest(sampling.choices)
     return payload
-
-
-def _add_seed(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
-    """Return the payload with the sample's seed. Seeds of later samples are hashed: with seed + i,
-    runs of neighboring seeds would share samples."""
-    if seed is None:
-        return dict(payload)
-    sample_seed = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)
-    return {**payload, "seed": sample_seed % 2**32}
 
 
 model = LocalModel

@@ -51,15 +51,13 @@ class OpenAIModel(Model):
     >>> model = OpenAIModel("qwen3", ServerSettings(base_url="http://127.0.0.1:8000/v1"))
 
     The key comes from ``$OPENAI_API_KEY`` (or the variable named by ``key_env``) and is never
-    written anywhere; a server on this machine needs none. Failures are not retried here: the
-    wrapper ``RetryingModel`` does that, and counts and limits the attempts.
+    written anywhere; a server on this machine needs none. Failures are not retried here but by the
+    wrapper ``RetryingModel``, which counts and limits the attempts.
 
     The name selects a profile of supported fields (``models/profiles.yaml``). If the server
-    refuses a field, this request and all later ones are sent without it. The first request with a
-    new set of fields is sent alone, so each refusal happens only once.
-
-    ``choose`` ranks by the server's top log-probabilities; without those, the model is asked to
-    write one of the options (``Choice.picked``). Raises ``UsageError`` if the key is missing.
+    refuses a field, this request and all later ones are sent without it. ``choose`` ranks by the
+    server's top log-probabilities; without those, the model is asked to write one of the options
+    (``Choice.picked``). Raises ``UsageError`` if the key is missing.
     """
 
     Settings = ServerSettings
@@ -90,16 +88,9 @@ class OpenAIModel(Model):
         self.lessons: list[str] = []
 
     @property
-    def profile(self) -> Profile:
-        """The model's traits, without the fields that the server has refused."""
-        return self._profile
-
-    @property
     def window(self) -> int:
-        """Maximum tokens of prompt and answer, without those reserved for thinking; 0 if unknown.
-
-        The number comes from the profile or the server.
-        """
+        """Maximum tokens of prompt and answer, from the profile or the server, without those
+        reserved for thinking; 0 if unknown."""
         profile, thinking = self._profile, self._settings.thinking
         return max(0, profile.window - (profile.thinking if thinking is None else thinking))
 
@@ -116,7 +107,6 @@ class OpenAIModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, address and request settings: everything that affects answers."""
         s = self._settings
         text_as = "completion" if s.text_as == "auto" else s.text_as
         choose = "logprobs" if s.choose == "auto" else s.choose
@@ -129,21 +119,18 @@ class OpenAIModel(Model):
         return f"{line} {json.dumps(custom_settings, sort_keys=True)}" if custom_settings else line
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Generate ``sampling.n`` continuations. Raises ``ModelError``."""
         began = time.perf_counter()
         with self._billing() as bill:
             answer = await self._sample_all(prompt, sampling, bill)
         return replace(answer, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank the options as continuations of the prompt. Raises ``ModelError``."""
         began = time.perf_counter()
         with self._billing() as bill:
             choice = await self._rank_or_pick(prompt, check_options(options), bill)
         return replace(choice, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._server.aclose()
         self._shape_locks.clear()  # locks are bound to their event loop
 
@@ -163,8 +150,6 @@ class OpenAIModel(Model):
             raise ModelError(line, retryable=True, billed=bill.usage or None) from None
 
     async def _sample_all(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
-        """Generate ``sampling.n`` samples; servers that ignore ``n`` get several requests."""
-
         def build(profile: Profile, extra_sample: int = 0) -> Request:
             seed = None if sampling.seed is None else sampling.seed + extra_sample
             n = sampling.n if profile.samples and not extra_sample else 1
@@ -198,7 +183,8 @@ class OpenAIModel(Model):
         return as_text == "completion" or (as_text == "auto" and self._profile.completions)
 
     async def _rank_or_pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
-        """Rank the options if the server supports it, else let the model pick one."""
+        """Rank the options if the server supports it, else let the model write one, asking again
+        once; an answer that matches none is returned unchanged."""
         method = self._settings.choose
         # a chat reply does not continue raw text, so its first token cannot rank continuations
         can_rank = self._profile.logprobs > 0 and (not isinstance(prompt, str) or self._continues)
@@ -210,13 +196,7 @@ class OpenAIModel(Model):
                     raise ModelError(f"{self.name}: {error}") from None
                 if not isinstance(prompt, str):
                     self._learn(replace(self._profile, logprobs=0), str(error).split(";")[0])
-        return await self._pick(prompt, options, bill)
-
-    async def _pick(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
-        """Ask the model to write one of the options, at most twice; an answer that matches none is
-        returned unchanged."""
-        max_tokens = max(len(option) for option in options) + 32
-        sampling = Sampling(max_tokens=max_tokens, choices=options)
+        sampling = Sampling(max_tokens=max(map(len, options)) + 32, choices=options)
         if isinstance(prompt, str) and not self._continues:
             prompt = [user(prompt + _NEXT_PROMPT + describe_form(sampling))]
         answer = await self._sample_all(prompt, sampling, bill)
@@ -252,8 +232,8 @@ class OpenAIModel(Model):
     async def _post(self, build: Callable[[Profile], Request], bill: _Bill) -> tuple[Request, Any]:
         """Send a request built from the current profile; return it and the reply.
 
-        The first request of each shape is sent alone. Others wait for its reply, are rebuilt if it
-        changed the profile, and are then sent concurrently.
+        The first request of each shape is sent alone, so each refusal happens only once. Others
+        wait for its reply, are rebuilt if it changed the profile, and are then sent concurrently.
         """
         while True:
             request = build(profile := self._profile)
@@ -270,8 +250,7 @@ class OpenAIModel(Model):
                 return request, reply
 
     async def _attempt(self, request: Request, profile: Profile, bill: _Bill) -> Any:
-        """Return the reply; None if a refusal changed the profile, so that the request must be
-        rebuilt."""
+        """Return the reply; None if a refusal changed the profile, to build the request again."""
         if self._fatal_refusal is not None:
             raise ModelError(str(self._fatal_refusal), fatal=True)
         try:

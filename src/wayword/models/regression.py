@@ -117,7 +117,6 @@ class RegressionModel(Model):
         self.identity: str = f"{self.name} {sha256(path)}"
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Rank the options. Raises ``UsageError`` for questions of other agents."""
         before, last = f"\n{prompt}".split("\n")[-2:]
         if "yes" in options:
             odds = sum(self._weights.get(name, 0.0) for name in self._features(last))

@@ -40,14 +40,12 @@ class ReplayModel(Model):
                 self._answers[key].append(call.answer)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Return the recorded completion. Raises ``ModelError`` if there is none."""
         answer = self._next_answer(completion_key(prompt, sampling), prompt)
         if not isinstance(answer, Completion):
             raise ModelError(f"{self.name}: the prompt's recorded answer is not a completion")
         return replace(answer, cost=0.0, cached=True)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Return the recorded ranking. Raises ``ModelError`` if there is none."""
         answer = self._next_answer(choice_key(prompt, options), prompt)
         if not isinstance(answer, Choice):
             raise ModelError(f"{self.name}: the prompt's recorded answer is not a choice")

@@ -117,37 +117,33 @@ def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answer
 
 
 def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[Answer]:
+    """Return the script of that name, or the answers in a file. Raises ``UsageError`` and
+    ``DataError``."""
+
+    def first(prompt: Prompt, sampling: Sampling) -> str:
+        if sampling.choices:
+            return sampling.choices[0]
+        if sampling.json_schema is not None:
+            return json.dumps(smallest(sampling.json_schema), ensure_ascii=False)
+        return ""
+
+    def echo(prompt: Prompt, sampling: Sampling) -> str:
+        last = prompt if isinstance(prompt, str) else prompt[-1].content
+        return last[-sampling.max_tokens :]
+
     if name.endswith(".jsonl"):
-        return _read_answers(Path(name))
-    scripts = {"first": _answer_first, "echo": _answer_echo, "noise": _answer_noise(settings)}
+        answers: list[Answer] = []
+        for number, value in read_json_lines(Path(name)):
+            text = value.get("text") if isinstance(value, dict) else value
+            if not isinstance(text, str):
+                problem = "must be a string, or an object with a string 'text'"
+                raise DataError(Path(name), f"line {number}", problem)
+            answers.append(text)
+        return answers
+    scripts = {"first": first, "echo": echo, "noise": _answer_noise(settings)}
     if name not in scripts:
         raise UsageError(f"no script is called {name!r}; {suggest(name, [*scripts, 'FILE.jsonl'])}")
     return scripts[name]
-
-
-def _read_answers(path: Path) -> list[Answer]:
-    """Return the answers in a file, one per line. Raises ``DataError``."""
-    answers: list[Answer] = []
-    for number, value in read_json_lines(path):
-        text = value.get("text") if isinstance(value, dict) else value
-        if not isinstance(text, str):
-            problem = "must be a string, or an object with a string 'text'"
-            raise DataError(path, f"line {number}", problem)
-        answers.append(text)
-    return answers
-
-
-def _answer_first(prompt: Prompt, sampling: Sampling) -> str:
-    if sampling.choices:
-        return sampling.choices[0]
-    if sampling.json_schema is not None:
-        return json.dumps(smallest(sampling.json_schema), ensure_ascii=False)
-    return ""
-
-
-def _answer_echo(prompt: Prompt, sampling: Sampling) -> str:
-    last = prompt if isinstance(prompt, str) else prompt[-1].content
-    return last[-sampling.max_tokens :]
 
 
 def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], str]:
@@ -205,44 +201,38 @@ def smallest(
 
 
 _PATTERN_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
+_QUANTIFIER = re.compile(r"[?+]|\{\d+,\d+\}")
 
 
 def _matching_text(pattern: str, rng: random.Random | None) -> str:
-    """Return a text that matches a pattern of groups, alternatives, classes, escapes, ``+`` and
-    ``?``: the first or a random alternative, the last character of a class, no optional parts.
+    """Return a text that matches a pattern of groups, alternatives, classes, escapes and
+    quantifiers: the first or a random alternative, the last character of a class, no optional part.
 
     >>> _matching_text(r"(goto\\[(a|b)\\]|turn\\[-?[0-9]+\\]|stop)", None)
     'goto[a]'
     """
-    depth, cuts = 0, [-1]
-    for piece in _PATTERN_PIECE.finditer(pattern):
-        depth += {"(": 1, ")": -1}.get(piece[0], 0)
-        if piece[0] == "|" and depth == 0:
-            cuts.append(piece.start())
-    if len(cuts) > 1:
-        ends = [*cuts[1:], len(pattern)]
-        options = [pattern[a + 1 : b] for a, b in zip(cuts, ends, strict=True)]
-        return _matching_text(rng.choice(options) if rng else options[0], rng)
-    written, at = "", 0
-    while match := _PATTERN_PIECE.match(pattern, at):
-        end, text = match.end(), match[1] or (match[2][-2:-1] or match[2])
-        if match[0] == "(":
-            end = at + _group_length(pattern[at:])
-            text = _matching_text(pattern[at + 1 : end - 1], rng)
-        optional = pattern[end : end + 1] == "?"
-        written += "" if optional else text
-        at = end + (pattern[end : end + 1] in ("?", "+"))
-    return written
 
+    def alternatives(at: int) -> tuple[str, int]:
+        """Return a text for the alternatives that begin at an offset, and the offset after them."""
+        options, written = list[str](), ""
+        while at < len(pattern) and pattern[at] != ")":
+            if pattern[at] == "|":
+                options, written, at = [*options, written], "", at + 1
+                continue
+            if pattern[at] == "(":
+                text, at = alternatives(at + 1)
+                at += 1
+            else:
+                piece = _PATTERN_PIECE.match(pattern, at)
+                assert piece is not None
+                text, at = piece[1] or piece[2][-2:-1] or piece[2], piece.end()
+            if quantifier := _QUANTIFIER.match(pattern, at):
+                text, at = "" if quantifier[0] == "?" else text, quantifier.end()
+            written += text
+        options.append(written)
+        return rng.choice(options) if rng else options[0], at
 
-def _group_length(text: str) -> int:
-    """Return the length of the group at the beginning of ``text``."""
-    depth = 0
-    for piece in _PATTERN_PIECE.finditer(text):
-        depth += {"(": 1, ")": -1}.get(piece[0], 0)
-        if depth == 0:
-            return piece.end()
-    return len(text)
+    return alternatives(0)[0]
 
 
 def _count_words(prompt: Prompt) -> int:

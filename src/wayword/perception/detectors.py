@@ -83,10 +83,7 @@ PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
 
 
 class SimulatedDetector(Perceiver):
-    """Reports the objects truly in view, with simulated errors.
-
-    The same seed, object and place give the same error.
-    """
+    """Reports the objects truly in view, with simulated errors."""
 
     def __init__(self, quality: Quality, seed: int = 0, name: str = "custom") -> None:
         self.quality, self._seed, self.name = quality, seed, f"simulated:{name}"
@@ -100,7 +97,6 @@ class SimulatedDetector(Perceiver):
             )
 
     def detect(self, view: View) -> list[Detection]:
-        """Return the detected objects, named by their type, and false alarms."""
         quality, detections = self.quality, []
         for obj in self._true_objects(view):
             if self._is_noticed(obj, view):
@@ -124,14 +120,15 @@ class SimulatedDetector(Perceiver):
             if fits(phrase, obj):
                 score = self._score(quality.match, quality.spread, obj, view, phrase)
             else:
-                mean = min(1.0, quality.other + (quality.related if related(phrase, obj) else 0.0))
+                words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
+                shared = not set(words).isdisjoint(_normalize(phrase).split())  # "mug" of two mugs
+                mean = min(1.0, quality.other + quality.related * shared)
                 score = self._score(mean, quality.other_spread, obj, view, phrase)
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
         return best
 
     def check_view(self, view: View) -> None:
-        """Raise ``UsageError`` for a view without ground truth."""
         self._true_objects(view)
 
     def _true_objects(self, view: View) -> Sequence[Shown]:
@@ -168,32 +165,13 @@ class SimulatedDetector(Perceiver):
         return radius * math.cos(2 * math.pi * self._uniform(*topic, "t"))
 
 
-def detector_named(name: str, seed: int = 0, **changes: float) -> SimulatedDetector:
-    """Return a preset, with changed parameters: ``detector_named("glip", recall=0.8)``.
-
-    Raises ``UsageError`` for an unknown preset or parameter.
-    """
-    if name not in PRESETS:
-        raise UsageError(f"no detector is called {name!r}; {suggest(name, list(PRESETS))}")
-    quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
-    suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
-    return SimulatedDetector(quality, seed, name + suffix)
-
-
 def fits(phrase: str, obj: Shown) -> bool:
     """True if a phrase names an object, by its description or type.
 
     Word breaks are ignored: a "basketball" is a ``basket_ball``.
     """
-    names = (_normalize(phrase), _normalize(obj.words), _normalize(obj.kind))
-    joined_phrase, *accepted_names = (name.replace(" ", "") for name in names)
-    return joined_phrase in accepted_names
-
-
-def related(phrase: str, obj: Shown) -> bool:
-    """True if phrase and object share a word (``"cat-shaped mug"`` and another mug)."""
-    words = set(_normalize(obj.words).split()) | set(_normalize(obj.kind).split())
-    return bool(words & set(_normalize(phrase).split()))
+    joined, *names = (_normalize(text).replace(" ", "") for text in (phrase, obj.words, obj.kind))
+    return joined in names
 
 
 def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
@@ -227,13 +205,20 @@ INNER = 0.5  # share of a box's width and height used for depth: its edges show 
 
 
 def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
-    """Return the detector of that name: a network if it contains a colon, else a simulated one.
+    """Return the detector of that name: a network if it contains a colon, else a preset of a
+    simulated one, with changed parameters (``recall=0.8``).
 
-    Networks are loaded at first use. Raises ``UsageError`` for an unknown name.
+    Networks are loaded at first use. Raises ``UsageError`` for an unknown name or parameter.
     """
-    if ":" in name and changes:
-        raise UsageError(f"{name} is a network: only simulated detectors have a quality")
-    return EyeDetector(name) if ":" in name else detector_named(name, seed, **changes)
+    if ":" in name:
+        if changes:
+            raise UsageError(f"{name} is a network: only simulated detectors have a quality")
+        return EyeDetector(name)
+    if name not in PRESETS:
+        raise UsageError(f"no detector is called {name!r}; {suggest(name, list(PRESETS))}")
+    quality = make(Quality, {**asdict(PRESETS[name]), **changes}, "detector")
+    suffix = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
+    return SimulatedDetector(quality, seed, name + suffix)
 
 
 _eye: Any = lru_cache(maxsize=4)(open_eye)  # networks, loaded once per process
@@ -270,7 +255,6 @@ class EyeDetector(Perceiver):
         return GroundedRegion(best.score, best.bearing, best.distance)
 
     def check_view(self, view: View) -> None:
-        """Raise ``UsageError`` for a view without a picture."""
         if not view.image:
             raise UsageError(f"{self.name} needs a picture, and this view has none")
 

@@ -20,7 +20,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -71,7 +71,21 @@ class StandardisedScorer(Perceiver, ABC):
     def score(
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
-        standards = self._standards_of(landmarks)
+        if self._cached_standards is None:
+            self._cached_standards = {}
+            with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
+                stored = json.loads(self._file.read_text(encoding="utf-8")) if self._file else {}
+                read = {str(k): (float(pair[0]), float(pair[1])) for k, pair in stored.items()}
+                self._cached_standards = read  # a missing or damaged file holds none
+        standards = self._cached_standards
+        missing = [n for n in landmarks if n not in standards and n not in self._unknown]
+        if missing:
+            new_standards = self.standards(missing)
+            self._unknown.update(set(missing) - set(new_standards))
+            standards.update(new_standards)
+            if new_standards and self._file:
+                content = json.dumps(standards).encode()
+                keep(self._file, lambda file: file.write(content))
         raw = self.raw_scores(scene, place, headings, landmarks)
         pairs = [standards.get(landmark, (np.nan, np.nan)) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
@@ -82,24 +96,6 @@ class StandardisedScorer(Perceiver, ABC):
         if np.isnan(front) or np.isnan(rear):
             return None
         return "against" if front > rear else "with"
-
-    def _standards_of(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        if self._cached_standards is None:
-            self._cached_standards = {}
-            with suppress(OSError, ValueError, TypeError, AttributeError, IndexError):
-                stored = json.loads(self._file.read_text(encoding="utf-8")) if self._file else {}
-                pairs = {str(k): (float(pair[0]), float(pair[1])) for k, pair in stored.items()}
-                self._cached_standards = pairs  # a missing or damaged file holds none
-        known = self._cached_standards
-        missing = [name for name in landmarks if name not in known and name not in self._unknown]
-        if missing:
-            new_standards = self.standards(missing)
-            self._unknown.update(set(missing) - set(new_standards))
-            known.update(new_standards)
-            if new_standards and self._file:
-                content = json.dumps(known).encode()
-                keep(self._file, lambda file: file.write(content))
-        return known
 
 
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
@@ -122,18 +118,17 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 # ``{"panorama": "x5k…", "heading": 303, "scores": {"a park": 0.231, "Staples": 0.187}}``
 #     One view: its centre (whole degrees clockwise from north) and the raw similarity of each
 #     landmark with it. A step at heading h uses those at h - 90, h - 45, h, h + 45 and h + 90.
-# ``{"landmark": "a park", "mean": 0.195, "deviation": 0.011}`` or
-# ``{"landmark": "a park", "training": [0.19, 0.2, …]}``
-#     The landmark's scores over the training area: their mean and deviation, or the scores.
+# ``{"landmark": "a park", "mean": 0.195, "deviation": 0.011}``
+#     Mean and deviation of the landmark's scores over the training area.
 #
 # The phrases ``the front view of a vehicle`` and ``the rear view of a vehicle``, scored at an
 # episode's first view, give the flow of traffic; they need no record of training scores.
 
 
 class RecordedScores(StandardisedScorer):
-    """Landmark scores from a file, read at the first use.
+    """Landmark scores from a file, read at the first use. A landmark without a mean and deviation
+    is never seen; a view without a record shows nothing.
 
-    A landmark without training scores is never seen; a view without a record shows nothing.
     Raises ``DataError`` naming file, line and field of an invalid record.
     """
 
@@ -166,7 +161,12 @@ class RecordedScores(StandardisedScorer):
             where = f"line {number}"
             read = partial(read_field, self._path, where, record)
             if isinstance(record, dict) and "landmark" in record:
-                standards[read("landmark", str)] = self._standard(where, record)
+                pair = ((name, read(name, (int, float))) for name in ("mean", "deviation"))
+                mean, deviation = (self._number(where, name, value) for name, value in pair)
+                if deviation <= 0:
+                    problem = f"must be above 0, got {deviation}"
+                    raise DataError(self._path, f"{where}, field 'deviation'", problem)
+                standards[read("landmark", str)] = mean, deviation
                 continue
             panorama, scores = read("panorama", str), read("scores", dict)
             heading = self._number(where, "heading", read("heading", (int, float)))
@@ -174,20 +174,6 @@ class RecordedScores(StandardisedScorer):
                 self._number(where, f"scores.{name[:40]}", score)
             views.setdefault((panorama, round(heading) % 360), {}).update(scores)
         return views, standards
-
-    def _standard(self, where: str, record: Mapping[str, Any]) -> Standard:
-        read = partial(read_field, self._path, where, record)
-        if "training" in record:
-            scores = [self._number(where, "training", each) for each in read("training", list)]
-            if not scores:
-                raise DataError(self._path, f"{where}, field 'training'", "is empty")
-            return float(np.mean(scores)), float(np.std(scores))
-        values = ((name, read(name, (int, float))) for name in ("mean", "deviation"))
-        mean, deviation = (self._number(where, name, value) for name, value in values)
-        if deviation <= 0:
-            problem = f"must be above 0, got {deviation}"
-            raise DataError(self._path, f"{where}, field 'deviation'", problem)
-        return mean, deviation
 
     def _number(self, where: str, name: str, value: Any) -> float:
         is_finite = isinstance(value, int | float) and math.isfinite(value)
@@ -233,6 +219,7 @@ class FeatureArchive(StandardisedScorer):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder, self.name = folder, f"features:{folder.name}"
+        self._load = cache(lambda name: _load_features(folder / name))
 
     def raw_scores(
         self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
@@ -241,25 +228,18 @@ class FeatureArchive(StandardisedScorer):
         scores = np.full((len(phrases), len(headings)), np.nan)
         if views is None:
             return scores
-        features = _as_array(views).reshape(VIEWS, -1)
+        texts, features = self._load(TEXTS), _as_array(views).reshape(VIEWS, -1)
         features = features if len(headings) == VIEWS else features[VIEWS // 2][None]
         for row, phrase in enumerate(phrases):
-            text = self._texts.get(CAPTION.format(phrase), self._texts.get(phrase))
+            text = texts.get(CAPTION.format(phrase), texts.get(phrase))
             if text is not None:
                 scores[row] = SCALE * (features @ _as_array(text))
         return scores
 
     def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        pairs = {name: self._standards.get(CAPTION.format(name)) for name in landmarks}
+        standards = self._load(STANDARDS)
+        pairs = {name: standards.get(CAPTION.format(name)) for name in landmarks}
         return {name: (float(p[0]), float(p[1])) for name, p in pairs.items() if p is not None}
-
-    @cached_property
-    def _texts(self) -> Mapping[str, Any]:
-        return _load_features(self._folder / TEXTS)
-
-    @cached_property
-    def _standards(self) -> Mapping[str, Any]:
-        return _load_features(self._folder / STANDARDS)
 
     @cached_property
     def _images(self) -> Mapping[str, Any]:
@@ -271,7 +251,6 @@ class FeatureArchive(StandardisedScorer):
 
 
 def _as_array(value: Any) -> Scores:
-    """Return an array or tensor as a numpy array."""
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
 
 

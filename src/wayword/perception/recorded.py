@@ -49,11 +49,10 @@ class RecordedPerceiver(Perceiver):
         self._percepts: dict[tuple[str, str], Percept] = {}
 
     def perceive(self, scene: str, place: str) -> Percept:
-        key = scene, place
-        if key not in self._percepts:
+        if (scene, place) not in self._percepts:
             with reading(f"{self._folder}, scan {scene}"):
-                self._percepts[key] = self._read_percept(scene, place)
-        return self._percepts[key]
+                self._percepts[scene, place] = self._read_percept(scene, place)
+        return self._percepts[scene, place]
 
     def _read_percept(self, scene: str, place: str) -> Percept:
         if scene not in self._captions:

@@ -44,7 +44,16 @@ class TextSimilarity:
         """Return unit embeddings (N, 384) of the texts."""
         for text in texts:  # one by one, because int8 results depend on the rest of a batch
             if text not in self._embeddings:
-                self._embeddings[text] = self._compute_embedding(text)
+                session, tokenizer = self._load()
+                encoded = tokenizer.encode(text)
+                mask, types = encoded.attention_mask, encoded.type_ids
+                arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
+                names = [each.name for each in session.get_inputs()]
+                feed = {name: np.array([arrays[name]], dtype=np.int64) for name in names}
+                states = session.run(None, feed)[0][0]
+                weights = np.array(mask, dtype=np.float32)[:, None]
+                mean = (states * weights).sum(axis=0) / weights.sum()
+                self._embeddings[text] = (mean / np.linalg.norm(mean)).astype(np.float32)
         return np.stack([self._embeddings[text] for text in texts])
 
     def likeness(self, text: str, others: Sequence[str]) -> Floats:
@@ -56,20 +65,7 @@ class TextSimilarity:
         """Return the most similar of ``others``, the first one of a tie."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
-    def _compute_embedding(self, text: str) -> Floats:
-        session, tokenizer = self._load()
-        encoded = tokenizer.encode(text)
-        mask, types = encoded.attention_mask, encoded.type_ids
-        arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
-        inputs = [each.name for each in session.get_inputs()]
-        feed = {name: np.array([arrays[name]], dtype=np.int64) for name in inputs}
-        states = session.run(None, feed)[0][0]
-        weights = np.array(mask, dtype=np.float32)[:, None]
-        mean = (states * weights).sum(axis=0) / weights.sum()
-        return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
-
     def _load(self) -> tuple[Any, Any]:
-        """Return the network's session and the tokenizer."""
         with self._loading:
             if self._loaded is not None:
                 return self._loaded

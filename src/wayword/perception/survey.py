@@ -171,7 +171,6 @@ def merge(
 
 
 def _depth_at(box: Box, depth: Floats | None) -> float | None:
-    """Return the metres along the camera's axis at the box's centre."""
     if depth is None:
         return None
     rows, columns = depth.shape

@@ -188,7 +188,14 @@ class ImitationAgent(Agent):
         options, left = self._score(walk, observation), self._options
         ranked = [(option.score, [here], option) for option in options]
         if self._settings.backtrack:
-            routes, turns = self._routes(here), (self._toolkit.max_steps or math.inf) - self._turns
+            # Routes of fewest moves to all visited viewpoints, both ends included.
+            routes, queue = {here: [here]}, [here]
+            for place in queue:
+                for neighbor in self._neighbors[place]:
+                    if neighbor in self._neighbors and neighbor not in routes:
+                        routes[neighbor] = [*routes[place], neighbor]
+                        queue.append(neighbor)
+            turns = (self._toolkit.max_steps or math.inf) - self._turns
             back = [(routes[option.walk.path[-1]], option) for option in left]
             ranked += [
                 (o.score - BACKTRACK_COST * len(r), r, o) for r, o in back if len(r) <= turns
@@ -230,16 +237,6 @@ class ImitationAgent(Agent):
         totals = (walk.score + scores).tolist()
         return [Option(walk, *each) for each in zip(moves, totals, states, strict=True)]
 
-    def _routes(self, start: str) -> dict[str, list[str]]:
-        """Return routes of fewest moves to all visited viewpoints, both ends included."""
-        routes, queue = {start: [start]}, [start]
-        for place in queue:
-            for neighbor in self._neighbors[place]:
-                if neighbor in self._neighbors and neighbor not in routes:
-                    routes[neighbor] = [*routes[place], neighbor]
-                    queue.append(neighbor)
-        return routes
-
 
 class PreexploredImitation(ImitationAgent):
     """`imitation` in the pre-explored setting: it knows the scene before each walk, so its scores
@@ -261,7 +258,6 @@ class PreexploredImitation(ImitationAgent):
         return ("pre-explored setting: graph and texts of the scene are known before each walk",)
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        """Keep the scene's graph. The answer is not read."""
         self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
@@ -305,13 +301,11 @@ class Walk:
 
     @classmethod
     def start(cls, observation: IndoorObservation, width: int) -> Walk:
-        """Return the walk of no step, for states of size ``width``."""
         history = np.zeros((0, width), dtype=np.float32)
         positions = {observation.viewpoint: np.zeros(3)}
         return cls((observation.viewpoint,), positions, history, observation.heading)
 
     def extended(self, neighbor: Neighbor, state: Floats, score: float) -> Walk:
-        """Return the walk that continues to a neighbor."""
         end = self.positions[self.path[-1]] + _displacement(neighbor)
         return Walk(
             (*self.path, neighbor.viewpoint),

@@ -102,7 +102,6 @@ class Expert(Agent):
         self._make_plan = plan
 
     async def begin(self, episode: Episode) -> None:
-        """With other actors, allow new plans."""
         self._replans_left = MOST_REPLANS if len(episode.actors) > 1 else 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:

@@ -88,12 +88,7 @@ class DiscussNavSettings(PromptSettings):
 
 
 class DiscussNav(PromptAgent):
-    """Consults experts on instruction, scene, completion and decision before every move.
-
-    On a viewpoint graph a move goes to a neighbor. A body in object-goal navigation, or a robot,
-    turns on the spot to see all twelve directions, and moves 0.5 m in the chosen one, or half the
-    free distance if an obstacle is within a metre.
-    """
+    """Consults experts on instruction, scene, completion and decision before every move."""
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
@@ -139,10 +134,8 @@ class DiscussNav(PromptAgent):
         if directions is not None:
             self._directions, _ = await ask_both(self._look(directions), self._summarise())
         estimate = ""
-        if self._settings.completion and not self._moves:
-            estimate = experts.opening_estimate(self._meeting, self._analysis)
-        elif self._settings.completion:
-            trail = experts.trail_text(self._history)
+        if self._settings.completion:
+            trail = experts.trail_text(self._history) if self._moves else ""
             estimate = await experts.estimate(self._meeting, self._analysis, trail)
         exits = {str(d.id): d for d in self._directions if d.action}
         opinion = await self._decide(estimate, exits)
@@ -152,7 +145,6 @@ class DiscussNav(PromptAgent):
         return Decision(action or STOP, opinion.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Store the step, which is summarized while the next scene is described."""
         self._steps.taken += 1
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"

@@ -15,7 +15,7 @@ from wayword.agents.prompting import ask_all
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative, unit
-from wayword.core.model import Image
+from wayword.core.model import Image, Message, system
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import caption, middle_of
@@ -310,21 +310,23 @@ async def describe_scene(
     and III-C, "Vision Perception".
     """
 
+    prompts = meeting.prompts
+
     async def ask_about(direction: Direction) -> Direction:
         recorded, image = " ".join(direction.captions), surroundings.picture(direction)
         if image is None and not recorded:
             return direction
         if memory and (remembered := memory.find(surroundings.viewpoint, direction)) is not None:
             return replace(direction, captions=(remembered,))
-        answer = await meeting.words(
+        kinds = (f"What {kind} can you see in direction {direction.id}?" for kind in types)
+        slots = {"direction": str(direction.id), "seen": recorded or "(see the picture)"}
+        question = prompts.fill("scene_question", questions="\n".join(kinds), **slots)
+        answer = await meeting.ask(
             "scene",
+            [system(prompts["scene"]), Message("user", question, (image,) if image else ())],
+            None,
+            lambda text: " ".join(text.split()) or None,
             "the recorded sentence, unchanged" if recorded else "no description of the direction",
-            () if image is None else (image,),
-            direction=str(direction.id),
-            seen=recorded or "(see the picture)",
-            questions="\n".join(
-                f"What {kind} can you see in direction {direction.id}?" for kind in types
-            ),
         )
         if memory and answer is not None:
             memory.keep(surroundings.viewpoint, direction, answer)

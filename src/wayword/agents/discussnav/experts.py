@@ -19,7 +19,7 @@ from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
-from wayword.core.model import Image, Message, Sampling, system, user
+from wayword.core.model import Message, Sampling, system, user
 from wayword.core.trajectory import EXPERT_FAILED
 
 Expert = Literal[
@@ -52,15 +52,6 @@ class Meeting:
     def length_of(self, form: AnswerForm) -> int:
         """Return the characters of a field: even at two per token the answer can end."""
         return max(1, 2 * self.max_tokens // len(form.fields))
-
-    async def words(
-        self, expert: Expert, recovery: str, images: tuple[Image, ...] = (), **slots: str
-    ) -> str | None:
-        question = Message("user", self.prompts.fill(f"{expert}_question", **slots), images)
-        messages = [system(self.prompts[expert]), question]
-        return await self.ask(
-            expert, messages, None, lambda text: " ".join(text.split()) or None, recovery
-        )
 
     async def ask(
         self,
@@ -124,7 +115,6 @@ class Analysis:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The kinds of objects to look for, each once."""
         types = dict.fromkeys(kind for mark in self.landmarks for kind in mark.types)
         return tuple(types) or USUAL_TYPES
 
@@ -204,7 +194,12 @@ async def summarise(meeting: Meeting, turn: str, observation: str, thought: str)
 
 
 async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
-    """Return the actions done, in progress and waiting, as text for the decision's prompt."""
+    """Return the actions done, in progress and waiting, as text for the decision's prompt; without
+    a ``trail``, before the first move, all are waiting, and no expert is asked."""
+    if not trail:
+        if analysis.actions:
+            note_followed(meeting.toolkit.note, 1, ())
+        return _estimate_text((), (), analysis.actions or (analysis.instruction,))
     filled = await meeting.form(
         "completion",
         COMPLETION,
@@ -243,13 +238,6 @@ def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]
     started = [number for number, state in state_of.items() if state == "in_progress"]
     waiting = [number for number in range(1, len(actions) + 1) if number not in done]
     return min(started or waiting or [len(actions)]), done
-
-
-def opening_estimate(meeting: Meeting, analysis: Analysis) -> str:
-    """Return the estimate before the first move, without an expert: nothing is done yet."""
-    if analysis.actions:
-        note_followed(meeting.toolkit.note, 1, ())
-    return _estimate_text((), (), analysis.actions or (analysis.instruction,))
 
 
 def _estimate_text(*actions: Sequence[str]) -> str:

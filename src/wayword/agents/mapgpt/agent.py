@@ -7,9 +7,7 @@ steps so far, a topological map (which place leads to which), the places not vis
 the current place. The model answers with a thought, a revised plan, and one of the listed actions.
 
 Deliberate differences from the paper: actions are named by places (``goto[place 3]``) instead of
-letters, and the prompt always contains the perceiver's text, next to pictures if the dataset has
-any.
-
+letters, and the prompt always contains the perceiver's text, next to pictures if there are any.
 With ``--remember scene`` the map of a scene is kept from one episode to the next, with a note of
 the objects near each visited place.
 """
@@ -20,6 +18,7 @@ import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from textwrap import shorten
 from typing import ClassVar, Literal
 
@@ -37,7 +36,7 @@ from wayword.verbalize import generic, indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 PICTURE_WIDTH = 60.0  # degrees across the picture of a neighbor
-DESCRIPTION_LENGTH = 80  # characters by which an unvisited place is described
+_shortened = partial(shorten, width=80, placeholder=" …")  # of descriptions and notes
 MOST_DESCRIBED = 30  # unvisited places that are described, the latest ones
 NOTED_WITHIN = 3.0  # metres from a place within which objects are noted: the radius of success
 MOST_NOTED = 60  # visited places with a note in the prompt, the latest ones
@@ -71,8 +70,7 @@ class PlaceMap:
         return f"place {self._numbers.setdefault(viewpoint, len(self._numbers))}"
 
     def arrive(self, viewpoint: str, neighbors: Mapping[str, str], note: str = "") -> None:
-        """Add a place with its neighbors, each with what is seen towards it, and a note about
-        it."""
+        """Add a place with its neighbors, each with what is seen towards it, and a note."""
         here = self.name(viewpoint)
         if note:
             self._notes[viewpoint] = f"{here}: {note}"
@@ -90,7 +88,6 @@ class PlaceMap:
         return "\n".join(lines)
 
     def notes(self) -> list[str]:
-        """Return a line for each visited place with a note, in the order of first visits."""
         return list(self._notes.values())
 
     def unvisited(self) -> list[str]:
@@ -159,7 +156,6 @@ class MapGPT(PromptAgent):
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Add the place of a step that another agent took to the map."""
         self._earlier.update(self._arrive(observation, space))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -171,7 +167,6 @@ class MapGPT(PromptAgent):
         self._history.add(f"{self._steps.taken}. {text}")
 
     def _named(self, action: Action) -> Action:
-        """Return the action with the number of its place, as the model reads it."""
         if action.name != "goto":
             return action
         return Action("goto", (self._map.name(action.arguments[0]),))
@@ -184,15 +179,14 @@ class MapGPT(PromptAgent):
             part = sectors[sector(neighbor.heading, len(sectors))]
             objects = ", ".join(dict.fromkeys(sighting.name for sighting in part.sightings))
             words = joined(part.caption.strip().rstrip("."), objects, gap="; near ")
-            seen[neighbor.viewpoint] = shorten(words, DESCRIPTION_LENGTH, placeholder=" …")
+            seen[neighbor.viewpoint] = _shortened(words)
         near = sorted(
             (sighting.distance, sighting.name)
             for part in sectors
             for sighting in part.sightings
             if sighting.distance is not None and sighting.distance <= NOTED_WITHIN
         )
-        names = ", ".join(dict.fromkeys(name for _, name in near))
-        note = shorten(names, DESCRIPTION_LENGTH, placeholder=" …")
+        note = _shortened(", ".join(dict.fromkeys(name for _, name in near)))
         self._map.arrive(view.viewpoint, seen, note)
         return {self._named(action): action for action in space.listed}
 

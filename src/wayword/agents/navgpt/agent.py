@@ -184,12 +184,18 @@ class NavGPT(PromptAgent):
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Add a step that another agent took to the history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = _legal_viewpoints(space)
         if self._settings.decoding == "numbered":
             _, exits = self._write_message(observation, percept, legal)
-            self._answer = _numbered_answer(decision, exits)
+            if isinstance(decision, Rejection):
+                self._answer = decision.said
+            else:  # as the JSON answer of a constrained model
+                moves = decision.action.name == "goto"
+                viewpoint = decision.action.arguments[0] if moves else ""
+                number = exits.index(viewpoint) + 1 if viewpoint in exits else 1
+                answer = {"thought": decision.thought, "arrived": not moves, "action": str(number)}
+                self._answer = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         self._known_viewpoints.update(legal, [observation.viewpoint])
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
 
@@ -274,13 +280,11 @@ def one_sentence(summary: str) -> str:
 
 
 def _legal_viewpoints(space: ActionSpace) -> list[str]:
-    """Return the viewpoints of the legal moves."""
     return [action.arguments[0] for action in space.listed if action.name == "goto"]
 
 
 def _past_action(decision: Decision | Rejection, decoding: str) -> str:
-    """Return a decision as a line of the history, in the form of the model's answers; rejected
-    answers are shortened."""
+    """Return a decision as a line of the history; rejected answers are shortened."""
     if isinstance(decision, Rejection):
         said = " ".join(decision.said.split())[:200]
         return f"Action Input: {said}" if decoding == "free" else f"Answer: {said}"
@@ -290,16 +294,6 @@ def _past_action(decision: Decision | Rejection, decoding: str) -> str:
     if decision.action == STOP:
         return "Final Answer: Finished!"
     return f'Action: action_maker\nAction Input: "{decision.action.arguments[0]}"'
-
-
-def _numbered_answer(decision: Decision | Rejection, exits: Sequence[str]) -> str:
-    """Return a decision as the JSON answer of a constrained model."""
-    if isinstance(decision, Rejection):
-        return decision.said
-    viewpoint = decision.action.arguments[0] if decision.action.name == "goto" else ""
-    number = exits.index(viewpoint) + 1 if viewpoint in exits else 1
-    answer = {"thought": decision.thought, "arrived": not viewpoint, "action": str(number)}
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 agent = NavGPT

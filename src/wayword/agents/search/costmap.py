@@ -19,6 +19,7 @@ Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,6 @@ class Costmap:
         self.free: Bools = np.zeros((self._cells, self._cells), dtype=np.bool_)
         self.bumped_cells: Bools = np.zeros_like(self.free)
         self._obstacles: Bools = np.zeros([self._cells * SUBCELLS] * 2, dtype=np.bool_)
-        self._open_cache: Bools | None = None
-        self._clearance_cache: Floats | None = None
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
@@ -155,32 +154,29 @@ class Costmap:
     def explored(self) -> Bools:
         return np.asarray(self.free | self.occupied)
 
-    @property
+    @cached_property
     def open_(self) -> Bools:
-        if self._open_cache is None:
-            half = SUBCELLS // 2
-            is_wide = self._clearance[half::SUBCELLS, half::SUBCELLS] >= self.radius
-            self._open_cache = np.asarray(self.free & is_wide & ~self.bumped_cells)
-        return self._open_cache
+        half = SUBCELLS // 2
+        is_wide = self._clearance[half::SUBCELLS, half::SUBCELLS] >= self.radius
+        return np.asarray(self.free & is_wide & ~self.bumped_cells)
 
-    @property
+    @cached_property
     def _clearance(self) -> Floats:
         """Distance (5 H, 5 W) to the nearest obstacle, metres."""
         from scipy.ndimage import distance_transform_edt
 
-        if self._clearance_cache is None:
-            rows, columns = np.nonzero(self._obstacles)
-            self._clearance_cache = np.full(self._obstacles.shape, np.inf)
-            if len(rows):
-                last = len(self._obstacles)
-                reach = 2 * SUBCELLS
-                window = (
-                    slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
-                    slice(max(0, columns.min() - reach), min(last, columns.max() + reach + 1)),
-                )
-                cells = np.asarray(distance_transform_edt(~self._obstacles[window]))
-                self._clearance_cache[window] = cells * (CELL / SUBCELLS)
-        return self._clearance_cache
+        clearance = np.full(self._obstacles.shape, np.inf)
+        rows, columns = np.nonzero(self._obstacles)
+        if len(rows):
+            last = len(self._obstacles)
+            reach = 2 * SUBCELLS
+            window = (
+                slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
+                slice(max(0, columns.min() - reach), min(last, columns.max() + reach + 1)),
+            )
+            cells = np.asarray(distance_transform_edt(~self._obstacles[window]))
+            clearance[window] = cells * (CELL / SUBCELLS)
+        return clearance
 
     def is_clear(self, a: Spot, b: Spot) -> bool:
         """True if a body can move straight from ``a`` to ``b``: over free cells, except the first
@@ -196,21 +192,18 @@ class Costmap:
         is_wide = self._clearance[y, x] >= self.radius - CELL / SUBCELLS / 2
         return bool((usable & is_wide).all())
 
-    def forget_bumps(self) -> None:
-        """Reopen cells that a collision closed, to try them again."""
-        self.bumped_cells[:] = False
-        self._open_cache = None
-
-    def narrow_body(self) -> None:
+    def narrow_body(self, reopen: bool = False) -> None:
         """Plan for a body that is a third narrower, because a gap may only seem too narrow on the
-        grid. A collision closes the cell again."""
+        grid. A collision closes the cell again; with ``reopen``, those closed before are open."""
         self.radius = max(min(self.radius, NARROWEST_RADIUS), self.radius * 2 / 3)
-        self._open_cache = None
+        self.bumped_cells &= not reopen
+        vars(self).pop("open_", None)
 
     def add(self, view: View) -> None:
         """Add a view's depth image, and the body's cell as free. If the view has a robot's own map
         of the floor, that replaces everything."""
-        self._open_cache = self._clearance_cache = None
+        for cached in ("open_", "_clearance"):
+            vars(self).pop(cached, None)
         if view.floor is not None:
             cells = np.arange(self._cells) * CELL
             parts = (np.arange(self._cells * SUBCELLS) - SUBCELLS // 2) * (CELL / SUBCELLS)
@@ -245,9 +238,8 @@ class Costmap:
         return cells, xs, ys, metres[cells[:, 0], cells[:, 1]]
 
     def close_cell(self, x: float, y: float) -> None:
-        """Close the cell of a place after a collision."""
         self.bumped_cells[self.cell(x, y)] = True
-        self._open_cache = None
+        vars(self).pop("open_", None)
 
     def _free_floor(self, view: View) -> None:
         """Mark the floor under the low parts of rays as free."""

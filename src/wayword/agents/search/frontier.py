@@ -64,8 +64,7 @@ class FrontierAgent(Searcher):
         options = self._options()
         if not options and self._retries > 0:
             self._retries -= 1
-            self.costmap.forget_bumps()
-            self.costmap.narrow_body()
+            self.costmap.narrow_body(reopen=True)
             options = self._options()
         if not options:
             return None

@@ -88,7 +88,13 @@ class FrontierLLM(FrontierAgent):
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         for view in views:
-            self._add_objects(view)
+            for seen in self.detectors[1].detect(view):  # each object once
+                if seen.distance is not None:
+                    heading = absolute(view.heading + seen.bearing)
+                    point = point_ahead((view.x, view.y), heading, seen.distance)
+                    same = (at for name, at in self._objects if name == seen.name)
+                    if all(math.dist(point, at) > SAME_OBJECT for at in same):
+                        self._objects.append((seen.name, point))
         while self._recalled:
             name, point = self._recalled.pop(0)
             if f" {self.target}".endswith(f" {name}"):
@@ -103,9 +109,12 @@ class FrontierLLM(FrontierAgent):
         return chosen
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        """Return the frontier that the model names, or the nearest one if it names none."""
         listed = sorted(options)[:MOST_FRONTIERS]
-        near = [", ".join(self._objects_near(point)) or "nothing yet" for _, point in listed]
+        near = list[str]()
+        for _, point in listed:
+            by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
+            names = (name for metres, name in by_distance if metres <= self.settings.near)
+            near.append(", ".join([*dict.fromkeys(names)][:MOST_OBJECTS]) or "nothing yet")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
         lines = [
             f"{number}. {metres:.1f} m away, near: {names}"
@@ -138,22 +147,6 @@ class FrontierLLM(FrontierAgent):
         limits = settings.max_tokens, settings.temperature, seed
         reply = await ask(model, [user(text)], numbers, settings.decoding, *limits)
         return read_pick(reply, numbers)
-
-    def _add_objects(self, view: View) -> None:
-        """Store the positions of the objects in a view, each object once."""
-        for seen in self.detectors[1].detect(view):
-            if seen.distance is not None:
-                heading = absolute(view.heading + seen.bearing)
-                point = point_ahead((view.x, view.y), heading, seen.distance)
-                same = (at for name, at in self._objects if name == seen.name)
-                if all(math.dist(point, at) > SAME_OBJECT for at in same):
-                    self._objects.append((seen.name, point))
-
-    def _objects_near(self, point: Point) -> list[str]:
-        """Return the names of objects near a place, nearest first, each once."""
-        by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
-        near = (name for metres, name in by_distance if metres <= self.settings.near)
-        return list(dict.fromkeys(near))[:MOST_OBJECTS]
 
 
 agent = FrontierLLM

@@ -85,8 +85,7 @@ class TargetSighting:
 
 @dataclass(slots=True)
 class Aim:
-    """Turns that face one heading. Robots turn inexactly: after ``MOST_AIM_TURNS`` turns any
-    heading counts as faced, because turning might never end."""
+    """Turns that face one heading. Robots turn inexactly, so the number of turns is limited."""
 
     turns_left: int = MOST_AIM_TURNS
 
@@ -125,8 +124,7 @@ class Approach:
     _misses: int = 0
 
     def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
-        """Return the next motion, None at the end. ``sighting`` is the object in ``view``, or
-        None."""
+        """Return the next motion, None at the end. ``sighting``: the object, if in ``view``."""
         if sighting is not None:
             if self.nearest_sighting is None or sighting.distance < self.nearest_sighting.distance:
                 self.nearest_sighting = sighting
@@ -190,7 +188,7 @@ class Approach:
 
 @dataclass(slots=True)
 class Return:
-    """Return to the place of a sighting, to face the target from there; has the methods of
+    """Return to the place of a sighting, to face the target; has the methods of an
     :class:`Approach`."""
 
     goal: TargetSighting
@@ -199,8 +197,7 @@ class Return:
     _routes_left: int = 4
 
     def step(self, view: View, costmap: Costmap, sighting: TargetSighting | None) -> Action | None:
-        """Return the next motion, None at the end: when the target is seen from as near as in the
-        sighting."""
+        """Return the next motion, None once the target is seen from as near as in the sighting."""
         if sighting is not None and sighting.distance <= self.goal.distance + CELL:
             return self._aim.turn(view, sighting.heading)
         if not self.plan and self._routes_left > 0:
@@ -276,7 +273,6 @@ class SearchSettings:
 
     @property
     def captures(self) -> int:
-        """Number of views in a full turn, 360 / ``resolution``."""
         return max(1, round(360 / self.resolution))
 
 
@@ -398,7 +394,6 @@ class Searcher(Agent):
             self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
-        """Add a view to the map and the turn, and look for the target in it."""
         if self._view is None:
             for eye in self.detectors:
                 eye.check_view(view)
@@ -447,8 +442,8 @@ class Searcher(Agent):
         return detection, absolute(view.heading + detection.bearing)
 
     def _stop_at_target(self) -> Decision | None:
-        """The stop rule: return the next action if the target has been grounded (approach it, face
-        it, stop), None while the search continues."""
+        """The stop rule: return the next action once the target has been grounded (approach it,
+        face it, stop), None while the search continues."""
         view = self.view
         if self._target_heading is not None:
             turn = self._aim.turn(view, self._target_heading)
@@ -481,8 +476,7 @@ class Searcher(Agent):
         return Decision(action or STOP, "I go back to where I saw it.")
 
     def _next_run(self) -> Action | None:
-        """Return the next run of the route to the goal, replanned after a collision; None at its
-        end."""
+        """Return the next run of the route to the goal, replanned after a collision, else None."""
         view, goal = self.view, self._goal
         if not self._plan:
             arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL

@@ -16,6 +16,7 @@ from annotated_types import Ge
 
 from wayword.agents.answers import AnswerForm, Field, Reply, fields
 from wayword.agents.legal import LONGEST
+from wayword.agents.prompting import joined
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -82,14 +83,6 @@ class ReflectingSettings(StrategySettings):
     verdict: Literal["judge", "self", "none"] = "judge"
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
-    """The model's verdict on its own trial (None if it gave none), and its lesson."""
-
-    succeeded: bool | None
-    lesson: str
-
-
 class Reflexion(Strategy):
     """ReAct that writes a lesson after a failed trial, and tries again.
 
@@ -133,41 +126,36 @@ class Reflexion(Strategy):
 
     def _learn(self, reply: Reply, trial: int) -> bool:
         """Store the lesson in a reply. Return False if the model judges that it succeeded."""
-        answer = read_reflection(reply, must_be_labelled=self._constrained)
-        trial_info = {"actor": self._actor, "trial": trial}
-        if self._self_judged and answer.succeeded:
-            self._toolkit.note("self_judged", **trial_info, succeeded=True)
+        succeeded, lesson = read_reflection(reply, must_be_labelled=self._constrained)
+        note, trial_info = self._toolkit.note, {"actor": self._actor, "trial": trial}
+        if self._self_judged and succeeded:
+            note("self_judged", **trial_info, succeeded=True)
             return False
-        repeats_question = answer.lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
+        repeats_question = lesson[:ECHO_LENGTH] in " ".join(self._message_text.split())
         problems = []
-        if self._self_judged and answer.succeeded is None:
+        if self._self_judged and succeeded is None:
             problems.append("the answer contains no verdict")
-        if not answer.lesson:
+        if not lesson:
             problems.append("the answer contains no lesson")
         elif repeats_question:
             problems.append("the lesson repeats the question")
         for problem in problems:
             rejection = reply.reject("no_action", problem)
-            self._toolkit.note(
-                "reflection_rejected", **trial_info, reason=rejection.reason, said=rejection.said
-            )
-        if answer.lesson and not repeats_question:
-            self._lessons.append((trial, answer.lesson))
-            self._toolkit.note("lesson", **trial_info, lesson=answer.lesson)
+            note("reflection_rejected", **trial_info, reason=rejection.reason, said=rejection.said)
+        if lesson and not repeats_question:
+            self._lessons.append((trial, lesson))
+            note("lesson", **trial_info, lesson=lesson)
         return True
 
     def _opening(self, episode: Episode) -> str:
-        """Return the task, followed by the lessons."""
-        if not self._lessons:
-            return self._task(episode)
-        fill = self._prompts.fill
+        fill, task = self._prompts.fill, self._task(episode)
         lessons = [fill("lesson", trial=str(trial), lesson=text) for trial, text in self._lessons]
-        lesson_text = fill("lessons", lessons="\n".join(lessons))
-        return f"{self._task(episode)}\n\n{lesson_text}"
+        return joined(task, fill("lessons", lessons="\n".join(lessons)) if lessons else "")
 
 
-def read_reflection(answer: str | Reply, must_be_labelled: bool) -> Reflection:
-    """Parse ``Verdict`` and ``Lesson``, as labelled lines or as a JSON object.
+def read_reflection(answer: str | Reply, must_be_labelled: bool) -> tuple[bool | None, str]:
+    """Parse the model's verdict on its own trial (None if it gave none), and its lesson, as
+    labelled lines or as a JSON object.
 
     Without ``must_be_labelled``, an answer that has neither label is a lesson as a whole.
     """
@@ -179,7 +167,7 @@ def read_reflection(answer: str | Reply, must_be_labelled: bool) -> Reflection:
     lesson = " ".join(" ".join(lessons[:1]).split())[:LESSON_LENGTH].strip(" *_")
     first_words = {_FIRST_WORD.findall(str(value).lower())[0] for value in read.all("verdict")}
     verdicts = {VERDICT_WORDS[True]: True, VERDICT_WORDS[False]: False}
-    return Reflection(verdicts.get(first_words.pop()) if len(first_words) == 1 else None, lesson)
+    return verdicts.get(first_words.pop()) if len(first_words) == 1 else None, lesson
 
 
 class ReflexionEmMem(Reflexion):

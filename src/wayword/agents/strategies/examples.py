@@ -38,8 +38,8 @@ _ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.I)
 
 
 def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
-    """Return ``place`` (text), ``heading`` (degrees in [0, 360)) and ``holding`` (names); None for
-    each one not stated. Empty hands are an empty list.
+    """Return ``place`` (text), ``heading`` (degrees in [0, 360)) and ``holding`` (names, an empty
+    list for empty hands); None for each one not stated.
 
     >>> parse_state({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
     {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
@@ -55,13 +55,12 @@ def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
 
 def parse_heading(words: str) -> float | None:
     """Return ``30°``, ``30``, ``facing north-east`` or ``NE`` in degrees; None for other text."""
-    degrees = _DEGREES.search(words.strip())
-    if degrees:
+    if degrees := _DEGREES.search(words.strip()):
         return absolute(float(degrees.group(1)))
-    directions = ("".join(filter(None, match.groups())).lower() for match in _WORDS.finditer(words))
     direction = words.strip(" .").lower()
     if direction not in _HEADINGS:
-        direction = next(filter(None, directions), "")
+        matches = ("".join(filter(None, m.groups())).lower() for m in _WORDS.finditer(words))
+        direction = next(filter(None, matches), "")
     return _HEADINGS.get(direction)
 
 
@@ -72,10 +71,9 @@ def parse_names(words: str) -> list[str]:
     return [name for name in names if name.replace("-", " ") not in _NOTHING]
 
 
-Describe = Callable[[Observation, str], str]
-"""Function from an observation and the result of the action before it to a user message."""
+Describe = Callable[[Observation, str], str]  # (view, result of the last action) -> message
 WriteAnswer = Callable[[Action, Observation, ActionSpace, str], str]
-"""Function from an action, where it is taken, and its thought to the answer that takes it."""
+"""(action, where it is taken, its thought) -> the answer that takes it."""
 
 
 class Unshowable(Exception):
@@ -142,11 +140,10 @@ def draw_fitting(
     last_reason = ""
     remaining_room = COMFORTABLE_LENGTH if room is None else room
     for attempt in range(3 if room is None else MOST_DRAWS):
-        missing_count = count - len(examples)
-        if not missing_count:
+        if len(examples) == count:
             return examples
         attempt_seed = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
-        for example in draw(missing_count, attempt_seed):
+        for example in draw(count - len(examples), attempt_seed):
             if attempt and example.episode.id in tried_ids:
                 continue
             tried_ids.add(example.episode.id)
@@ -155,11 +152,11 @@ def draw_fitting(
             except Unshowable as reason:
                 last_reason = f" ({example.episode.id}: {reason})"
                 continue
-            if count_characters(candidate) <= remaining_room / (count - len(examples)):
-                remaining_room -= count_characters(candidate)
-                examples.append(candidate)
-            else:
+            if (length := count_characters(candidate)) > remaining_room / (count - len(examples)):
                 too_long.append(candidate)
+                continue
+            remaining_room -= length
+            examples.append(candidate)
     if room is None:
         examples += sorted(too_long, key=count_characters)[: count - len(examples)]
     if len(examples) < count:
@@ -185,7 +182,6 @@ def read_examples(path: Path) -> list[list[Turn]]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
     chats: list[list[Turn]] = []
-    lines: list[tuple[int, str]] = []
     if path.suffix in (".yaml", ".yml"):
         import yaml
 
@@ -195,9 +191,10 @@ def read_examples(path: Path) -> list[list[Turn]]:
         except (yaml.YAMLError, TypeError, KeyError):
             problem = "must be a list of examples, each a list of {user: …, assistant: …}"
             raise UsageError(f"{path}: {problem}") from None
-    else:
-        lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    for number, line in lines:
+        text = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
         try:
             chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
         except (ValueError, TypeError, KeyError):
@@ -223,8 +220,8 @@ def answer_text(
 ) -> str:
     """Return the answer that takes this action, with the true values of its state sections.
 
-    ``text_verbs`` are the verbs that take free text in a constrained answer, None for a free
-    answer. ``labels`` are the texts of sections by key; ``thought`` fills the sections without one.
+    ``text_verbs`` take free text in a constrained answer; None for a free answer. ``labels`` are
+    the texts of sections by key; ``thought`` fills the sections without one.
     """
     true, thought = true_parts(observation), " ".join(thought.split())
     sections: dict[str, str | dict[str, str]] = {}

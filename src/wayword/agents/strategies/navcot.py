@@ -67,7 +67,6 @@ class NavCoT(Strategy):
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None
     ) -> Mapping[str, str]:
-        """The imagination and the match that lead to this action."""
         perceiver = self._toolkit.perceiver
         if perceiver is None or not isinstance(observation, IndoorObservation):
             return {}

@@ -57,7 +57,6 @@ class TreeNode:
     is_closed: bool = False
 
     def path(self) -> list[TreeNode]:
-        """The nodes from below the root to this one."""
         return [*self.parent.path(), self] if self.parent else []
 
     def below(self) -> Iterator[TreeNode]:
@@ -134,7 +133,8 @@ class PlanSearch(AnyWorldAgent):
             self._path = []
 
     async def _search(self, root: TreeNode) -> Rejection | None:
-        """Grow the tree within the budget; the rejection of the last answer without an action."""
+        """Grow the tree within the budget. Return the rejection of the last answer without an
+        action."""
         refused = None
         for _ in range(max(1, self._settings.calls // 2)):
             node = root
@@ -156,7 +156,7 @@ class PlanSearch(AnyWorldAgent):
         return refused
 
     def _priority(self, node: TreeNode) -> float:
-        """Upper confidence bound of a state; below all others if nothing is left to try."""
+        """Return the upper confidence bound of a state, below all others if it is closed."""
         if node.is_closed or node.parent is None:
             return -math.inf
         rarity = math.sqrt(math.log(node.parent.visits) / node.visits)
@@ -180,18 +180,17 @@ class PlanSearch(AnyWorldAgent):
             copy = game.clone()
             _, feedback = copy.carry_out(self._actor, Decision(action))
             node.children.append(TreeNode(copy, node, action, feedback))
-        results = (f"{n}. {self._result(child)}" for n, child in enumerate(node.children, 1))
+        results = list[str]()
+        for number, child in enumerate(node.children, 1):
+            words = generic.feedback(child.feedback, self._verbalizer)
+            view = self._view(child) if child.game.active(self._actor) else ""
+            results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
         request = self._prompts.fill("search_rate", results="\n".join(results))
         _, rated = await self._ask(node, request, "search_ratings", "^(10|[0-9])$", len(legal))
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
         for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
         return None
-
-    def _result(self, node: TreeNode) -> str:
-        """An action with its result, and what is then in view."""
-        words = f"{node.action}: {generic.feedback(node.feedback, self._verbalizer)}"
-        return words if not node.game.active(self._actor) else f"{words}\n{self._view(node)}"
 
     def _view(self, node: TreeNode) -> str:
         observation, voice = node.game.observation(self._actor), self._verbalizer
@@ -201,7 +200,7 @@ class PlanSearch(AnyWorldAgent):
     async def _ask(
         self, node: TreeNode, request: str, prompt: str, items: str, least: int = 1
     ) -> tuple[Reply, Sequence[str]]:
-        """The reply to a question about a state, and its list of items of a pattern."""
+        """Ask about a state. Return the reply, and its list of items that match a pattern."""
         about, label = self._prompts[prompt], prompt.removeprefix("search_").capitalize()
         form = AnswerForm(Field(label, about, pattern=items, many=True, least=least))
         steps = node.path()

@@ -57,7 +57,6 @@ class SceneGraph:
 
     @property
     def closed(self) -> list[str]:
-        """The containers that were closed when last seen."""
         return [name for name, states in self._states.items() if "closed" in states]
 
     def see(self, view: HouseholdObservation) -> None:
@@ -79,7 +78,6 @@ class SceneGraph:
         self.names |= {*self._room, *self._doors, *others}
 
     def learn(self, feedback: Feedback) -> None:
-        """Add facts about a room from the result of an action."""
         details = feedback.details
         if feedback.ok and details.get("action") == "go_explore":
             room = str(details["room"])
@@ -96,7 +94,7 @@ class SceneGraph:
             self._holder |= {name: place[1] for name, place in details["places"].items()}
 
     def text(self, rooms: Collection[str], here: str, full: int) -> str:
-        """A paragraph for each room, then the doors. ``full`` rooms are written in full."""
+        """Return a paragraph for each room, then the doors. ``full`` rooms are written in full."""
         latest, lines = [*self._visited][-full:] if full else [], list[str]()
         states = {name: ", ".join(self._states.get(name, ())) for name in self._room}
         words = {name: f"{name} ({state})" if state else name for name, state in states.items()}
@@ -209,17 +207,18 @@ class PlannerAgent(AnyWorldAgent):
                 self._tried -= self._unreached
                 self._unreached.clear()
             return
-        way = self._way_on(feedback.details.get("doors", ())) if self._settings.search else []
-        if feedback.status == SLIPPED or way:
-            self._plan[:0] = *way, decision.action
+        path = self._open_path(feedback.details.get("doors", ())) if self._settings.search else []
+        if feedback.status == SLIPPED or path:
+            self._plan[:0] = *path, decision.action
         elif is_search:
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
             self._reason = self._prompts.fill("plan_failed", reason=f"{done}: {words}")
             self._plan = []
 
-    def _way_on(self, doors: Sequence[str]) -> list[Action]:
-        """Steps that open the first closed door, or look for one not seen; empty if both failed."""
+    def _open_path(self, doors: Sequence[str]) -> list[Action]:
+        """Return steps that open the first closed door, or look for one not seen; empty if both
+        failed."""
         here = self._graph.here
         for door in doors:
             if door in self._graph.names and door not in self._tried:
@@ -231,8 +230,7 @@ class PlannerAgent(AnyWorldAgent):
         return [Action("go_explore", (here,))]
 
     def _next(self, space: HouseholdActions) -> Action | str:
-        """The next step of the plan, taken from it; else why there is none, empty where a search
-        has ended."""
+        """Take the next step of the plan; return why there is none, or "" if a search has ended."""
         step = self._plan.pop(0)
         if step.name != FIND:
             return self._problem(step, space) or step
@@ -262,7 +260,7 @@ class PlannerAgent(AnyWorldAgent):
     async def _make_plan(
         self, view: HouseholdObservation, space: HouseholdActions
     ) -> Rejection | None:
-        """Ask for a plan; the rejection of an answer that holds none that can be followed."""
+        """Ask for a plan. Return the rejection of an answer without a plan that can be followed."""
         can_search = self._settings.search and "go_explore" in space.body.actions
         steps = _pattern(space, can_search, self._settings.menu)
         form = AnswerForm(
@@ -310,7 +308,7 @@ class PlannerAgent(AnyWorldAgent):
         return None
 
     def _graph_text(self, view: HouseholdObservation, space: HouseholdActions, rest: int) -> str:
-        """The scene graph, with as many rooms in full as fit next to the ``rest`` of the prompt."""
+        """Return the scene graph; as many rooms in full as fit next to the ``rest`` of a prompt."""
         room = (self._budget.context - self._budget.answer) * self._budget.characters_per_token
         graph, full = "", self._settings.rooms or len(space.rooms)
         while self._settings.graph and full >= 0 and (not graph or len(graph) + rest >= room):
@@ -320,7 +318,7 @@ class PlannerAgent(AnyWorldAgent):
 
 
 def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
-    """A regular expression for the steps of a plan: every verb of the body, with any names."""
+    """Return a regular expression for the steps of a plan: every verb of the body, any names."""
     forms = [rf"{FIND}\[{NAME}(, {NAME})?(, {NAME})?\]"] if can_search else []
     forms += [rf"{verb}\[{TEXT}\]" for verb in space.open_verbs]
     if menu == "seen":
@@ -333,12 +331,13 @@ def _pattern(space: HouseholdActions, can_search: bool, menu: str) -> str:
 
 
 def _objects(step: Action) -> tuple[str, ...]:
-    """The arguments of a step without the spot on a piece of furniture, which is no name."""
+    """Return the arguments of a step, without a spot on furniture, which is not a name."""
     return step.arguments if step.name == FIND else step.arguments[: len(VERBS[step.name].slots)]
 
 
 def _spelled(step: Action, known: Collection[str]) -> Action:
-    """A step with unknown names as the world spells them; ``find[Egg]`` is ``find[egg_1]``."""
+    """Return a step with unknown names as the world spells them; ``find[Egg]`` is
+    ``find[egg_1]``."""
     objects = _objects(step)
     words = [w if w in known else re.sub(r"[\s\-]+", "_", w.lower()) for w in objects]
     if step.name == FIND and not words[0][-1:].isdigit():

@@ -41,7 +41,7 @@ from wayword.core.model import system, user
 from wayword.core.trajectory import STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
-from wayword.verbalize.generic import SelfState, Verbalizer
+from wayword.verbalize.generic import Verbalizer
 
 _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
@@ -57,10 +57,8 @@ def system_text(
     intro: str = "agent",
 ) -> str:
     """Return the system message of an episode: role, rules of the world and task, actions, answer
-    form, step limit.
-
-    Rules and actions are prompt files with the family's name as suffix; ``intro`` is the file that
-    introduces the agent.
+    form, step limit. Rules and actions are prompt files with the family's name as suffix; ``intro``
+    is the file that introduces the agent.
     """
     slots = voice.briefing(space)
     blocks = [prompts[intro], prompts.fill(f"rules_{voice.name}", **slots)]
@@ -99,26 +97,14 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
         count = len(slots.split(",")) if slots else 0
         if verb in space.open_verbs:  # only the line with an argument, as in ``stop[answer]``
             is_usable = count > 0
-        else:
-            matches = (
-                Action(verb, (word,) * count) in space for word in ("x", "0")
-            )  # any, a number
-            is_usable = (verb, count > 0) in signatures or any(matches)
+        else:  # listed, or legal with any name or number
+            accepted = (Action(verb, (word,) * count) in space for word in ("x", "0"))
+            is_usable = (verb, count > 0) in signatures or any(accepted)
         if is_usable:
             lines.append(line)
             described.add(verb)
     verbs = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
     return "\n".join([*lines, *(verb for verb in verbs if verb not in described)])
-
-
-def knowable_recipe(recipe: StrategyRecipe, state: SelfState, owner: type) -> StrategyRecipe:
-    """Return the recipe without states that its actor does not have: a named place, hands."""
-    has_heading, has_hands = state.heading is not None, state.holding is not None
-    available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
-    unknown = {f"{name}:" for name, present in available_state.items() if not present}
-    lines = recipe.text.splitlines()
-    remaining = [line for line in lines if line[:1] != " " or line.split()[0] not in unknown]
-    return recipe if remaining == lines else StrategyRecipe("\n".join(remaining), owner.__name__)
 
 
 LONGEST_REMEMBERED = 200
@@ -130,9 +116,7 @@ STOP_SEQUENCES = ("\nObservation:",)
 
 class AnyWorldAgent(PromptAgent):
     """Base of the agents of this folder, which share its prompts: rules and actions of any world.
-
-    A subclass sets ``_verbalizer`` and ``_actor`` at the first turn.
-    """
+    A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
 
     module: ClassVar[str] = __file__
     answer_tokens: ClassVar[int] = 1000
@@ -249,7 +233,6 @@ class Strategy(AnyWorldAgent):
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Add the observation and the decision to the chat, without a thought."""
         if self._opening_moves:
             self._opening_moves.pop(0)
             return
@@ -283,7 +266,6 @@ class Strategy(AnyWorldAgent):
     def labels(
         self, action: Action, observation: Observation, episode: Episode | None
     ) -> Mapping[str, str]:
-        """Texts of sections, by key, that follow from the right action; none by default."""
         return {}
 
     @property
@@ -293,8 +275,7 @@ class Strategy(AnyWorldAgent):
 
     @property
     def unknown(self) -> list[str]:
-        """The parts that :meth:`answer` omits because no replay knows them: ``thought``, ``plan``,
-        ``state.seen``."""
+        """The parts that :meth:`answer` omits because no replay knows them (``state.seen``)."""
         checkable = (PLACE, FACING, HOLDING)
         return [
             f"{section.key}.{name}" if name else section.key
@@ -309,17 +290,20 @@ class Strategy(AnyWorldAgent):
         if self._conversation is None:
             self._verbalizer = generic.verbalizer(observation)
             state, _ = self._verbalizer.self_state(observation)
-            self._recipe = knowable_recipe(self._recipe, state, type(self))
+            # Leave out states that the actor does not have: a named place, hands.
+            has_heading, has_hands = state.heading is not None, state.holding is not None
+            available_state = {PLACE: state.place, FACING: has_heading, HOLDING: has_hands}
+            unknown = {f"{name}:" for name, present in available_state.items() if not present}
+            lines = self._recipe.text.splitlines()
+            stated = [line for line in lines if line[:1] != " " or line.split()[0] not in unknown]
+            self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             example_turns = self._examples()
-            is_nested = any(field.parts for field in self._recipe.fields)
-            form = self._prompts.fill(
-                f"answer_{self._settings.decoding}",
-                form=self._recipe.text,
-                nested="; indented ones are the fields of an object of their own"
-                if is_nested
-                else "",
-            )
+            nested = "; indented ones are the fields of an object of their own"
+            if not any(field.parts for field in self._recipe.fields):
+                nested = ""
+            decoding, texts = self._settings.decoding, {"form": self._recipe.text, "nested": nested}
+            form = self._prompts.fill(f"answer_{decoding}", **texts)
             if self._constrained and space.open_verbs:
                 form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
             fixed = self._system_text(form, space)
@@ -379,16 +363,15 @@ class Strategy(AnyWorldAgent):
     def _message(
         self, observation: Observation, feedback: str, started: bool, space: ActionSpace | None
     ) -> str:
-        voice = generic.verbalizer(observation)
+        voice, fill = generic.verbalizer(observation), self._prompts.fill
         hides_state = started and self._settings.own_state == "start"
         state = "" if hides_state else voice.self_state(observation)[1]
-        surroundings = voice.around(observation, self._toolkit.perceiver)
-        lines = [line for line in (feedback, state, surroundings) if line]
+        lines = [feedback, state, voice.around(observation, self._toolkit.perceiver)]
         if self._settings.list_actions and space is not None:
-            lines.append(self._prompts.fill("now_possible", actions=generic.actions(space)))
-        if space is not None and (steps_left := self._steps.left_text("steps_left")):
-            lines.append(steps_left)
-        return self._prompts.fill("observation", observation="\n".join(lines))
+            lines.append(fill("now_possible", actions=generic.actions(space)))
+        if space is not None:
+            lines.append(self._steps.left_text("steps_left"))
+        return fill("observation", observation=joined(*lines, gap="\n"))
 
     async def _ask(
         self,
@@ -397,10 +380,8 @@ class Strategy(AnyWorldAgent):
         stop: tuple[str, ...] = (),
         role: str = "main",
     ) -> Reply:
-        """Ask with the chat and the next message, cut to the budget."""
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
-        messages = chat.messages(
-            self._message_text, chat.history.gap_text(self._prompts, "dropped")
-        )
+        gap_text = chat.history.gap_text(self._prompts, "dropped")
+        messages = chat.messages(self._message_text, gap_text)
         temperature = self._settings.temperature
         return (await self._budget.ask(messages, schema, temperature, stop, role))[0]

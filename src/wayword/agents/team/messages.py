@@ -73,8 +73,6 @@ class SentenceForm:
         self._pattern = re.compile(pattern)
 
     def render(self, fields: Mapping[str, str]) -> str:
-        """Return the sentence with these fields."""
-
         def fill_part(part: re.Match[str]) -> str:
             return part[1] if all(fields[name] for name, _ in _FIELD_SLOT.findall(part[1])) else ""
 

@@ -18,7 +18,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
-from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
+from wayword.worlds.household.goals import Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
@@ -34,20 +34,6 @@ class Want:
     objects: frozenset[str]
     places: Ids
     count: int
-
-
-def read_wants(goals: Iterable[GoalCondition]) -> tuple[list[Want], list[str]]:
-    """Return the objects required by the goals, and the unsupported kinds of goals: all but objects
-    in places or hands."""
-    wants, unread = list[Want](), list[str]()
-    for goal in goals:
-        if isinstance(goal, Inside) and not goal.traits:
-            wants.append(Want(frozenset(goal.objects), goal.receptacles, goal.parts))
-        elif isinstance(goal, Held):
-            wants.append(Want(frozenset(goal.objects), (), goal.parts))
-        else:
-            unread.append(type(goal).__name__)
-    return wants, unread
 
 
 @dataclass(slots=True)
@@ -153,12 +139,10 @@ class Knowledge:
         self.placed.pop(name, None)
 
     def is_firsthand(self, name: str) -> bool:
-        """True if the actor has seen the object itself."""
         at = self.objects.get(name)
         return at is not None and at.firsthand
 
     def _seen_entry(self, name: str, room: str) -> Whereabouts:
-        """Return the entry of an object that the actor sees now."""
         entry = self.objects.setdefault(name, Whereabouts(room=room))
         entry.firsthand = True
         return entry
@@ -218,15 +202,6 @@ class WantStatus:
         number = self.want_of.get(name)
         return "" if number is None else self.targets[number]
 
-    def needs_place(self, holding: list[str]) -> bool:
-        """True if the actor holds an object whose goal place it has not seen itself."""
-        return any(
-            name in self.want_of
-            and self._wants[self.want_of[name]].places
-            and not self._knowledge.is_firsthand(self.destination(name))
-            for name in holding
-        )
-
     def is_done(self) -> bool:
         """True if every want is met: its objects are in their place, or held."""
         placed, wants = self._knowledge.placed, self._wants
@@ -235,7 +210,6 @@ class WantStatus:
         )
 
     def assign(self, name: str, candidates: Iterable[int]) -> None:
-        """Assign an object to the first of the wants that is not complete."""
         want = next((n for n in candidates if self.missing_counts[n] > 0), None)
         if want is not None:
             self.missing_counts[want] -= 1
@@ -261,7 +235,15 @@ class Partner:
                 "set dataset.actions=high"
             )
         self._hand_count = body.inventory_capacity
-        self._wants, unread_goals = read_wants(brief.reference.goals)
+        self._wants, unread_kinds = list[Want](), list[str]()
+        for goal in brief.reference.goals:
+            if isinstance(goal, Inside) and not goal.traits:
+                want = Want(frozenset(goal.objects), goal.receptacles, goal.parts)
+                self._wants.append(want)
+            elif isinstance(goal, Held):
+                self._wants.append(Want(frozenset(goal.objects), (), goal.parts))
+            else:
+                unread_kinds.append(type(goal).__name__)
         self._find_object = partial(world.object_id, self.actor)
         self.knowledge = Knowledge(self.actor)
         self._unsent: list[messages.PartnerSentence] = []
@@ -278,8 +260,8 @@ class Partner:
         self._room = self._nearest = self._reply = ""
         self._nearby: list[str] = []
         self._silent_turns = 0
-        if unread_goals:
-            brief.toolkit.note("goals_not_read", kinds=sorted(unread_goals))
+        if unread_kinds:
+            brief.toolkit.note("goals_not_read", kinds=sorted(unread_kinds))
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         self._room = observation.room
@@ -301,7 +283,20 @@ class Partner:
         self._claim(status, holding)
         if self._needs_door:
             self._needs_door = False
-            self._open_a_door()
+            # A closed door not tried yet, first in the current room; without one, ask for way.
+            closed = [
+                door
+                for door, is_open in self.knowledge.door_open.items()
+                if not is_open and Action("goto", (door,)) not in self._blocked
+            ]
+            rooms = self.knowledge.door_rooms
+            closed.sort(key=lambda door: self._room not in rooms.get(door, (self._room,)))
+            if closed:
+                self._queue += [Action("goto", (closed[0],)), Action("open", (closed[0],))]
+            elif self._may_talk and self._last_blocked.name != "goto" and self._requests_left:
+                self._requests_left -= 1
+                self._blocked.discard(self._last_blocked)
+                self._say(messages.MoveAside(), urgent=True)
         if self._may_talk and self._must_speak:
             return self._speak()
         action = self._next_action(status, holding, space)
@@ -377,7 +372,13 @@ class Partner:
         is_missing = any(status.missing_counts)
         if bring is not None and (len(holding) >= self._hand_count or not is_missing):
             return bring
-        retry = status.needs_place(holding) or bool(self._blocked)
+        unseen_goals = (
+            self._wants[status.want_of[name]].places
+            and not self.knowledge.is_firsthand(status.destination(name))
+            for name in holding
+            if name in status.want_of
+        )
+        retry = bool(self._blocked) or any(unseen_goals)
         if is_missing or retry:
             search = self._search(space, retry)
             if search is not None:
@@ -385,7 +386,6 @@ class Partner:
         return bring or self._finish(status)
 
     def _bring(self, status: WantStatus, holding: list[str]) -> Action | None:
-        """Return the next action to put a held object in its place, None if there is none."""
         for name in reversed(holding):
             place = status.destination(name)
             if not place or self._failures[f"put {name}"] >= MOST_TRIES:
@@ -430,7 +430,6 @@ class Partner:
         return None
 
     def _give_up(self, name: str) -> None:
-        """Drop the claim on an object, and report it."""
         if self.knowledge.claims.get(name) == self.actor:
             del self.knowledge.claims[name]
             self._failures[name] = MOST_TRIES
@@ -466,8 +465,8 @@ class Partner:
         return None
 
     def _finish(self, status: WantStatus) -> Action:
-        """Return the next action when the search is over: check goal places, then retry blocked
-        actions (another actor may have been in the way), then wait."""
+        """Return the next action when the search is over: check goal places, retry blocked actions
+        (another actor may have been in the way), then wait."""
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
                 self._verified.add(place)
@@ -531,20 +530,3 @@ class Partner:
                 self._give_up(words[0])
             elif status in ("full", "does_not_fit"):
                 self._failures[f"put {feedback.details['object']}"] = MOST_TRIES
-
-    def _open_a_door(self) -> None:
-        """Queue opening a closed door that was not tried yet, first in the current room; without
-        one, ask the others to move aside."""
-        knowledge = self.knowledge
-        closed = [
-            door
-            for door, is_open in knowledge.door_open.items()
-            if not is_open and Action("goto", (door,)) not in self._blocked
-        ]
-        closed.sort(key=lambda d: self._room not in knowledge.door_rooms.get(d, (self._room,)))
-        if closed:
-            self._queue += [Action("goto", (closed[0],)), Action("open", (closed[0],))]
-        elif self._may_talk and self._last_blocked.name != "goto" and self._requests_left:
-            self._requests_left -= 1
-            self._blocked.discard(self._last_blocked)
-            self._say(messages.MoveAside(), urgent=True)

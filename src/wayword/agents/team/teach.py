@@ -263,7 +263,6 @@ class Follower:
         return (yield from self._find_and_do(target, "go_put"))
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
-        """Find an object and act on it; search again if it is not there."""
         trouble = ""
         for search_again in (False, True):
             trouble = yield from self._find(command, search_again)

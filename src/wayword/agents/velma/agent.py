@@ -106,22 +106,9 @@ def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
 
 
 JUNCTION_WORDS = ("intersection", "side street")
-"""The released code ignores landmarks that contain these words."""
 COMMON_LANDMARKS = frozenset({"traffic lights", "double lights", "a building", "a large building"})
-"""Landmarks that the released code ignores: they are in every view."""
-
-
-def filter_landmarks(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the landmarks that VELMA's released code keeps (``vln/landmarks.py``, five shots).
-
-    >>> filter_landmarks(["a park", "the next intersection", "traffic lights"])
-    ('a park',)
-    """
-    return tuple(
-        name
-        for name in names
-        if name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS)
-    )
+"""Landmarks that the released code ignores (``vln/landmarks.py``, five shots): these, which are in
+every view, and those that contain the words above."""
 
 
 def read_landmarks(answer: str | Reply) -> Landmarks:
@@ -285,7 +272,6 @@ class Velma(Agent):
         self._cue_written = self._is_turned = self._noted_no_scores = False
 
     async def begin(self, episode: Episode) -> None:
-        """Read the instruction, list its landmarks, and replay the examples."""
         if self._scorer is None and self._settings.scores == "dataset":
             self._toolkit.note("no_image", reason="the dataset has no landmark scores")
         self._landmarks = await self._find_landmarks(episode)
@@ -359,7 +345,6 @@ class Velma(Agent):
     def _sightings(
         self, view: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
-        """Return the visible landmarks, each with the index of its view in ``street.VIEWS``."""
         if self._scorer is None or not landmarks:
             return []
         headings = [(view.heading + side) % 360 for side in street.VIEWS]
@@ -378,7 +363,6 @@ class Velma(Agent):
         return self._decide(read_actions(choice.other_text, self._number))
 
     def _decide(self, words: list[str] | Rejection) -> Decision:
-        """Return the first action as a decision, or the fallback for a rejected answer."""
         if isinstance(words, Rejection):
             return Decision(FALLBACK, fallback_for=words)
         return Decision(Action(words[0]))
@@ -408,14 +392,17 @@ class Velma(Agent):
             note("landmarks_ignored", episode=episode.id, count=landmarks.ignored)
         if landmarks.cut_off:
             note("landmarks_cut_off", episode=episode.id, reason=landmarks.cut_off)
-        names = landmarks.names
-        return filter_landmarks(names) if settings.landmark_filter != "none" else names
+        return tuple(
+            name
+            for name in landmarks.names
+            if settings.landmark_filter == "none"
+            or (name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS))
+        )
 
     def _route_text(self, episode: Episode) -> str:
         return self._prompts.fill("route", instruction=quote_safe(episode.instruction)) + "\n"
 
     async def _render_example(self, example: Demonstration) -> str:
-        """Return the text of a demonstration's walk."""
         landmarks = await self._find_landmarks(example.episode)
         is_turned = bool(example.episode.extra.get("opening"))
         lines = []
@@ -504,8 +491,7 @@ class RouteFollower(Velma):
         return line if self._asks_done else line + super()._cue()
 
     async def _ask_done(self, progress: RouteProgress) -> bool:
-        """Ask if the current leg is done, after its counts, and append the answer. Return True for
-        yes."""
+        """Append the leg's counts, ask if it is done here, and append the answer."""
         self._walk += self._prompts.fill("since", **progress.slots())
         self.answers = done_answers(progress.followed, len(progress.legs), STOP)
         margin, self._refused = await ask_yes(self._toolkit.model(), self.prompt)

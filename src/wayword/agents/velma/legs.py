@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from wayword.agents.clauses import MOTION, NUMBERS, ORDINALS, Clause, plain_words
 
@@ -103,14 +103,13 @@ def legs(instruction: str) -> tuple[Leg, ...]:
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
+class _Mention(NamedTuple):
     """A mention of crossings in a text, and its wording."""
 
     article: str
     is_next: bool
     ordinal: int
-    count: int
+    cardinal: int
     passing: bool
     reaching: bool
 
@@ -123,26 +122,7 @@ def count_crossings(text: str) -> tuple[int, bool] | None:
     >>> [count_crossings(leg) for leg in ("go through 2 more lights", "turn left at the bank")]
     [(2, True), None]
     """
-    number, passes_last = 0, False
-    for mention in _mentions(text):
-        if mention.count:
-            number, passes_last = number + mention.count, True
-        elif mention.ordinal:
-            number, passes_last = max(number, mention.ordinal), mention.passing
-        elif mention.is_next:
-            number, passes_last = number + 1, mention.passing
-        elif mention.article in ("this", "that", "these", "those"):
-            passes_last = passes_last or mention.passing
-        elif mention.passing:
-            number += number == 0 or passes_last
-            passes_last = True
-        elif number == 0 or (passes_last and mention.reaching):
-            number, passes_last = number + 1, False
-    return (number, passes_last) if number else None
-
-
-def _mentions(text: str) -> Iterator[_Mention]:
-    mentions: dict[int, tuple[int, _Mention]] = {}
+    mentions: dict[int, tuple[int, _Mention]] = {}  # by the offset of their beginning, with the end
 
     def add(match: re.Match[str], article: str, again: str, ordinal: str, count: str = "") -> None:
         before = text[max(0, match.start() - 14) : match.start()].rstrip()
@@ -158,7 +138,22 @@ def _mentions(text: str) -> Iterator[_Mention]:
             add(match, "the", (match[1] or "").lower(), (match[2] or "").lower())
     for match in _STREET_CROSSED.finditer(text):
         mentions[match.start()] = match.end(), _Mention("the", False, 0, 0, True, False)
-    return (mentions[begin][1] for begin in sorted(mentions))
+    number, passes_last = 0, False
+    for _, (_, mention) in sorted(mentions.items()):
+        if mention.cardinal:
+            number, passes_last = number + mention.cardinal, True
+        elif mention.ordinal:
+            number, passes_last = max(number, mention.ordinal), mention.passing
+        elif mention.is_next:
+            number, passes_last = number + 1, mention.passing
+        elif mention.article in ("this", "that", "these", "those"):
+            passes_last = passes_last or mention.passing
+        elif mention.passing:
+            number += number == 0 or passes_last
+            passes_last = True
+        elif number == 0 or (passes_last and mention.reaching):
+            number, passes_last = number + 1, False
+    return (number, passes_last) if number else None
 
 
 def _number(word: str) -> int:
@@ -295,7 +290,6 @@ class RouteProgress:
 
     @property
     def is_last(self) -> bool:
-        """True for the last leg, which ends in a stop."""
         return self.followed == len(self.legs)
 
     def see(self, exits: int, *, light_ahead: bool, landmarks: Sequence[tuple[str, str]]) -> None:

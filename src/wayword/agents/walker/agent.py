@@ -2,12 +2,12 @@
 
     wayword run walker --on houses --model regression:walker
 
-The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`), and the text states
-the current one. At every viewpoint the first question is if the clause is done here. If so, the
-same is asked of the next clause; the walk stops after the last one. Then each neighbor has a line
-(its direction, the objects there, the view behind it) that ends in a question: does the clause lead
-there? The agent goes to the neighbor with the most probable yes. Each answer depends only on the
-lines just above it: a small model need not keep track of the instruction over a long walk.
+The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`). At every viewpoint
+the first question is if the current clause is done here. If so, the same is asked of the next
+clause; the walk stops after the last one. Then each neighbor has a line (its direction, the objects
+there, the view behind it) that ends in a question: does the clause lead there? The agent goes to
+the neighbor with the most probable yes. Each answer depends only on the lines just above it, so a
+small model need not keep track of the instruction.
 
 Each line ends in signs that compare it with the end of the clause: ``all`` or ``some`` of the
 clause's words occur in the description of the ``place``, in the names of objects ``at`` or ``by``
@@ -16,11 +16,9 @@ names. ``no steps`` (or more): steps since the clause began. ``turn``: the claus
 in that direction. ``back`` and ``seen``: the neighbor is the last viewpoint, or an earlier one.
 
 Text is only appended, so a model with a prefix cache reads every token once per episode, and the
-last prompt of an episode is a complete training example. The model writes no thoughts: yes and no
-are ranked by their log-probability.
-
-A view is described by the words of its caption, without repeats and without those in
-``walker/prompts/skipped.txt`` (articles, verbs of seeing, walls, ceilings).
+last prompt of an episode is a complete training example. A view is described by the words of its
+caption, without repeats and without those in ``walker/prompts/skipped.txt`` (articles, verbs of
+seeing, walls, ceilings).
 """
 
 from __future__ import annotations
@@ -98,8 +96,7 @@ class WalkerSettings:
 class Walker(Agent):
     """Walker: one growing text of yes/no questions: is the clause done, does it lead there?
 
-    ``answers`` maps each decision to its answer to the current question; ``clauses`` are those of
-    the instruction. Training reads both.
+    Training reads ``clauses``, and ``answers``: each decision's answer to the current question.
     """
 
     Settings: ClassVar[type[WalkerSettings]] = WalkerSettings
@@ -151,7 +148,6 @@ class Walker(Agent):
             self._picked_directions = {}
 
     async def _yes_margin(self) -> float:
-        """Return the log-probability of yes minus that of no as the next word of the text."""
         margin, refused = await ask_yes(self._toolkit.model(), self.prompt)
         self._refused = refused or self._refused
         return margin
@@ -189,28 +185,38 @@ class Walker(Agent):
             target = neighbors[angles.index(min(angles))] if min(angles) <= TOLERANCE else None
         options = {Action("goto", (neighbor.viewpoint,)): neighbor for neighbor in neighbors}
         yes_margins: dict[Action, float] = {}
+
+        def position(heading: float, distance: float) -> Point:  # metres to the east and north
+            east, north = unit(heading)
+            return distance * east, distance * north
+
+        sighted = [
+            (sighting.name, sighting.heading, sighting.distance)
+            for part in percept.sectors
+            for sighting in part.sightings
+            if sighting.distance is not None
+        ]
         for action, neighbor in options.items():
             self.prompt += "\n" if yes_margins else ""
-            self.prompt += self._neighbor_line(view, percept, neighbor, neighbor is target)
+            caption = percept.sectors[sector(neighbor.heading, len(percept.sectors))].caption
+            end = position(neighbor.heading, neighbor.distance)
+            around = [(math.dist(end, position(*place)), name) for name, *place in sighted]
+            objects, shared = self._objects_nearby(around)
+            is_back = self._visited[-1:] == [neighbor.viewpoint]
+            signs = [
+                *(direction_text(neighbor, view.heading), "turn" * (neighbor is target), *shared),
+                self._overlap_sign("sees", [caption]),
+                "back" if is_back else "seen" * (neighbor.viewpoint in self._visited),
+            ]
+            words = self._shorten(content_words(caption, self._skipped), self._settings.words)
+            slots = {"view": joined(*objects, words, gap="; "), "signs": joined(*signs, gap=", ")}
+            self.prompt += self._prompts.fill("way", **slots)
             self.answers = {other: YES if other == action else NO for other in options}
             yes_margins[action] = await self._yes_margin()
         best = max(yes_margins, key=yes_margins.__getitem__)
         self._visited.append(view.viewpoint)
         self._picked_directions = {best: direction_text(options[best], view.heading)}
         return best
-
-    def _neighbor_line(
-        self, observation: IndoorObservation, percept: Percept, neighbor: Neighbor, is_target: bool
-    ) -> str:
-        caption = percept.sectors[sector(neighbor.heading, len(percept.sectors))].caption
-        objects, shared = self._objects_nearby(_objects_near(percept, neighbor))
-        is_back = neighbor.viewpoint == self._visited[-1] if self._visited else False
-        visit_sign = "back" if is_back else "seen" * (neighbor.viewpoint in self._visited)
-        signs = [direction_text(neighbor, observation.heading), "turn" * is_target, *shared]
-        signs += [self._overlap_sign("sees", [caption]), visit_sign]
-        words = self._shorten(content_words(caption, self._skipped), self._settings.words)
-        view = joined(*objects, words, gap="; ")
-        return self._prompts.fill("way", view=view, signs=joined(*signs, gap=", "))
 
     def _objects_nearby(self, objects: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
         """Return the objects (metres, name) at and by a place, and signs that match the clause."""
@@ -238,22 +244,6 @@ class Walker(Agent):
     @property
     def _goal_words(self) -> frozenset[str]:
         return _goal_words_of(self.clauses[self.followed - 1].text, self._unspecific_words)
-
-
-def _objects_near(percept: Percept, neighbor: Neighbor) -> list[tuple[float, str]]:
-    """Return the objects in view with their floor distance (metres) from a neighbor's place."""
-
-    def position(heading: float, distance: float) -> Point:  # metres to the east and north
-        east, north = unit(heading)
-        return distance * east, distance * north
-
-    end = position(neighbor.heading, neighbor.distance)
-    return [
-        (math.dist(end, position(sighting.heading, sighting.distance)), sighting.name)
-        for part in percept.sectors
-        for sighting in part.sightings
-        if sighting.distance is not None
-    ]
 
 
 def direction_text(neighbor: Neighbor, heading: float) -> str:

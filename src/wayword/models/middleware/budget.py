@@ -58,7 +58,6 @@ class Ledger(Protocol):
 
     def write(self, row: LedgerRow) -> None:
         """Append a row durably. Raises ``RecordingError``."""
-        ...
 
 
 class Totals:
@@ -69,7 +68,6 @@ class Totals:
         self._open: dict[str, LedgerRow] = {}
 
     def add(self, row: LedgerRow) -> None:
-        """Add the next row."""
         self._open.pop(row.call, None)
         if row.open:
             self._open[row.call] = row
@@ -89,8 +87,7 @@ class Totals:
 @dataclass(slots=True)
 class Meter:
     """A running episode: its number (from 1), its share of the budget so far, its turns.
-
-    ``rejected`` is true if the last turn's answer was rejected."""
+    ``rejected``: the last turn's answer was rejected."""
 
     number: int
     share: float = 0.0
@@ -101,11 +98,10 @@ class Meter:
 class Estimate:
     """Estimate of the share of the budget that an episode needs.
 
-    The first episodes to end are the shortest. Running episodes are therefore included as censored
-    data (Kaplan-Meier estimator, with one more episode that never ends). The 90th percentile is
-    known after nine ended episodes at the earliest. Until then, and for episodes longer than any
-    ended one, an episode is expected to use all of its ``limit`` turns (0: unknown). ``ended``
-    holds the shares of ended episodes in ascending order.
+    The first episodes to end are the shortest. Running ones are therefore included as censored data
+    (Kaplan-Meier estimator, with one more episode that never ends). The 90th percentile is known
+    after nine ended episodes at the earliest; until then, and for episodes longer than any ended
+    one, all ``limit`` turns (0: unknown) are expected. ``ended``: shares, ascending.
     """
 
     def __init__(self) -> None:
@@ -115,20 +111,17 @@ class Estimate:
         self._turns, self._max_turns = 0, 1
 
     def add(self, share: float) -> None:
-        """Add an ended episode."""
         insort(self.ended, share)
         if len(self.ended) > 2 * _MAX_ENDED:
             del self.ended[::2]
 
     def paid(self, meter: Meter, share: float) -> None:
-        """Add a call of an episode."""
         meter.share += share
         self._paid += share
         self._largest_share = max(self._largest_share, meter.share)
         self._max_turn_share = max(self._max_turn_share, meter.share / max(1, meter.turns))
 
     def stepped(self, meter: Meter) -> None:
-        """Add a turn of an episode."""
         meter.turns += 1
         self._turns += 1
         self._max_turns = max(self._max_turns, meter.turns)
@@ -156,7 +149,12 @@ class Estimate:
             rank = bisect_right(self.ended, meter.share)
             current = -negated[rank - 1] if rank else 1.0
             end = bisect_left(negated, (_CONFIDENCE - 1.0) * current - 1e-9, rank)  # 1e-9: rounding
-            cap = self._remaining_share(meter)
+            if self.limit:  # the episode may use all its turns
+                turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
+                cap = max(0, self.limit - meter.turns) * turn
+                cap *= 1.0 + _SPREAD / sqrt(self._max_turns)
+            else:
+                cap = max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
             return min(cap, self.ended[end] - meter.share) if end < len(negated) else cap
 
         return need
@@ -166,13 +164,6 @@ class Estimate:
         turns = episodes * self.limit if self.limit else inf
         return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
-    def _remaining_share(self, meter: Meter) -> float:
-        """Return the share that an episode needs if it uses all its turns."""
-        if not self.limit:
-            return max(2.0 * self._largest_share - meter.share, 0.5 * meter.share)
-        turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
-        return max(0, self.limit - meter.turns) * turn * (1.0 + _SPREAD / sqrt(self._max_turns))
-
 
 EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
 """Meter of the current episode. Asyncio tasks that an agent starts inherit it."""
@@ -181,23 +172,22 @@ EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
 class Account:
     """The budget of a run and its spending, over all models and episodes.
 
-    ``max_tokens`` and ``max_dollars`` are None without a limit; ``tokens``, ``dollars`` and
-    ``calls`` are totals. Cached answers are free. ``unpriced`` counts answers without a known
-    price, which a dollar limit cannot include. ``retries`` counts repeated requests, ``pending``
-    the calls in progress, ``late`` those that were in progress when the limit was reached. A
-    resumed run starts with its earlier spending.
+    ``max_tokens`` and ``max_dollars`` are None without a limit. A resumed run starts with its
+    earlier spending. Cached answers are free. ``unpriced`` counts answers without a known price,
+    which a dollar limit cannot include, ``retries`` repeated requests, ``pending`` calls in
+    progress, ``late`` those that were in progress when the limit was reached.
 
-    Concurrent calls must not exceed the limit together, but a call's cost is known only afterwards.
+    A call's cost is known only afterwards, and concurrent calls must not exceed the limit together.
     The first call of a limited run is therefore made alone, and another is admitted only if the
     budget would suffice if all pending calls cost as much as the most expensive one so far, plus a
-    margin. A single call is always admitted, so the budget is exceeded by at most that call, unless
+    margin. A single call is always admitted: the budget is exceeded by at most that call, unless
     calls become more expensive.
 
     An interrupted episode is wasted money. An episode therefore begins only if the rest of the
-    budget is expected to finish it (``begin``), and older episodes have priority: a call is
-    admitted only if the budget covers the expected need of all older episodes and of its own
-    (:class:`Estimate`). While little is known, few episodes make their first call; if the running
-    ones need more than is left, the youngest wait.
+    budget is expected to finish it, and a call is admitted only if the budget covers the expected
+    need (:class:`Estimate`) of its own episode and of all older ones, which have priority. While
+    little is known, few episodes make their first call; if the running ones need more than is left,
+    the youngest wait.
     """
 
     def __init__(
@@ -228,7 +218,7 @@ class Account:
         return self._share(self.tokens + tokens, self.dollars + dollars)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
-        """Add the tokens and dollars of earlier episodes, from which the next are estimated."""
+        """Add the tokens and dollars of earlier episodes to the estimate."""
         for tokens, dollars in episodes:
             self.estimate.add(self._share(tokens, dollars))
 
@@ -264,9 +254,8 @@ class Account:
         """Wait while older episodes or pending calls need the rest of the budget.
 
         Raises ``BudgetExhausted`` once it is spent, and for the first call of an episode that the
-        rest would not finish. Calls of the oldest episode wait for pending calls only. If no call
-        is pending, the oldest waiting call is admitted after a second, because an older episode may
-        itself be waiting for it (for the same question in the cache).
+        rest would not finish. If no call is pending, the oldest waiting call is admitted after a
+        second: an older episode may itself wait for it (for the same question in the cache).
         """
         caller = EPISODE.get()
         self._check_call(caller)
@@ -291,7 +280,7 @@ class Account:
         self.pending += 1
 
     def landed(self) -> None:
-        """Count an admitted call as completed, with any result. Its bill has been paid."""
+        """Count an admitted call as completed."""
         self.pending -= 1
         self._wake()
 
@@ -309,21 +298,18 @@ class Account:
             )
 
     def retried(self) -> None:
-        """Count a repeated request."""
         self.retries += 1
         if self.on_retried is not None:
             self.on_retried(self.retries)
+
+    def release(self, call: str) -> None:
+        self.write(LedgerRow(0, 0.0, call))
 
     async def reserve(self, row: LedgerRow) -> None:
         """Record the maximum cost of a call, before its request is sent."""
         self.write(row)
 
-    def release(self, call: str) -> None:
-        """Settle a call without a bill."""
-        self.write(LedgerRow(0, 0.0, call))
-
     def write(self, row: LedgerRow) -> None:
-        """Write a row to the ledger, if there is one."""
         if self.ledger is not None:
             self.ledger.write(row)
 
@@ -376,31 +362,28 @@ class Account:
             raise BudgetExhausted(f"the rest of {self._limit()} does not cover another episode")
 
     def _wake(self) -> None:
-        """Wake the oldest waiting call, which has priority and wakes the next one. If all woke at
-        once, their calls would stay synchronized in bursts."""
+        """Wake the oldest waiting call, which wakes the next one: if all woke at once, their calls
+        would stay synchronized in bursts."""
         if self._waiters:
             self._waiters[0][1].set()
 
     def _may_go(self, caller: Meter | None) -> bool:
-        """True if a call of this episode is next; those of older episodes have priority."""
+        """True if a call of this episode is next; those of older episodes have priority.
+
+        The budget must suffice for the pending calls and one more at the highest cost, and for the
+        expected need of this episode and all older ones.
+        """
         if self.max_tokens is None and self.max_dollars is None:
             return True
-        older = caller is not None and bool(self._waiters) and self._waiters[0][0] < caller.number
-        return not older and self._affords_call() and self._affords_episode(caller)
-
-    def _affords_call(self) -> bool:
-        """True if the budget suffices for the pending calls and one more at the highest cost."""
-        if not self.pending:
-            return True
-        if self._max_call_share is None:
+        if caller is not None and self._waiters and self._waiters[0][0] < caller.number:
             return False
-        cap = self._max_call_share * (1.0 + _SPREAD / self.calls)
-        return self.used + (self.pending + 1) * cap <= 1.0
-
-    def _affords_episode(self, caller: Meter | None) -> bool:
-        """True if the budget covers the expected need of this episode and all older ones."""
-        oldest = next(iter(self._meters.values()), None)
-        if caller is None or caller is oldest:
+        if self.pending:
+            if self._max_call_share is None:
+                return False
+            cap = self._max_call_share * (1.0 + _SPREAD / self.calls)
+            if self.used + (self.pending + 1) * cap > 1.0:
+                return False
+        if caller is None or caller is next(iter(self._meters.values()), None):
             return True
         if self.used + self.estimate.at_most(len(self._meters)) <= 1.0:
             return True  # for speed: estimating each episode would dominate the cost of a call
@@ -458,14 +441,12 @@ class Call:
         await self.reserve()
 
     async def reserve(self) -> None:
-        """Record the call's current maximum cost, if it is higher than before."""
         tokens, dollars = self._tokens_and_dollars(self.usage)
         if tokens > self._reserved[0] or dollars > self._reserved[1]:
             self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
             await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
 
     def received(self, cap: Usage, billed: Usage) -> None:
-        """Replace a pending request's estimate by its bill."""
         self._pending.remove(cap)
         self._completed += billed
         tokens, dollars = self._tokens_and_dollars(billed)
@@ -483,7 +464,6 @@ class Call:
             self._account.release(self._id)
 
     def price(self, usage: Usage) -> float | None:
-        """Return the cost in US dollars, None if the price is unknown."""
         return None if self._price is None else self._price.of(usage)
 
     def _tokens_and_dollars(self, usage: Usage) -> tuple[int, float]:
@@ -501,8 +481,8 @@ class sending:  # noqa: N801 - a context manager, used as a verb
     ...         answer = await server.post(prompt)
     ...         request.billed = Usage(answer.prompt_tokens, answer.completion_tokens)
 
-    ``cap`` is an upper estimate. It is written to the run's ledger before the request, and counts
-    if the process is killed or the request cancelled. ``billed`` is the actual usage, set inside
+    ``cap`` is an upper estimate, which is written to the run's ledger before the request and counts
+    if the request is cancelled or the process killed. ``billed`` is the actual usage, set inside
     the block; after a ``ModelError``, the error's ``billed`` counts instead.
     """
 
@@ -536,14 +516,12 @@ class PaidModel(Wrapper):
         self._announces = False  # true once the model has used ``sending``
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Call the wrapped model within the budget."""
         cap = Usage(
             rough_tokens(prompt) * sampling.n, sampling.max_tokens * sampling.n, estimated=True
         )
         return await self._paid(cap, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Call the wrapped model within the budget."""
         option_characters = sum(map(len, options))
         cap = Usage(rough_tokens(prompt) * len(options), option_characters, estimated=True)
         return await self._paid(cap, lambda: self._inner.choose(prompt, options))

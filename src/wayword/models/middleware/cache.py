@@ -33,14 +33,11 @@ def _prompt_value(prompt: Prompt) -> Json:
     """Return the prompt as JSON values, with checksums in place of pictures."""
     if isinstance(prompt, str):
         return prompt
-    return [
-        [
-            message.role,
-            message.content,
-            [[each.media_type, hashlib.sha256(each.data).hexdigest()] for each in message.images],
-        ]
-        for message in prompt
-    ]
+    values = []
+    for message in prompt:
+        images = [[i.media_type, hashlib.sha256(i.data).hexdigest()] for i in message.images]
+        values.append([message.role, message.content, images])
+    return values
 
 
 def completion_key(prompt: Prompt, sampling: Sampling) -> str:
@@ -83,7 +80,18 @@ class AnswerCache:
         self._owner = f"{os.getpid()} {socket.gethostname()} {secrets.token_hex(4)}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = _open_database(path)
+            self._db = sqlite3.connect(
+                path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                for table in _TABLES:
+                    self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+                self._db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
+            except sqlite3.Error:
+                self._db.close()
+                raise
         except (OSError, sqlite3.Error) as error:
             problem = f"cannot be used as a cache: {error}"
             raise DataError(path, "", problem, "name another file") from None
@@ -111,7 +119,6 @@ class AnswerCache:
             self.problem(f"could not store an answer ({error}); the run continues without it")
 
     def drop(self, key: str) -> None:
-        """Delete an invalid value."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
 
@@ -127,7 +134,11 @@ class AnswerCache:
                 return True
             row = self._db.execute("SELECT owner, since FROM claims WHERE key = ?", (key,))
             owner, since = row.fetchone() or ("", 0.0)
-            if owner != self._owner and _may_run(owner) and abs(now - since) < CLAIM_SECONDS:
+            number, host, *_ = [*str(owner).split(), "", ""]
+            may_run = bool(host)  # a process on another machine may run
+            if host == socket.gethostname() and number.isdecimal():
+                may_run = process_runs(int(number))
+            if owner != self._owner and may_run and abs(now - since) < CLAIM_SECONDS:
                 return False
             self._db.execute(
                 "UPDATE claims SET owner = ?, since = ? WHERE key = ? AND owner = ?",
@@ -138,12 +149,10 @@ class AnswerCache:
         return True
 
     def release(self, key: str) -> None:
-        """End this process's claim."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
     def problem(self, text: str) -> None:
@@ -153,35 +162,13 @@ class AnswerCache:
             self.problems.append(line)
 
 
-def _open_database(path: Path) -> sqlite3.Connection:
-    """Open the cache in a file, or create it. Raises ``sqlite3.Error``."""
-    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    try:
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
-        for table in _TABLES:
-            db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
-        db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
-    except sqlite3.Error:
-        db.close()
-        raise
-    return db
-
-
-def _may_run(owner: str) -> bool:
-    """True if a claim's process runs, or may run on another machine."""
-    number, host, *_ = [*owner.split(), "", ""]
-    is_here = host == socket.gethostname() and number.isdecimal()
-    return process_runs(int(number)) if is_here else bool(host)
-
-
 class CachedModel(Wrapper):
     """A model with a response cache.
 
     The key consists of the model's identity, the prompt and all sampling parameters. Calls with a
-    temperature but no seed are numbered, so that five equal calls give five samples, and the same
-    five in the next run. Concurrent equal calls become one, also across processes. Empty answers
-    and tool calls are not cached. Cached answers are marked ``cached`` and cost nothing.
+    temperature but no seed are numbered: five equal calls give five samples, and the same five in
+    the next run. Concurrent equal calls become one, also across processes. Cached answers are
+    marked ``cached`` and cost nothing.
     """
 
     def __init__(self, inner: Model, cache: AnswerCache) -> None:
@@ -193,7 +180,6 @@ class CachedModel(Wrapper):
         self._thread = ThreadPoolExecutor(1, "wayword-cache")
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Return the cached answer, else call the wrapped model."""
         key = digest([self._inner.identity, completion_key(prompt, sampling)])
         if sampling.temperature > 0 and sampling.seed is None:
             self._counts[key] += 1
@@ -201,19 +187,16 @@ class CachedModel(Wrapper):
         return await self._ask_once(key, Completion, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Return the cached ranking, else call the wrapped model."""
         key = digest([self._inner.identity, choice_key(prompt, options)])
         return await self._ask_once(key, Choice, lambda: self._inner.choose(prompt, options))
 
     async def aclose(self) -> None:
-        """Close the file and the wrapped model."""
         await asyncio.to_thread(self._thread.shutdown)
         self._cache.close()
         await super().aclose()
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The cache's problems, and the wrapped model's warnings."""
         return (*self._cache.problems, *super().warnings)
 
     async def _ask_once(
@@ -255,12 +238,11 @@ class CachedModel(Wrapper):
             return None
         try:
             answer = type_adapter(answer_type).validate_python(value)
+            if _is_cacheable(answer):
+                return replace(answer, cost=0.0, cached=True)
         except ValueError as error:
             problem = "has an unreadable answer; the model was asked again"
             self._cache.problem(f"{problem} ({type(error).__name__})")
-        else:
-            if _is_cacheable(answer):
-                return replace(answer, cost=0.0, cached=True)
         self._cache.drop(key)
         return None
 

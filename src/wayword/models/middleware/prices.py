@@ -31,7 +31,6 @@ class Price:
     cached: Dollars | None = None
 
     def of(self, usage: Usage) -> float:
-        """Return the cost of a call in US dollars."""
         cached = self.input if self.cached is None else self.cached
         fresh = usage.prompt - usage.reused
         total = fresh * self.input + usage.reused * cached + usage.completion * self.output

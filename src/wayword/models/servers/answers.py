@@ -46,7 +46,16 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     """Return a sample: its text unwrapped, matched with the options and cut at stop sequences."""
     text, reasoning = choice.get("text"), ""
     if request.chat:
-        text, reasoning = _content(_object(choice, "message"), "tools" in request.body)
+        message = _object(choice, "message")
+        text, calls = message.get("content"), message.get("tool_calls")
+        if isinstance(text, list):  # parts, as some servers send them
+            parts = [part.get("text") for part in text if isinstance(part, Mapping)]
+            text = "".join(part for part in parts if isinstance(part, str))
+        if "tools" in request.body and not text and isinstance(calls, list) and len(calls) == 1:
+            text = _object(calls[0], "function").get("arguments")
+        text = message.get("refusal") if text is None else text
+        thought = message.get("reasoning_content") or message.get("reasoning") or ""
+        reasoning = thought if isinstance(thought, str) else ""
     text = redacted(text) if isinstance(text, str) else ""
     if request.chat:
         text, inline = split_thought(text)
@@ -59,26 +68,9 @@ def sample(choice: Mapping[str, Any], request: Request) -> Sample:
     return Sample(text, redacted(reasoning), finish)
 
 
-def _content(message: Mapping[str, Any], tools: bool) -> tuple[object, str]:
-    """Return the content, or the arguments of the called tool, and the reasoning before it."""
-    content, calls = message.get("content"), message.get("tool_calls")
-    if isinstance(content, list):  # parts, as some servers send them
-        texts = [p.get("text") for p in content if isinstance(p, Mapping)]
-        content = "".join(text for text in texts if isinstance(text, str))
-    if tools and not content and isinstance(calls, list) and len(calls) == 1:
-        content = _object(calls[0], "function").get("arguments")
-    if content is None:
-        content = message.get("refusal")
-    thought = message.get("reasoning_content") or message.get("reasoning") or ""
-    return content, thought if isinstance(thought, str) else ""
-
-
 def _unwrap(text: str) -> str:
-    """Return the value of ``{"answer": …}``, which may be inside prose or a code fence.
-
-    A text without such an object, or with two that differ, is returned unchanged: the agent
-    rejects it.
-    """
+    """Return the value of ``{"answer": …}``, which may be inside prose or a code fence; a text
+    without such an object, or with two that differ, unchanged: the agent rejects it."""
     decoder, key = json.JSONDecoder(), f'"{ANSWER}"'
     values: set[str] = set()
     at = text.find(key)
@@ -97,11 +89,11 @@ def _unwrap(text: str) -> str:
 
 
 def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Usage:
-    """Return the billed tokens of a reply: the server's counts, else an upper estimate.
+    """Return the billed tokens of a reply: the server's counts, else an upper ``estimate``.
 
-    ``estimate`` gives an upper estimate of the request. Some servers count reasoning only in
-    ``total_tokens``: tokens there that are neither prompt nor completion are added to the
-    completion. An impossible count of cached tokens is ignored, because these are cheaper.
+    Some servers count reasoning only in ``total_tokens``: tokens there that are neither prompt nor
+    completion are added to the completion. An impossible count of cached tokens, which are cheaper,
+    is ignored.
     """
     counts = _object(answer, "usage")
     prompt, completion = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
@@ -128,7 +120,6 @@ def usage(answer: object, request: Request, estimate: Callable[[], Usage]) -> Us
 
 
 def _tokens(text: str) -> int:
-    """Return an upper estimate of a text's tokens."""
     count = estimated_tokens(text[:_ESTIMATED_CHARACTERS]) if text else 0
     return upward(count * max(len(text), _ESTIMATED_CHARACTERS) / _ESTIMATED_CHARACTERS)
 
@@ -139,8 +130,7 @@ def upward(tokens: float) -> int:
 
 
 def window(listed: Mapping[str, Any]) -> int:
-    """Return a model's context length from ``/models`` (vLLM, SGLang, llama.cpp, routers), else
-    0."""
+    """Return a model's context length from ``/models`` (vLLM, SGLang, llama.cpp, routers), or 0."""
     meta = _object(listed, "meta")
     for name in ("max_model_len", "context_length", "context_window", "n_ctx"):
         if size := _count(listed, name) or _count(meta, name):
@@ -162,14 +152,10 @@ def _count(counted: Mapping[str, Any], name: str) -> int | None:
 
 
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
-    """Return a sample's tokens with their log-probabilities; empty if the server sends none.
-
-    NaN is left out: it would win or lose every comparison.
-    """
-    container = _object(choice, "logprobs")
-    rows: list[tuple[object, Any, Any]]
+    """Return a sample's tokens with their log-probabilities; empty if the server sends none. NaN is
+    left out: it would win or lose every comparison."""
+    container, rows = _object(choice, "logprobs"), list[tuple[object, Any, Any]]()
     if isinstance(container.get("content"), list):
-        rows = []
         for entry in container["content"]:
             if isinstance(entry, Mapping):
                 top = [o for o in _as_list(entry.get("top_logprobs")) if isinstance(o, Mapping)]
@@ -181,17 +167,13 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
         values = [0.0 if value is None else value for value in values]  # the first token has none
         top = _as_list(container.get("top_logprobs")) or [{}] * len(tokens)
         rows = list(zip(tokens, values, top, strict=False))
-    return tuple(
-        TokenLogprob(
-            str(token),
-            float(value),
-            {str(name): float(v) for name, v in alternatives.items() if _is_logprob(v)}
-            if isinstance(alternatives, Mapping)
-            else {},
-        )
-        for token, value, alternatives in rows
-        if _is_logprob(value)
-    )
+    found = list[TokenLogprob]()
+    for token, value, alternatives in rows:
+        if _is_logprob(value):
+            others: Any = alternatives.items() if isinstance(alternatives, Mapping) else ()
+            listed = {str(name): float(each) for name, each in others if _is_logprob(each)}
+            found.append(TokenLogprob(str(token), float(value), listed))
+    return tuple(found)
 
 
 def _as_list(value: object) -> list[Any]:
@@ -207,9 +189,8 @@ def _is_logprob(value: object) -> bool:
 #
 # Servers return tokens as text and give no access to the tokenizer. An option is therefore matched
 # token by token: at each position, by the longest listed token that the rest of it begins with. On
-# raw text this continues to the end of the option (one short call per position, shared by options
-# with the same beginning). A chat reply cannot be continued, so only its first token counts, and
-# options that share it cannot be distinguished.
+# raw text this continues to its end (one short call per position, shared by options with the same
+# beginning). A chat reply cannot be continued, so only its first token counts.
 
 NextTokens = Callable[[str], Awaitable[Mapping[str, float]]]
 """A continuation of the prompt -> the most likely next tokens and their log-probabilities."""
@@ -226,9 +207,9 @@ async def ranked(
 ) -> tuple[float, ...]:
     """Return the log-probability of each ending.
 
-    An ending whose next token is not listed gets the lowest listed value, which is an upper bound.
-    Raises ``Unranked`` if no ending is listed, the server lists nothing, or (without ``walk``) two
-    endings begin with the same token.
+    An ending whose next token is not listed gets the lowest listed value, an upper bound. Raises
+    ``Unranked`` if no ending is listed, the server lists nothing, or (without ``walk``) two endings
+    begin with the same token.
     """
     scores: dict[int, float] = {}
     unlisted_options: set[int] = set()

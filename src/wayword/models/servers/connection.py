@@ -46,9 +46,7 @@ _PARAMETER_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unk
 
 class Refused(ModelError):
     """Error for the status 400, 404, 405, 422 or 501: a changed request may be accepted.
-
-    ``detail`` is the server's message, ``param`` the field it names.
-    """
+    ``detail`` is the server's message, ``param`` the field it names."""
 
     def __init__(self, message: str, status: int, detail: str, param: str, fatal: bool) -> None:
         super().__init__(message, fatal=fatal)
@@ -56,11 +54,8 @@ class Refused(ModelError):
 
 
 class Connection:
-    """HTTP session of the running event loop; connections cannot move to another loop.
-
-    Uses aiohttp instead of a vendor's SDK: with 200 concurrent calls it needs a fifth of the
-    processor time.
-    """
+    """HTTP session of the running event loop; connections cannot move to another loop. With 200
+    concurrent calls, aiohttp needs a fifth of the processor time of a vendor's SDK."""
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.address = without_secrets(address)
@@ -133,8 +128,8 @@ class Connection:
             raise ModelError(line, retryable=True, billed=self._estimate(request)) from None
 
     def _estimate(self, request: Request, cut: bool = False) -> Usage:
-        """Return an upper estimate for a request whose reply has no counts. With ``cut``, the
-        answer may have used all tokens that it was allowed."""
+        """Return an upper estimate for a request whose reply has no counts. ``cut``: the answer may
+        have used all tokens that it was allowed."""
         tokens = estimated_tokens(request.prompt)
         tokens += estimated_tokens(request.form) if request.form else 0
         written = request.limit * request.samples if cut else self._max_tokens(request)
@@ -159,7 +154,6 @@ class Connection:
         return [m for m in listed if isinstance(m, Mapping)] if isinstance(listed, list) else []
 
     async def aclose(self) -> None:
-        """Close the connections of the running loop."""
         session, self._session = self._session, None
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
@@ -175,8 +169,8 @@ class Connection:
         return urlunsplit(self._parts._replace(path=path, fragment=""))
 
     def _open_session(self) -> ClientSession:
-        """Return the session, with Python's certificates and the environment's proxy. aiohttp would
-        look them up before each request. Time limits are set by the callers."""
+        """Return the session, with Python's certificates and the environment's proxy, which aiohttp
+        would look up before each request. Callers set time limits."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
         loop = asyncio.get_running_loop()

@@ -53,7 +53,7 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
     """Return the profile of a model, by its name or as chosen by the user.
 
     ``chosen`` is the setting ``model.profile``: the name of an entry, a YAML file that overrides
-    the shipped table, or changed traits. ``hosted`` is true for OpenAI's own server. Raises
+    the shipped table, or changed traits. ``hosted``: the server is OpenAI's own. Raises
     ``UsageError`` or ``DataError``.
     """
     table, entry, traits = shipped(), "", {}
@@ -67,7 +67,14 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
             entries = [key for key in table if "*" not in key]
             raise UsageError(f"no model profile is called {entry!r}; {suggest(entry, entries)}")
     entry = entry or _find_entry(model, table) or ("hosted" if hosted else "default")
-    traits = {**_collect_traits(entry, table), **traits}
+    visited, inherited = {entry}, dict(table[entry])
+    while (like := inherited.pop("like", None)) is not None:
+        if like not in table or like in visited:
+            problem = "is not an entry" if like not in table else "forms a cycle"
+            raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
+        visited.add(like)
+        inherited = {**table[like], **inherited}
+    traits = {**inherited, **traits}
     profile: Profile = make(Profile, traits, f"profile {entry!r} of model {model}")
     return profile
 
@@ -89,18 +96,6 @@ def _find_entry(model: str, table: Mapping[str, object]) -> str:
     names = (full, full.rsplit("/", 1)[-1])
     matches = [key for key in table if any(fnmatchcase(n, key.lower()) for n in names)]
     return max(matches, key=lambda key: ("*" not in key, len(key)), default="")
-
-
-def _collect_traits(entry: str, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the traits of an entry, including those inherited by ``like``."""
-    visited, traits = {entry}, dict(table[entry])
-    while (like := traits.pop("like", None)) is not None:
-        if like not in table or like in visited:
-            problem = "is not an entry" if like not in table else "forms a cycle"
-            raise UsageError(f"model profile {entry!r}: like: {like!r} {problem}")
-        visited.add(like)
-        traits = {**table[like], **traits}
-    return traits
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -197,7 +192,6 @@ _LESSONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
 
 
 def _lesson(profile: Profile, name: str, message: str) -> tuple[Mapping[str, Any], str]:
-    """Return the changed traits after a refused field, and the change in words."""
     if _LENGTHS.fullmatch(name):
         return {"max_length": False}, "length limits are left out of schemas"
     if name in ("response_format", "tools", "tool_choice"):

@@ -81,8 +81,7 @@ class Request:
 
     ``prompt`` is the prompt as sent, with added text. ``limit`` is the maximum number of tokens of
     a sample, ``thinking`` the part of it for reasoning. ``wrapped`` answers have the form
-    ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are the stop sequences
-    to apply locally. ``unsent`` is :attr:`Completion.unsent`.
+    ``{"answer": …}``. ``options`` were stated in the prompt only; ``stops`` are applied locally.
     """
 
     route: str
@@ -198,7 +197,8 @@ def _sampling_fields(
         body["temperature"] = sampling.temperature
         if sampling.top_p != 1.0:
             body["top_p"] = sampling.top_p
-    body[_limit_name(chat, profile)] = limit
+    # the completion route keeps the old name
+    body[profile.limit if chat else "max_tokens"] = limit
     if sampling.stop and profile.stop:
         body["stop"] = list(sampling.stop[: profile.stop])
     if sampling.n > 1:
@@ -212,10 +212,6 @@ def _sampling_fields(
         # llama.cpp's default samplers would change the model's distribution
         body |= {"top_k": 0, "min_p": 0.0, "cache_prompt": True}
     return body
-
-
-def _limit_name(chat: bool, profile: Profile) -> str:
-    return profile.limit if chat else "max_tokens"  # the completion route keeps the old name
 
 
 def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
@@ -236,7 +232,7 @@ def _constraint(
         form = llamacpp_form(sampling)
         if options:
             most = _limit(longest(options), chat, settings, profile)
-            form[_limit_name(chat, profile)] = most
+            form[profile.limit if chat else "max_tokens"] = most
         return form
     if settings.dialect == "vllm":
         if schema is not None:
@@ -261,10 +257,8 @@ def _constraint(
 
 
 def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:
-    """Return a response format with the schema, or a tool that must be called.
-
-    Strict mode is set if the schema allows it: all of its keys are required.
-    """
+    """Return a response format with the schema, or a tool that must be called. Strict mode needs
+    all keys of the schema to be required."""
     if profile.schema == "tool_call":
         tool = {"name": ANSWER, "description": "Give the answer.", "parameters": dict(schema)}
         called = {"type": "function", "function": {"name": ANSWER}}

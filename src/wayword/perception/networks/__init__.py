@@ -89,7 +89,6 @@ class PhraseDetector(Perceiver):
         self.name = f"{grounder.name} {'|'.join(phrases)}"
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """Return the boxes of the phrases in each picture, highest score first."""
         return await self._grounder.find(pictures, self._phrases)
 
 
@@ -101,8 +100,6 @@ class ChatEyes(Perceiver):
         self.name = f"chat:{model.name}"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """Return one sentence per picture. Raises ``ModelError``."""
-
         async def ask(picture: Picture) -> str:
             message = Message("user", CAPTION, (encode(picture),))
             answer = await self._model.complete([message], Sampling(max_tokens=MAX_TOKENS))

@@ -165,34 +165,30 @@ class Grounder(Network):
     """A network that finds boxes for phrases, highest score first."""
 
     model_class = "AutoModelForZeroShotObjectDetection"
-    default_threshold: ClassVar[float]
-
-    def __init__(self, weights: str, threshold: float | None = None) -> None:
-        super().__init__(weights)
-        self._threshold = self.default_threshold if threshold is None else threshold
+    threshold: ClassVar[float]
 
     def _results(self, outputs: Any, pictures: Sequence[Picture], *args: Any, **named: Any) -> Any:
         return self.processor.post_process_grounded_object_detection(
-            outputs, *args, threshold=self._threshold, target_sizes=sizes(pictures), **named
+            outputs, *args, threshold=self.threshold, target_sizes=sizes(pictures), **named
         )
 
 
 class GroundingDino(Grounder):
     """Grounding DINO. All phrases form one text, each with a full stop, as in its training."""
 
-    eye, default_threshold = "groundingdino", 0.25
+    eye, threshold = "groundingdino", 0.25
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
         """Return the boxes of each picture, each named after its most likely phrase."""
         text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
         inputs = self.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
         outputs, texts = self.outputs(inputs), inputs["input_ids"]
-        results = self._results(outputs, pictures, texts, text_threshold=self._threshold)
+        results = self._results(outputs, pictures, texts, text_threshold=self.threshold)
         stop = self.processor.tokenizer.convert_tokens_to_ids(".")
         rows = zip(results, outputs.logits.sigmoid(), texts.tolist(), strict=True)
         answers = []
         for result, scores, tokens in rows:
-            detected = scores[scores.amax(dim=-1) > self._threshold]  # (boxes, tokens)
+            detected = scores[scores.amax(dim=-1) > self.threshold]  # (boxes, tokens)
             # A phrase's tokens end with a full stop. A box gets the phrase with the most likely
             # token.
             ends = [place for place, token in enumerate(tokens) if token == stop]
@@ -207,7 +203,7 @@ class GroundingDino(Grounder):
 class Owlv2(Grounder):
     """OWLv2 and OWL-ViT: a score for each phrase in each box."""
 
-    eye, default_threshold = "owlv2", 0.1
+    eye, threshold = "owlv2", 0.1
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
@@ -250,17 +246,16 @@ class Ssd(Perceiver):
         self._names = ["-", *names.read_text(encoding="utf-8").splitlines()]
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """Return the boxes of each picture, highest score first."""
-        return [self._boxes(picture) for picture in pictures]
-
-    def _boxes(self, picture: Picture) -> list[Box]:
-        blob = self._cv.dnn.blobFromImage(picture, size=(SIDE, SIDE), swapRB=False, crop=False)
-        self._net.setInput(blob)
-        rows, columns = picture.shape[:2]
-        boxes = []
-        for _, kind, score, left, top, right, bottom in self._net.forward()[0, 0].tolist():
-            name = self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
-            if score >= MIN_SCORE and name != "-":
-                edges = (left * columns, top * rows, right * columns, bottom * rows)
-                boxes.append(Box(name, float(score), *map(float, edges)))
-        return sorted(boxes, key=lambda box: -box.score)
+        found = list[list[Box]]()
+        for picture in pictures:
+            blob = self._cv.dnn.blobFromImage(picture, size=(SIDE, SIDE), swapRB=False, crop=False)
+            self._net.setInput(blob)
+            rows, columns = picture.shape[:2]
+            answer = list[Box]()
+            for _, kind, score, left, top, right, bottom in self._net.forward()[0, 0].tolist():
+                name = self._names[int(kind)] if 0 < int(kind) < len(self._names) else "-"
+                if score >= MIN_SCORE and name != "-":
+                    edges = (left * columns, top * rows, right * columns, bottom * rows)
+                    answer.append(Box(name, float(score), *map(float, edges)))
+            found.append(sorted(answer, key=lambda box: -box.score))
+        return found

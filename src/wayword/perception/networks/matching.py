@@ -48,7 +48,6 @@ class PanoramaPictures:
 
     @cached_property
     def yaws(self) -> Mapping[str, float]:
-        """Panorama -> heading of its picture's middle column."""
         return {name: yaw for name, yaw, _ in self._node_rows}
 
     @cached_property
@@ -228,7 +227,6 @@ class ListTagger(Perceiver):
         self.name = f"tags:{weights}:{len(self._words)}"
 
     async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
-        """Return the tags of each picture, highest score first."""
         scores = self._encoder.pictures(pictures) @ self._texts.T
         cutoffs = scores.mean(axis=1) + MARGIN * scores.std(axis=1)
         order = np.argsort(-scores, axis=1)[:, :MAX_TAGS]

@@ -156,7 +156,6 @@ class AnswerFields:
         return self.values.get(name, [])
 
     def line(self, *names: str) -> str:
-        """Return the text and number values of some fields, on one line."""
         texts = (value for name in names for value in self.all(name))
         return one_line(" ".join(str(v) for v in texts if isinstance(v, str | int | float)))
 
@@ -357,7 +356,6 @@ class AnswerForm:
         self.fields = fields
 
     def request(self, constrained: bool) -> str:
-        """Return the request for an answer of this form, as JSON or as labelled lines."""
         if constrained:
             listed = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
             return f"Answer with one JSON object: {listed}."
@@ -372,7 +370,6 @@ class AnswerForm:
         return _object_schema({field.key: field.schema(length) for field in self.fields})
 
     def read(self, text: str) -> Filled | None:
-        """Return the fields of an answer, missing ones empty; None if it has none of them."""
         answer = fields(text, [field.key for field in self.fields])
         filled = {field.key: field.value(answer.all(field.key)) for field in self.fields}
         return filled if any(filled.values()) else None

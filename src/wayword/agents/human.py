@@ -65,7 +65,6 @@ class MapSketch:
             self._places.setdefault(neighbor.viewpoint, (x + flat * east, y + flat * north))
 
     def render(self, exits: Mapping[str, int]) -> str:
-        """Return the map with ``exits`` numbered, or a message if this world has no map."""
         if not self.visited:
             return (
                 "there is a map only in viewpoint graphs; your surroundings are in the text above"
@@ -100,8 +99,7 @@ _TYPED_ACTION = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 def parse_input(words: str, space: ActionSpace) -> Action | str:
     """Return the action that the input names, or an error message. Input is a number, an action as
-    models write it, or abbreviations. (Only people may abbreviate, since they can correct a mistake
-    at no cost.)
+    models write it, or abbreviations, which a person can correct at no cost.
 
     >>> from wayword.core.action import STOP, Action, ActionSpace
     >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
@@ -145,11 +143,8 @@ def parse_input(words: str, space: ActionSpace) -> Action | str:
 
 
 def list_actions(space: ActionSpace, most_choices: int | None = None, verb: str = "") -> list[str]:
-    """Return the numbered actions, one line per verb with at most ``most_choices``; if ``verb`` is
-    given, only its actions.
-
-    Verbs without arguments share a line; those with free text come last.
-    """
+    """Return the numbered actions, one line per verb with at most ``most_choices``, or those of one
+    ``verb``. Verbs without arguments share a line; those with free text come last."""
     bare_verbs: list[str] = []
     groups: dict[str, list[str]] = {}
     for number, action in enumerate(space.listed, 1):
@@ -212,13 +207,10 @@ class HumanSettings:
 
 
 def partner_text(episode: Episode, actor: str) -> str:
-    """Return the sentences that scripted partners understand, for a person who plays with one;
-    empty for a single actor."""
-    others = [name for name in episode.actors if name != actor]
+    """Return the sentences that scripted partners understand, for a person who plays with one."""
     roles = episode.extra.get("roles", {})
-    understood_roles = (str(roles.get(name, "")) for name in others)
-    peer_text = UNDERSTOOD["partner"]
-    sentences = dict.fromkeys(UNDERSTOOD.get(role, peer_text) for role in understood_roles)
+    others = (str(roles.get(name, "")) for name in episode.actors if name != actor)
+    sentences = dict.fromkeys(UNDERSTOOD.get(role, UNDERSTOOD["partner"]) for role in others)
     return f"A scripted partner understands: {' '.join(sentences)}" if sentences else ""
 
 
@@ -275,7 +267,6 @@ class Human(Agent):
         self._person.write(f"recorded: {text}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
-        """Show the turn; before the first one, assign the person to the actor."""
         self._verbalizer = generic.verbalizer(observation)
         self._sketch.add(observation)
         episode = self._episode

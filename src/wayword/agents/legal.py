@@ -310,7 +310,6 @@ class Legal:
         return Refusal("unknown", reason)
 
     def _malformed(self, verb: str, words: str) -> Refusal:
-        """Return the refusal of words that begin with a verb but are not an action."""
         if not verb:
             return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_listed}")
         example = self._actions_by_verb.get(verb, [f"{verb}[what you say]"])[0]
@@ -333,7 +332,6 @@ class Legal:
 
     @cached_property
     def _arguments_by_key(self) -> dict[str, list[str]]:
-        """Arguments of the listed actions by their normalized form."""
         arguments: dict[str, list[str]] = {}
         for word in dict.fromkeys(word for a in self._space.listed for word in a.arguments):
             arguments.setdefault(_snake(word), []).append(word)

@@ -77,8 +77,8 @@ class Person(ABC):
 class Situation:
     """An actor's view at its turn: the text that an agent would read, and the legal actions.
 
-    ``turn`` counts the actor's own turns from 1. ``others`` are the other actors' names. ``state``
-    describes the actor itself and ``around`` its surroundings; each may be empty.
+    ``turn`` counts the actor's own turns from 1. ``state`` describes the actor itself and
+    ``around`` its surroundings; each may be empty.
     """
 
     turn: int
@@ -154,8 +154,7 @@ def wrap_line(line: str, columns: int) -> str:
     """
     if len(line) <= columns:
         return line
-    indent = line[: len(line) - len(line.lstrip())]
-    rest = f"{indent}  "
+    rest = f"{line[: len(line) - len(line.lstrip())]}  "
     return textwrap.fill(
         line, columns, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
@@ -184,11 +183,8 @@ async def hear(person: Person, question: str) -> str:
 
 
 def answer_at_the_terminal(person: Person, actor: str, question: str) -> str | None:
-    """Return the person's answer to an agent's question; None for an empty line.
-
-    The wait blocks the world and all else in this process: runs in which a person answers play one
-    episode at a time.
-    """
+    """Return the person's answer to an agent's question; None for an empty line. The wait blocks
+    this process: runs in which a person answers play one episode at a time."""
     person.write(f"{actor} asks: {question}", "title")
     interrupted = threading.Event()
     previous_handler = signal.getsignal(signal.SIGINT)
@@ -224,9 +220,8 @@ class AnsweredDataset:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
-        world = with_answerer(
-            self._dataset.world(episode), partial(answer_at_the_terminal, self._person)
-        )
+        answerer = partial(answer_at_the_terminal, self._person)
+        world = with_answerer(self._dataset.world(episode), answerer)
         self._person.enter(episode, world)
         return world
 

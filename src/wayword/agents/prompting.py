@@ -71,7 +71,6 @@ class Prompts:
                 raise UsageError(f"{path}: {self._agent} has no prompt of that name; {hint}")
 
     def is_custom(self, name: str) -> bool:
-        """True if the user's folder replaces this text."""
         return bool(self._custom_folder) and Path(self._custom_folder, f"{name}.txt").is_file()
 
     def __getitem__(self, name: str) -> str:

@@ -95,7 +95,6 @@ class Clone:
         return Template(text.replace("\r\n", "\n"), path)
 
     def python(self, name: str, templates: bool = False) -> Strings:
-        """Parse a Python file, without running it, and return its strings. Raises ``DataError``."""
         file = self.read(name)
         try:
             return Strings(ast.parse(file.text), file.path, templates)
@@ -107,7 +106,6 @@ class Clone:
             raise DataError(file.path, "", f"is not valid Python: {error}") from None
 
     def json(self, name: str) -> Callable[..., Template]:
-        """Read a JSON file; the result finds a text by its keys. Raises ``DataError``."""
         file = self.read(name)
         try:
             tree = json.loads(file.text)
@@ -269,7 +267,6 @@ def _velma(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
 
 
 def _langsuite(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:
-    """One template per strategy contains rules, actions, answer form and example."""
     texts: Texts = {}
     for agent in ("act", "react", "react_emmem"):
         template = clone.json(f"templates/{variant}/{variant}_{agent}.json")

@@ -114,7 +114,6 @@ class Cascade(ModelPair):
         return margin is None or margin >= self._settings.margin
 
     async def _ask_small(self, ask: Callable[[], Awaitable[Answer]]) -> Answer | None:
-        """Return the small model's answer; None if it fails or the last answer was rejected."""
         episode = EPISODE.get()
         if self._settings.rejected and episode is not None and episode.rejected:
             return None

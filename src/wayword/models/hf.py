@@ -32,15 +32,7 @@ from wayword.core.model import (
     Usage,
     user,
 )
-from wayword.models.parts.decoding import (
-    check_options,
-    continued,
-    cut,
-    describe_form,
-    longest,
-    prefix_length,
-    split_thought,
-)
+from wayword.models.parts import decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +106,6 @@ class HfModel(Model):
 
     @property
     def identity(self) -> str:
-        """Name, revision, dtype, thinking tokens, and the modification times of folders."""
         s = self._settings
         folders = [Path(each) for each in (self._weights, s.adapter) if each]
         stamp = "".join(f" {each.stat().st_mtime_ns}" for each in folders if each.is_dir())
@@ -133,7 +124,10 @@ class HfModel(Model):
             raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
             *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt
-            prompt = [*earlier, replace(last, content=last.content + describe_form(sampling))]
+            prompt = [
+                *earlier,
+                replace(last, content=last.content + decoding.describe_form(sampling)),
+            ]
         ids = await self._in_thread(lambda: self._encoded(prompt, sampling.max_tokens))
         loop = asyncio.get_running_loop()
         job = _Job(ids, sampling, not isinstance(prompt, str), loop.create_future())
@@ -143,7 +137,7 @@ class HfModel(Model):
         return await job.done
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        checked = check_options(options)
+        checked = decoding.check_options(options)
         choice: Choice = await self._in_thread(lambda: self._rank(prompt, checked))
         return choice
 
@@ -153,7 +147,6 @@ class HfModel(Model):
         self.__dict__.pop("_network", None)
 
     async def _run_jobs(self) -> None:
-        """Run jobs in batches; new jobs queue while a batch is generated."""
         while self._jobs:
             first = self._jobs[0].batch_key
             batch = [self._jobs[0], *(job for job in self._jobs[1:] if job.batch_key == first)]
@@ -302,7 +295,7 @@ class HfModel(Model):
         if sampling.temperature > 0:
             options |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         if sampling.choices is not None:
-            max_new_tokens = longest(sampling.choices) + 1
+            max_new_tokens = decoding.longest(sampling.choices) + 1
             end = self._tokenizer.eos_token_id
             spellings = [[*self._ids(choice), end] for choice in sampling.choices]
 
@@ -326,11 +319,11 @@ class HfModel(Model):
         finish = "length" if end is None else "stop"
         text, thought = str(self._tokenizer.decode(ids, skip_special_tokens=True)), ""
         if job.chat:
-            text, thought = split_thought(text)
+            text, thought = decoding.split_thought(text)
         if job.sampling.choices is not None:
             text = next((c for c in job.sampling.choices if c.strip() == text.strip()), text)
             return text, "", "stop", len(ids)
-        text, finish = cut(text, finish, job.sampling.stop)
+        text, finish = decoding.cut(text, finish, job.sampling.stop)
         return text, thought, finish, len(ids)
 
     def _logprobs(self, output: Any, row: int, alternatives: int) -> tuple[TokenLogprob, ...]:
@@ -351,17 +344,16 @@ class HfModel(Model):
         return tuple(tokens)
 
     def _rank(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        """Score the options with one pass over the prompt and one batch of all options."""
         began, torch, device = time.perf_counter(), self._torch, self._network.device
         if isinstance(prompt, str):
-            pairs = [continued(prompt, option) for option in options]
+            pairs = [decoding.continued(prompt, option) for option in options]
             prompt_ids = self._encoded(pairs[0][0], 1)
             full_ids = [self._encoded(base + ending, 0) for base, ending in pairs]
         else:
             prompt_ids = self._encoded(prompt, 1)
             full_ids = [[*prompt_ids, *self._ids(option.strip())] for option in options]
         # the last token of the prompt may differ: tokenizers join a space to the next word
-        shared_count = max(1, prefix_length([prompt_ids, *full_ids]))
+        shared_count = max(1, decoding.prefix_length([prompt_ids, *full_ids]))
         endings = [ids[shared_count:] for ids in full_ids]
         longest_ending = max(map(len, endings))
         with torch.inference_mode():
@@ -384,7 +376,7 @@ class HfModel(Model):
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
         """Return a prompt's KV cache, the logits after it, and the number of reused tokens."""
         torch, (cached_ids, cache) = self._torch, self._cached_prefix
-        reused = min(prefix_length([cached_ids, ids]), len(ids) - 1)
+        reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:
             if reused < len(cached_ids):
                 cache.crop(reused - len(cached_ids))  # a negative length drops that many tokens

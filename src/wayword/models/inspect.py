@@ -28,14 +28,7 @@ from wayword.core.model import (
 )
 from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import rough_tokens, sending
-from wayword.models.parts.decoding import (
-    as_message,
-    check_options,
-    cut,
-    describe_form,
-    matched,
-    picked,
-)
+from wayword.models.parts import decoding
 from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
 
@@ -121,14 +114,16 @@ class InspectModel(Model):
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        options = check_options(options)
+        options = decoding.check_options(options)
         max_tokens = max(len(option) for option in options) + 32
         answer = await self.complete(prompt, Sampling(max_tokens=max_tokens, choices=options))
-        return picked(options, answer, answer.reasoning)
+        return decoding.picked(options, answer, answer.reasoning)
 
     async def _generate(self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage) -> Any:
-        *earlier, last = [as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
-        last = replace(last, content=last.content + describe_form(sampling))
+        *earlier, last = (
+            [decoding.as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
+        )
+        last = replace(last, content=last.content + decoding.describe_form(sampling))
         has_temperature = self._profile.temperature
         config = self._inspect.GenerateConfig(
             max_tokens=sampling.max_tokens + self._thinking,
@@ -166,8 +161,8 @@ def _sample(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     thought = "\n".join(p.reasoning for p in parts if getattr(p, "type", "") == "reasoning")
     text, finish = redacted(choice.message.text), str(choice.stop_reason)
     if sampling.choices:
-        return matched(text, sampling.choices) or text, redacted(thought), finish
-    text, finish = cut(text, finish, sampling.stop)
+        return decoding.matched(text, sampling.choices) or text, redacted(thought), finish
+    text, finish = decoding.cut(text, finish, sampling.stop)
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 
 

@@ -102,7 +102,6 @@ class LocalModel(Model):
         return await self._in_thread(work)
 
     async def aclose(self) -> None:
-        """Wait for running calls, then free the memory."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)

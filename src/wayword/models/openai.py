@@ -268,7 +268,6 @@ class OpenAIModel(Model):
             raise
 
     def _learn_from(self, refusal: Refused, request: Request) -> bool:
-        """Update the profile from a refusal; return True if it has changed."""
         is_auto = self._settings.text_as == "auto" and self._profile.completions
         is_absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(refusal.detail)
         lesson: tuple[Profile, str] | None = None

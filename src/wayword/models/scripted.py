@@ -79,7 +79,6 @@ class ScriptedModel(Model):
     Settings = ScriptedSettings
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Return the script's answer, ``sampling.n`` times. Raises ``ModelError``."""
         answers = [await self._answer(prompt, sampling) for _ in range(sampling.n)]
         if isinstance(answers[0], Completion):
             return answers[0]

@@ -87,14 +87,14 @@ class SimulatedDetector(Perceiver):
 
     def __init__(self, quality: Quality, seed: int = 0, name: str = "custom") -> None:
         self.quality, self._seed, self.name = quality, seed, f"simulated:{name}"
-        if quality == PRESETS["perfect"]:
-            self.caveats = (f"{self.name} detects without error: an upper bound for detectors",)
-        else:
-            self.caveats = (
+        caveat = f"{self.name} detects without error: an upper bound for detectors"
+        if quality != PRESETS["perfect"]:
+            caveat = (
                 f"{self.name} is a simulation, not a network: recall {quality.recall:g} before "
                 f"distance and size, {quality.false_alarms:.0%} of views with a false alarm; a "
-                "perfect detector (`perfect`) gives the upper bound",
+                "perfect detector (`perfect`) gives the upper bound"
             )
+        self.caveats = (caveat,)
 
     def detect(self, view: View) -> list[Detection]:
         quality, detections = self.quality, []
@@ -117,13 +117,12 @@ class SimulatedDetector(Perceiver):
         for obj in self._true_objects(view):
             if not self._is_noticed(obj, view):
                 continue
-            if fits(phrase, obj):
-                score = self._score(quality.match, quality.spread, obj, view, phrase)
-            else:
+            mean, spread = quality.match, quality.spread
+            if not fits(phrase, obj):
                 words = f"{_normalize(obj.words)} {_normalize(obj.kind)}".split()
                 shared = not set(words).isdisjoint(_normalize(phrase).split())  # "mug" of two mugs
-                mean = min(1.0, quality.other + quality.related * shared)
-                score = self._score(mean, quality.other_spread, obj, view, phrase)
+                mean, spread = quality.other + quality.related * shared, quality.other_spread
+            score = self._score(min(1.0, mean), spread, obj, view, phrase)
             if best is None or score > best.score:
                 best = GroundedRegion(score, obj.bearing, obj.away)
         return best
@@ -166,10 +165,8 @@ class SimulatedDetector(Perceiver):
 
 
 def fits(phrase: str, obj: Shown) -> bool:
-    """True if a phrase names an object, by its description or type.
-
-    Word breaks are ignored: a "basketball" is a ``basket_ball``.
-    """
+    """True if a phrase names an object, by its description or type. Word breaks are ignored: a
+    "basketball" is a ``basket_ball``."""
     joined, *names = (_normalize(text).replace(" ", "") for text in (phrase, obj.words, obj.kind))
     return joined in names
 
@@ -188,7 +185,6 @@ def caption(detections: Sequence[Detection], max_names: int = 4) -> str:
 
 
 def _cell(view: View) -> tuple[str, str]:
-    """Return the place of a view, rounded to 0.25 m: errors repeat at the same place."""
     return f"{round(view.x * 4)}", f"{round(view.y * 4)}"
 
 
@@ -296,7 +292,6 @@ def distance_at(
         return None
 
     def window(angles: Any, middle: float, size: float) -> Any:
-        """Return the rows or columns within a window, at least the nearest one."""
         offsets = np.abs(angles - middle)
         indices = np.flatnonzero(offsets <= size / 2)
         return indices if len(indices) else np.array([int(offsets.argmin())])

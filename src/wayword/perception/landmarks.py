@@ -154,7 +154,6 @@ class RecordedScores(StandardisedScorer):
 
     @cached_property
     def _records(self) -> tuple[dict[tuple[str, int], dict[str, float]], dict[str, Standard]]:
-        """The scores of each view, and the landmarks' means and deviations."""
         views: dict[tuple[str, int], dict[str, float]] = {}
         standards: dict[str, Standard] = {}
         for number, record in read_json_lines(self._path):

@@ -2,9 +2,8 @@
 
 An equirectangular picture (H, W, 3) has longitude along its columns and latitude along its rows:
 the middle column faces the panorama's own heading, the top row is the zenith. A skybox is six
-square faces of 90°. Sampling is bilinear, also across the seam.
-
-Angles are degrees: headings clockwise, elevations up. ``width`` is the horizontal field of view.
+square faces of 90°. Sampling is bilinear, also across the seam. Angles are degrees: headings
+clockwise, elevations up. ``width`` is the horizontal field of view.
 """
 
 from __future__ import annotations
@@ -58,11 +57,10 @@ def direction(
 
 def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
     """Return the equirectangular picture (rows, 2 rows, 3) of six square faces, named as in
-    ``FACES``.
+    ``FACES``. Raises ``UsageError`` for a face that is missing or not square.
 
     The four side faces are upright, clockwise from north, which becomes the middle column. ``up``
-    and ``down`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
-    that is missing or not square.
+    and ``down`` join the north face at its top and bottom edge.
     """
     for name in FACES:
         if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
@@ -184,18 +182,15 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
 def read(source: Path | BinaryIO, name: str = "") -> Picture:
-    """Return the pixels of a picture file, which is called ``name`` in errors.
-
-    Raises ``DataError``, or ``UsageError`` without pillow.
-    """
+    """Return the pixels of a picture file, which is called ``name`` in errors. Raises
+    ``DataError``, or ``UsageError`` without pillow."""
     pillow = _pillow()
     try:
         with pillow.open(source) as picture:
             return np.asarray(picture.convert("RGB"))
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
-        raise DataError(
-            name or str(source), "", f"cannot be read as a picture ({error})"
-        ) from error
+        problem = f"cannot be read as a picture ({error})"
+        raise DataError(name or str(source), "", problem) from error
 
 
 cached_read = lru_cache(maxsize=16)(read)  # ``read``, with a cache of the last few pictures
@@ -215,10 +210,8 @@ def picture_at(stem: Path) -> Path | None:
 
 
 def listed(folder: Path) -> dict[str, Path]:
-    """Return every picture in a folder, by name without suffix, sorted.
-
-    Raises ``UsageError`` if the folder is missing or contains no pictures.
-    """
+    """Return every picture in a folder, by name without suffix, sorted. Raises ``UsageError`` if
+    the folder is missing or contains no pictures."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     files = sorted(folder.iterdir())

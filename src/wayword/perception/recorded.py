@@ -30,6 +30,7 @@ from wayword.worlds.indoor.graph import ViewpointGraph
 
 SECTORS = 8  # directions of NavGPT's pack; packs made with other layouts have 6 or 12
 COUNTS = (6, SECTORS, 12)
+REVERIE_METRES = 3.0  # maximum distance of an object that is described
 
 Sightings = Callable[[str, str], list[list[Sighting]]]
 """Scene and viewpoint -> the objects in each sector."""
@@ -105,14 +106,9 @@ def pack_sightings(folder: Path) -> Sightings:
     return find_objects
 
 
-def reverie_sightings(
-    folder: Path, graph: Callable[[str], ViewpointGraph], max_distance: float = 3.0
-) -> Sightings:
+def reverie_sightings(folder: Path, graph: Callable[[str], ViewpointGraph]) -> Sightings:
     """Return the objects of REVERIE's boxes: visible, and at most ``max_distance`` metres away.
-
-    Heading and distance are computed from the object's position, whose heading differs from that of
-    the box by 0.8° (median).
-    """
+    Heading and distance are those of the object's position (0.8° from its box in the median)."""
     positions: dict[str, Mapping[str, list[float]]] = {}
     boxes: dict[str, Any] = {}
 
@@ -130,7 +126,7 @@ def reverie_sightings(
                 continue
             x, y, z = (np.asarray(object_position) - position).tolist()
             distance = float(np.hypot(np.hypot(x, y), z))
-            if distance <= max_distance:
+            if distance <= REVERIE_METRES:
                 heading = absolute(float(bearings(x, y)))
                 name = box["name"].replace("#", " ")
                 groups[sector(heading)].append(Sighting(name, heading, distance))
@@ -162,10 +158,8 @@ class RecordedFiles(RecordedPerceiver):
 
 
 class SymbolicPerceiver(Perceiver):
-    """Percepts from a world's ground truth.
-
-    ``percepts`` returns the percepts of a scene by place. It is called for a scene only when an
-    agent is there, and may return a lazy mapping.
+    """Percepts from a world's ground truth. ``percepts`` returns those of a scene by place, once an
+    agent is there; the mapping may be lazy.
 
     >>> from wayword.core.perceiver import Percept
     >>> seer = SymbolicPerceiver("mine", lambda scene: {"a1b2c3": Percept((), "A bare room.")})
@@ -177,7 +171,6 @@ class SymbolicPerceiver(Perceiver):
         self.name, self._percepts = name, percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """Return the percept of a place. Raises ``DataError`` for an unknown place."""
         try:
             return self._percepts(scene)[place]
         except KeyError:
@@ -200,10 +193,8 @@ ROWS = 512  # rows of the equirectangular picture made from a skybox
 
 
 class ScanPictures(Perceiver):
-    """Another perceiver, with pictures from ``folder``.
-
-    ``axes(scan)`` returns the heading (degrees) of each viewpoint's skybox camera.
-    """
+    """Another perceiver, with pictures from ``folder``. ``axes(scan)`` returns the heading
+    (degrees) of each viewpoint's skybox camera."""
 
     def __init__(
         self, words: Perceiver, folder: Path, axes: Callable[[str], Mapping[str, float]]
@@ -218,11 +209,8 @@ class ScanPictures(Perceiver):
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
     ) -> Image:
-        """Return the view towards an absolute heading, as JPEG.
-
-        With MatterSim's 36 views, it is the nearest one, uncut for any ``width``. Raises
-        ``DataError`` for a viewpoint without pictures.
-        """
+        """Return the view towards an absolute heading, as JPEG; of MatterSim's 36 views, the
+        nearest one, uncut. Raises ``DataError`` for a viewpoint without pictures."""
         views = self._folder / scene / place
         if not views.is_dir():
             sphere, north = self._sphere(scene, place)

@@ -88,8 +88,6 @@ class TextSimilarity:
 
 @lru_cache(maxsize=1)
 def similarity() -> TextSimilarity:
-    """Return the published network, loaded once per process.
-
-    Raises ``UsageError`` if its files are not on this machine or have the wrong checksum.
-    """
+    """Return the published network, loaded once per process. Raises ``UsageError`` if its files are
+    not on this machine or have the wrong checksum."""
     return TextSimilarity(*map(verified, MINILM.files))

@@ -1,8 +1,7 @@
 """Survey: the answers of networks for every view of a layout, each computed once.
 
-Answers are cached in one file. Their key covers the panorama's bytes, the view's direction and
-size, the network's name and the question. An interrupted survey resumes; a repeated one calls no
-network.
+Answers are cached in one file by the panorama's bytes, the view's direction and size, the network's
+name and the question: an interrupted survey resumes, and a repeated one calls no network.
 
 Source: NavGPT (Zhou et al. 2024), section 3.2: captions of every view; detections whose box centre
 gives the heading and whose depth there gives the distance.
@@ -15,9 +14,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from wayword.core.episode import Json
 from wayword.core.geometry import absolute, relative
-from wayword.core.perceiver import Box, Floats, Perceiver, Picture
+from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.panorama import ViewLayout, direction, view
 
@@ -62,9 +63,7 @@ class Memory:
         ask: Callable[[Sequence[Picture]], Awaitable[Sequence[Json]]],
     ) -> list[Json]:
         """Return one answer per view: from the cache, the rest in batches that are cached at once.
-
-        Only views that are not cached are cut from their panorama.
-        """
+        Only views that are not cached are cut from their panorama."""
         keys = [digest([question, content]) for content in views.contents]
         cached = {key: self.cache.get(key) if self.cache else None for key in keys}
         missing = [number for number, key in enumerate(keys) if cached[key] is None]
@@ -112,7 +111,6 @@ class Surveyor:
     memory: Memory = field(default_factory=Memory)
 
     async def look(self, panorama: Picture) -> list[SurveyedView]:
-        """Survey every view of an equirectangular picture, in the layout's order."""
         views = Views(panorama, self.layout)
         captions: list[Json] = [""] * len(views)
         tags: list[Json] = [[] for _ in views.contents]
@@ -132,23 +130,30 @@ class Surveyor:
         return surveyed
 
     async def _detect(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
-        """Return boxes as rows: name, score, four edges, and distance at the center or None."""
-        boxes = await detector.boxes(views)
+        """Return boxes as rows: name, score, four edges, and metres along the camera's axis at the
+        centre, or None."""
+        found = await detector.boxes(views)
         depths = await self.depth.depths(views) if self.depth else [None] * len(views)
-        return [
-            [[b.name, b.score, b.left, b.top, b.right, b.bottom, _depth_at(b, depth)] for b in some]
-            for some, depth in zip(boxes, depths, strict=True)
-        ]
+        answers = list[Json]()
+        for boxes, depth in zip(found, depths, strict=True):
+            rows = list[Json]()
+            for box in boxes:
+                metres = None
+                if depth is not None:
+                    limits = np.array(depth.shape) - 1
+                    metres = round(float(depth[*np.clip(box.centre, 0, limits).astype(int)]), 3)
+                edges = box.left, box.top, box.right, box.bottom
+                rows.append([box.name, box.score, *edges, metres])
+            answers.append(rows)
+        return answers
 
 
 def merge(
     looks: Iterable[SurveyedView], layout: ViewLayout, within: float = 3.0
 ) -> list[SightedObject]:
-    """Return the objects of all views without duplicates: boxes by falling score, then tags.
-
-    A tag has the heading of its view's middle. Objects farther than ``within`` metres are left
-    out; those of unknown distance are kept.
-    """
+    """Return the objects of all views without duplicates: boxes by falling score, then tags, which
+    have the heading of their view's middle. Objects farther than ``within`` metres are left out;
+    those of unknown distance are kept."""
     sights: list[SightedObject] = []
     for look in looks:
         towards = look.heading, look.elevation
@@ -168,12 +173,3 @@ def merge(
         ):
             unique.append(sight)
     return unique
-
-
-def _depth_at(box: Box, depth: Floats | None) -> float | None:
-    if depth is None:
-        return None
-    rows, columns = depth.shape
-    row, column = box.centre
-    at = depth[min(max(int(row), 0), rows - 1), min(max(int(column), 0), columns - 1)]
-    return round(float(at), 3)

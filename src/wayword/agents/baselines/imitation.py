@@ -181,7 +181,6 @@ class ImitationAgent(Agent):
         return Decision(self._plan.pop(0))
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
-        """Return the moves back to the viewpoint of the best option, if any, and its action."""
         here = observation.viewpoint
         walk = self._walk or Walk.start(observation, self._network.width)
         self._neighbors[here] = [neighbor.viewpoint for neighbor in observation.neighbors]
@@ -210,7 +209,6 @@ class ImitationAgent(Agent):
         return [*moves, Action("goto", (best.neighbor.viewpoint,))]
 
     def _score(self, walk: Walk, observation: IndoorObservation) -> list[Option]:
-        """Return stopping and the moves to the neighbors, as continuations of ``walk``."""
         if self._toolkit.perceiver is None:
             raise UsageError("imitation reads captions, but this dataset has none; set a perceiver")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)

@@ -52,7 +52,7 @@ class ShortestPathOracle(PlannedWalk):
 
     An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
     In object-goal navigation it goes to the nearest place with a target in view within the
-    reference's distance; without one it stops immediately, and a note ``no_way`` gives the reason.
+    reference's distance; without one it stops immediately.
     """
 
     families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
@@ -79,14 +79,13 @@ class Expert(Agent):
 
     In houses it derives sub-tasks from the goals (fetch, slice, heat, put …), orders them, walks
     the shortest routes between them, and opens doors and containers on the way. On grids it is the
-    bot that comes with the levels: see ``wayword.worlds.babyai.expert``. If it cannot continue it
-    stops, and a note ``expert_stuck`` gives the reason.
+    bot that comes with the levels. If it cannot continue it stops, and a note ``expert_stuck``
+    gives the reason.
 
     In tasks for several actors each expert works on all goals without knowing the others' plans; an
-    actor without hands stops immediately. If another actor foils a plan (it opened the door first,
-    carries the object, or stands in the way), the expert takes some random steps and plans again,
-    up to 60 times. This shows that a task is solvable, not how well several actors can solve it.
-    Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+    actor without hands stops immediately. If another actor foils a plan, the expert takes some
+    random steps and plans again, up to 60 times: a task is solvable, not how well several actors
+    can solve it. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
     families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})

@@ -5,12 +5,11 @@
 
 Once per episode, the instruction is decomposed and its landmarks are listed with their types. At
 every step, experts describe twelve directions, summarize the previous step and estimate which
-actions are done; then several predictions of the next direction are made concurrently. If they
-differ, the thoughts for each direction are fused and an expert decides. Independent questions are
-asked concurrently: a step takes at most five round trips.
-
-Each expert may have its own model (``--set models.testing=openai:NAME``; the roles are
-``decomposition``, ``landmarks``, ``scene``, ``summary``, ``completion``, ``fusion``, ``testing``).
+actions are done; then several predictions of the next direction are made. If they differ, the
+thoughts for each direction are fused and an expert decides. Independent questions are asked
+concurrently: a step takes at most five round trips. Each expert may have its own model (``--set
+models.testing=openai:NAME``; the roles are ``decomposition``, ``landmarks``, ``scene``,
+``summary``, ``completion``, ``fusion``, ``testing``).
 
 Where the released code and the paper differ, this follows the paper: the walk can stop, landmarks
 have types, the order of actions is checked, thoughts are fused only if predictions differ, and
@@ -132,7 +131,15 @@ class DiscussNav(PromptAgent):
             return Decision(look_action)
         directions = self._surroundings.directions()
         if directions is not None:
-            self._directions, _ = await ask_both(self._look(directions), self._summarise())
+            step, self._last_step = self._last_step, {}
+            if step and self._settings.completion:
+                summary = experts.summarise(self._meeting, **step)
+                self._directions, text = await ask_both(self._look(directions), summary)
+                self._history.add(text)
+            else:
+                self._directions = await self._look(directions)
+                if step:
+                    self._history.add(step["turn"])
         estimate = ""
         if self._settings.completion:
             trail = experts.trail_text(self._history) if self._moves else ""
@@ -178,13 +185,6 @@ class DiscussNav(PromptAgent):
         self._toolkit.note("expert_read", expert="scene", question=question, answer=words)
         return directions
 
-    async def _summarise(self) -> None:
-        step, self._last_step = self._last_step, {}
-        if step:
-            summarizes = self._settings.completion
-            text = await experts.summarise(self._meeting, **step) if summarizes else step["turn"]
-            self._history.add(text)
-
     async def _decide(self, estimate: str, exits: Mapping[str, Direction]) -> Opinion | Rejection:
         settings = self._settings
         schema = choice_schema("prediction", exits, self._thought_length)
@@ -221,7 +221,6 @@ class DiscussNav(PromptAgent):
         return await experts.test_opinions(self._meeting, fused, instruction, scene, length)
 
     def _messages(self, estimate: str, exits: Mapping[str, Direction]) -> list[Message]:
-        """Return the prompt: the fixed part, the growing walk, then the estimate and the scene."""
         analysis, fill = self._analysis, self._prompts.fill
         analysis_text = ""
         if self._settings.analysis:

@@ -32,8 +32,8 @@ SECTOR_WIDTH = 360.0 / DIRECTIONS
 class Direction:
     """A direction: ``id`` from 1 (front) to 12, clockwise; absolute ``heading`` of its centre.
 
-    ``captions`` and ``tags`` describe it. ``action`` moves in this direction, None if that is not
-    possible. ``marks`` describe the exit: steep (``leads up 25°``), or ``visited`` before.
+    ``captions`` and ``tags`` describe it. ``action`` moves there, None if that is impossible.
+    ``marks`` describe the exit: steep (``leads up 25°``), or ``visited`` before.
     """
 
     id: int
@@ -79,11 +79,9 @@ OVERLAP = 1.0  # degrees by which a sector must overlap a direction to describe 
 
 
 class OnViewpoints:
-    """Surroundings in the indoor world: all directions are visible immediately.
-
-    A recorded sentence covers 45°, so a direction has those of the one or two sectors that it
-    overlaps, and the tags of the objects within its own 30°.
-    """
+    """Surroundings in the indoor world: all directions are visible immediately. A recorded sentence
+    covers 45°, so a direction has those of the one or two sectors that it overlaps, and the tags of
+    the objects within its own 30°."""
 
     source, goal = "recorded sentences", "place"
 
@@ -273,11 +271,9 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
 
 
 class SceneMemory:
-    """The scene expert's answers at the viewpoints of an episode.
-
-    A viewpoint may be entered with any heading: an answer is reused for the direction whose centre
-    is within half a sector, with its number changed to that direction's.
-    """
+    """The scene expert's answers at the viewpoints of an episode, which may be entered with any
+    heading: an answer is reused for the direction whose centre is within half a sector, with its
+    number changed to that direction's."""
 
     def __init__(self) -> None:
         self._answers: dict[str, list[tuple[Direction, str]]] = {}

@@ -79,7 +79,6 @@ class PlaceMap:
             self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
 
     def text(self) -> str:
-        """Return a line for each visited place, in the order of first visits."""
         lines = []
         for viewpoint, neighbors in self._neighbors.items():
             state = "here" if viewpoint == self._here else "visited"

@@ -100,9 +100,9 @@ class NavGPT(PromptAgent):
     async def begin(self, episode: Episode) -> None:
         self._part_noted = False
         self._sub_instructions = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
-        listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         if parts:
             self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
+        listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
@@ -200,7 +200,6 @@ class NavGPT(PromptAgent):
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the step to the history; its result opens the next observation."""
         self._steps.taken += 1
         if self._chat is not None and self._settings.history:
             self._chat.add(self._message_text, self._answer)

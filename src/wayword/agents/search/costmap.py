@@ -11,9 +11,8 @@
 
 A ray that ends between knee and head height marks an obstacle; below a ray that runs just above
 the floor, the floor is free. Obstacles are stored on a grid five times finer: a cell is closed to
-a body (*inflation*) exactly if its centre is nearer to an obstacle than the body's radius.
-
-Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
+a body (*inflation*) exactly if its centre is nearer to an obstacle than the body's radius. Source:
+LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
 """
 
 from __future__ import annotations
@@ -36,13 +35,9 @@ Spot = tuple[float, float]
 
 
 def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
-    """Return the cells of a shortest route in eight directions, both ends included; None if there
-    is no route.
-
-    A diagonal step needs both cells that it passes between to be open, so it cuts no corner. The
-    start may be closed, because a body too near to an obstacle must get away; all other cells are
-    open.
-    """
+    """Return the cells of a shortest route in eight directions, both ends included; None without a
+    route. All cells but the start are open: a body too near to an obstacle must get away. A
+    diagonal step needs both cells that it passes between to be open, so it cuts no corner."""
     if not open_[goal] and goal != start:
         return None
     lengths, predecessors = _dijkstra(open_, start)
@@ -134,8 +129,8 @@ class Costmap:
         return min(max(j, 0), last), min(max(i, 0), last)
 
     def spot(self, x: float, y: float) -> Spot:
-        """Return fractional row and column of a place; the cell's own within ``ON_CELL`` of its
-        centre."""
+        """Return fractional row and column of a place; within ``ON_CELL`` of a cell's centre, its
+        own."""
         row, column = self.cell(x, y)
         if math.dist(self.point(row, column), (x, y)) < ON_CELL:
             return row, column
@@ -200,8 +195,8 @@ class Costmap:
         vars(self).pop("open_", None)
 
     def add(self, view: View) -> None:
-        """Add a view's depth image, and the body's cell as free. If the view has a robot's own map
-        of the floor, that replaces everything."""
+        """Add a view's depth image, and the body's cell as free. A robot's own map of the floor, if
+        the view has one, replaces everything."""
         for cached in ("open_", "_clearance"):
             vars(self).pop(cached, None)
         if view.floor is not None:
@@ -242,7 +237,6 @@ class Costmap:
         vars(self).pop("open_", None)
 
     def _free_floor(self, view: View) -> None:
-        """Mark the floor under the low parts of rays as free."""
         looks_down = np.radians(np.array(view.depth.elevations)) < -1e-6
         if not looks_down.any():
             return

@@ -243,7 +243,6 @@ class PriorAgent(ListingSearcher):
     """
 
     async def pick(self, names: Sequence[str]) -> str:
-        """Return the most similar name. Raises ``UsageError`` without the embedding network."""
         return similarity().best(self.target, names)
 
 

@@ -8,18 +8,15 @@ A strategy is a subclass with one method::
             return NextPoint(point) if point else None
 
 ``choose`` gets the views of a full turn and returns the next point, or None to give up. It can use
-``self.target`` (the description), ``self.toolkit`` (models, rng, notes), ``self.costmap``,
-``self.point_towards(heading)`` and ``self.detector``; ``lgx.names_around`` and
-``lgx.quarter_captions`` list what a turn shows.
+``self.target`` (the description), ``self.toolkit`` (models, rng, notes), ``self.costmap`` and
+``self.detector``; ``lgx.names_around`` and ``lgx.quarter_captions`` list what a turn shows.
 
-The searcher grounds the target in each view of a turn. If the score reaches the threshold, the
-agent walks up to the object (with ``approach``), faces it, and stops. If the object is not
-confirmed from close by, the search continues; in the end the agent goes back to the nearest
-sighting and stops there. Notes: ``turn`` (end of a full turn), ``grounded`` (score, distance),
-``not_there`` (not confirmed from close by), ``went_back`` (to the nearest sighting), ``blocked``
-(by an obstacle), ``gave_up`` (it stops without a sighting).
-
-Source: LGX (Dorbala et al. 2024, section III).
+If the target's score in a view reaches the threshold, the agent walks up to the object (with
+``approach``), faces it, and stops. If the object is not confirmed from close by, the search
+continues; in the end the agent goes back to the nearest sighting and stops there. Notes: ``turn``
+(end of a full turn), ``grounded`` (score, distance), ``not_there`` (not confirmed from close by),
+``went_back`` (to the nearest sighting), ``blocked`` (by an obstacle), ``gave_up`` (it stops without
+a sighting). Source: LGX (Dorbala et al. 2024, section III).
 """
 
 from __future__ import annotations
@@ -107,8 +104,8 @@ class Approach:
     it looks around to extend the map, or goes to the frontier nearest to the object.
 
     ``resolution`` is the angle between captures (degrees). ``plan`` holds the next motions; the
-    searcher clears it after a collision. ``tried_points`` are the places from which the object was
-    faced, shared by all approaches of a search.
+    searcher clears it after a collision. ``tried_points``: places from which the object was faced,
+    in all approaches of a search.
     """
 
     point: Point
@@ -268,7 +265,6 @@ class SearchSettings:
         self.detectors()
 
     def detectors(self) -> tuple[Perceiver, ...]:
-        """Return all detectors in use; the first one looks for the target."""
         return (detector_called(self.grounding, self.detector_seed, **self.quality),)
 
     @property
@@ -476,7 +472,6 @@ class Searcher(Agent):
         return Decision(action or STOP, "I go back to where I saw it.")
 
     def _next_run(self) -> Action | None:
-        """Return the next run of the route to the goal, replanned after a collision, else None."""
         view, goal = self.view, self._goal
         if not self._plan:
             arrived = goal is None or math.dist(goal, (view.x, view.y)) < 1.5 * CELL
@@ -494,11 +489,8 @@ class Searcher(Agent):
 
     def point_towards(self, heading: float) -> Point | None:
         """Return a reachable point at about ``settings.distance`` in a direction (absolute
-        degrees), None if the body cannot move.
-
-        It is drawn from the cells in the field of view that are nearest to that distance; if no
-        cell there can be reached, the width grows.
-        """
+        degrees), None if the body cannot move. It is drawn from the nearest cells in the field of
+        view, which is widened if no cell there can be reached."""
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
         angles = angles_apart(bearings(xs - view.x, ys - view.y), heading)

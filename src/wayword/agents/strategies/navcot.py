@@ -61,7 +61,6 @@ class NavCoT(Strategy):
 
     @property
     def unknown(self) -> list[str]:
-        """Return nothing: all fields have labels."""
         return []
 
     def labels(

@@ -164,7 +164,6 @@ class PlanSearch(AnyWorldAgent):
         return node.total / node.visits + bonus
 
     async def _expand(self, node: TreeNode) -> Rejection | None:
-        """Try the proposed actions of a state, and rate their results."""
         game, width = node.game, self._settings.width
         space = game.space(self._actor)
         space = ActionSpace(

@@ -60,7 +60,6 @@ class SceneGraph:
         return [name for name, states in self._states.items() if "closed" in states]
 
     def see(self, view: HouseholdObservation) -> None:
-        """Add the current view; held objects are in no room."""
         self._visit(view.room)
         for held in view.holding:
             self._room.pop(held.name, None)

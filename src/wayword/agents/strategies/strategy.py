@@ -270,7 +270,6 @@ class Strategy(AnyWorldAgent):
 
     @property
     def turns(self) -> Sequence[Turn]:
-        """All messages to the agent with its answers, without task and examples."""
         return self._conversation.turns if self._conversation is not None else ()
 
     @property

@@ -52,8 +52,7 @@ class SentenceForm:
     """A sentence with fields.
 
     ``{field}`` is the name of an object (``mug_1``), ``{field:pattern}`` text that matches a
-    regular expression. ``[…]`` is optional, and left out if a field in it is empty; such parts may
-    be nested.
+    regular expression. ``[…]`` is left out if a field in it is empty; such parts may be nested.
 
     >>> form = SentenceForm("I see {object}[ {preposition:on|in} {place}]")
     >>> form.render({"object": "mug_1", "preposition": "on", "place": "table_1"})
@@ -82,7 +81,6 @@ class SentenceForm:
         return text.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
-        """Return the fields of a sentence, empty if left out; None if it does not match."""
         match = self._pattern.fullmatch(sentence)
         return {name: words or "" for name, words in match.groupdict().items()} if match else None
 
@@ -175,8 +173,8 @@ def message_to(name: str, text: str) -> str | None:
 
 
 class Location(Sentence, form="I see {object}[ {preposition:on|in} {place}][ in the {room:.+}]"):
-    """The place of an object. ``preposition`` and ``place`` are empty for furniture and for objects
-    on the floor; ``room`` is the room it was seen from."""
+    """The place of an object and the room it was seen from. ``preposition`` and ``place`` are empty
+    for furniture and for objects on the floor."""
 
     object: str
     preposition: str = ""
@@ -233,7 +231,7 @@ def parse_all(text: str) -> tuple[PartnerSentence, ...]:
 
 UNDERSTOOD = {
     "follower": "Please take mug_1 from cabinet_1 in the kitchen. Please bring mug_1 to table_1. "
-    "Please open, close, slice, switch on or switch off a thing by its name. "
+    "Please open, close, slice, switch on or off an object by its name. "
     "mug_1 is at table_1 in the kitchen. That was all, thank you. You may stop.",
     "commander": "Done. I cannot: (why). Where is mug_1?",
     "partner": "I see mug_1 on table_1 in the kitchen. I take mug_1 to table_1. I have put mug_1 "

@@ -2,8 +2,8 @@
 
 Partners divide the rooms among themselves by their order. Each searches its own share, including
 all containers, then helps with the others' shares. It claims an object before fetching it, or only
-reports the object if its hands are full. The first claim counts: a message arrives before its
-recipient's next turn, so no actor acts on outdated claims.
+reports it if its hands are full. The first claim counts: a message arrives before its recipient's
+next turn, so no actor acts on outdated claims.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class Knowledge:
                 self._seen_entry(name, room).room = room
 
     def look_into(self, receptacle: str, details: Mapping[str, Json], room: str) -> None:
-        """Update the contents of a receptacle, and forget objects that are no longer in it."""
         self.looked_into.add(receptacle)
         location = self.objects.get(receptacle)
         contents = list(details.get("contents", ()))
@@ -152,9 +151,9 @@ class WantStatus:
     """Progress on the wants according to the knowledge; computed at every turn.
 
     ``want_of``: object that is placed, claimed or held -> index of its want. ``missing_counts``:
-    number of objects still missing for each want. ``targets``: the place chosen for each want: of
-    the possible ones, the one with most objects placed or claimed for it, else the first known.
-    ``find_object`` returns the id in the goals of an object's name, None if unknown.
+    objects still missing for each want. ``targets``: the place chosen for each want: the possible
+    one with most objects placed or claimed for it, else the first known. ``find_object`` returns
+    the id in the goals of an object's name, None if unknown.
     """
 
     def __init__(
@@ -202,13 +201,6 @@ class WantStatus:
         number = self.want_of.get(name)
         return "" if number is None else self.targets[number]
 
-    def is_done(self) -> bool:
-        """True if every want is met: its objects are in their place, or held."""
-        placed, wants = self._knowledge.placed, self._wants
-        return not any(self.missing_counts) and not any(
-            name not in placed and wants[n].places for name, n in self.want_of.items()
-        )
-
     def assign(self, name: str, candidates: Iterable[int]) -> None:
         want = next((n for n in candidates if self.missing_counts[n] > 0), None)
         if want is not None:
@@ -217,10 +209,8 @@ class WantStatus:
 
 
 class Partner:
-    """Script of one actor that acts only on its :class:`Knowledge`.
-
-    It reads two facts from the world: how many objects it can hold, and the ids of named objects.
-    """
+    """Script of one actor that acts only on its :class:`Knowledge`. It reads two facts from the
+    world: how many objects it can hold, and the ids of named objects."""
 
     def __init__(self, brief: messages.RoleBrief) -> None:
         world, self._actors = brief.world, brief.episode.actors
@@ -436,8 +426,8 @@ class Partner:
             self._say(messages.GivingUp(name), urgent=True)
 
     def _search(self, space: ActionSpace, retry: bool) -> Action | None:
-        """Return the next action of the search: look around a room, or into a container. With
-        ``retry``, rooms that others have searched are included."""
+        """Return the next action of the search: look around a room, or into a container; with
+        ``retry`` also where others have searched."""
         knowledge = self.knowledge
         rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         closable = knowledge.closable
@@ -490,7 +480,8 @@ class Partner:
         goal_rooms = {at.room for place in status.targets if (at := knowledge.objects.get(place))}
         at_goal = self._room in goal_rooms or not set(status.targets).isdisjoint(self._nearby)
         was_asked, self._asked_to_move = self._asked_to_move, False
-        if status.is_done():
+        unplaced = (n for name, n in status.want_of.items() if name not in knowledge.placed)
+        if not any(status.missing_counts) and not any(self._wants[n].places for n in unplaced):
             return STOP
         if was_asked or (at_goal and not self._moved_aside):
             self._moved_aside = True

@@ -21,10 +21,9 @@ Talk = Generator[messages.Utterance, messages.Utterance, None]
 
 
 class Commander:
-    """Script of a commander, which gives a follower one command at a time.
-
-    Its commands follow the reference's plan and contain the true places of objects. It first has
-    doors on the way opened, answers questions about objects, and repeats a failed command.
+    """Script of a commander, which gives a follower one command at a time: those of the reference's
+    plan, with the true places of objects. It first has doors on the way opened, answers questions
+    about objects, and repeats a failed command.
     """
 
     def __init__(self, brief: messages.RoleBrief) -> None:
@@ -68,30 +67,27 @@ class Commander:
                 next_follower = self._followers[(number + attempt) % len(self._followers)]
                 self._follower = holder or next_follower
                 for command in self._commands(order):
-                    if (yield from self._give(command)):
-                        break  # it failed
+                    if (yield from self._fails(command)):
+                        break
                 else:
                     break
         if self._brief.may_talk:
             yield messages.AllDone()
 
-    def _give(
+    def _fails(
         self, command: messages.Command
     ) -> Generator[messages.Utterance, messages.Utterance, bool]:
         """Give a command and answer questions about it. Return True if it failed."""
         message: messages.Utterance = command
-        while True:
-            heard = yield message
-            if isinstance(heard, messages.Done):
-                return False
-            if isinstance(heard, messages.Trouble):
-                self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
-                return True
+        while not isinstance(heard := (yield message), messages.Done | messages.Trouble):
             message = command
             if isinstance(heard, messages.WhereQuestion):
                 i = self._world.object_id(self._brief.actor, heard.object)
-                place, room = self._locate(i) if i else ("", "")
-                message = messages.WhereAnswer(heard.object, place, room)
+                message = messages.WhereAnswer(heard.object, *(self._locate(i) if i else ("", "")))
+        if isinstance(heard, messages.Done):
+            return False
+        self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
+        return True
 
     def _commands(self, order: Order) -> Iterator[messages.Command]:
         """Yield the commands of an order, each computed from the current state."""
@@ -263,28 +259,25 @@ class Follower:
         return (yield from self._find_and_do(target, "go_put"))
 
     def _find_and_do(self, command: messages.Command, *verbs: str) -> Attempt:
-        trouble = ""
+        """Find an object and act on it; search again if it is not there."""
+        name, trouble = command.object, ""
         for search_again in (False, True):
-            trouble = yield from self._find(command, search_again)
+            trouble = ""
+            if name not in self._room_of or search_again:
+                self._just_seen = set(_visible_names(self._seen))
+                trouble = yield from self._search(name, command.place, command.room)
+                if not self._has_located(name):
+                    yield Action("chat", (str(messages.WhereQuestion(name)),))
+                    answer = yield from self._answer()
+                    if answer is not None:
+                        trouble = yield from self._search(name, answer.place, answer.room)
+                trouble = "" if self._has_located(name) else trouble or f"I do not see {name}"
             for verb in verbs:
                 if not trouble:
-                    trouble = yield from self._do(verb, command.object)
+                    trouble = yield from self._do(verb, name)
             if not trouble:
                 break
         return trouble
-
-    def _find(self, command: messages.Command, search_again: bool) -> Attempt:
-        name = command.object
-        if name in self._room_of and not search_again:
-            return ""
-        self._just_seen = set(_visible_names(self._seen))
-        trouble = yield from self._search(name, command.place, command.room)
-        if not self._has_located(name):
-            yield Action("chat", (str(messages.WhereQuestion(name)),))
-            answer = yield from self._answer()
-            if answer is not None:
-                trouble = yield from self._search(name, answer.place, answer.room)
-        return "" if self._has_located(name) else trouble or f"I do not see {name}"
 
     def _search(self, name: str, place: str, room: str) -> Attempt:
         """Look for an object in its expected place, then around the room, then at all known objects

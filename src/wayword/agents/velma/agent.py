@@ -25,16 +25,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge
 
+from wayword.agents import clauses
 from wayword.agents.answers import FENCE, Reply, fields, items, replies
-from wayword.agents.clauses import (
-    NO,
-    YES,
-    Clause,
-    ask_yes,
-    done_answers,
-    note_clauses,
-    note_followed,
-)
 from wayword.agents.legal import Refusal, pick
 from wayword.agents.prompting import NotNegative, PromptBudget, Prompts, Temperature, quote_safe
 from wayword.agents.velma.legs import RouteProgress, legs
@@ -436,7 +428,7 @@ class RouteFollower(Velma):
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self.clauses: tuple[Clause, ...] = ()
+        self.clauses: tuple[clauses.Clause, ...] = ()
         self.answers: dict[Action, str] = {}
         self._refused: Rejection | None = None  # the answer that was neither yes nor no
 
@@ -448,11 +440,13 @@ class RouteFollower(Velma):
         self._append_view(observation)
         progress = self._progress
         if self._opening_moves:
-            note_followed(self._toolkit.note, progress.followed, ())
+            clauses.note_followed(self._toolkit.note, progress.followed, ())
             return Decision(Action(self._opening_moves.pop(0)))
         self._refused = None
         done = self._asks_done and await self._ask_done(progress)
-        note_followed(self._toolkit.note, progress.followed, range(1, progress.followed + done))
+        clauses.note_followed(
+            self._toolkit.note, progress.followed, range(1, progress.followed + done)
+        )
         if done and progress.is_last:
             return Decision(STOP)
         if done or progress.at_junction:
@@ -469,7 +463,7 @@ class RouteFollower(Velma):
         route = legs(quote_safe(episode.instruction))
         self._progress = RouteProgress(route, self._scorer is not None)
         self.clauses = tuple(leg.clause for leg in route)
-        note_clauses(self._toolkit.note, self.clauses)
+        clauses.note_clauses(self._toolkit.note, self.clauses)
         lines = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
         return self._prompts.fill("clauses", clauses="\n".join(lines)) + "\n"
 
@@ -493,10 +487,10 @@ class RouteFollower(Velma):
     async def _ask_done(self, progress: RouteProgress) -> bool:
         """Append the leg's counts, ask if it is done here, and append the answer."""
         self._walk += self._prompts.fill("since", **progress.slots())
-        self.answers = done_answers(progress.followed, len(progress.legs), STOP)
-        margin, self._refused = await ask_yes(self._toolkit.model(), self.prompt)
+        self.answers = clauses.done_answers(progress.followed, len(progress.legs), STOP)
+        margin, self._refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
         progress.leg_done = margin > 0
-        self._walk += f" {YES if progress.leg_done else NO}\n"
+        self._walk += f" {clauses.YES if progress.leg_done else clauses.NO}\n"
         self.answers, self._asks_done = {}, False
         if not (progress.leg_done and progress.is_last):
             self._walk += super()._cue()

@@ -30,20 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from wayword.agents.clauses import (
-    NO,
-    YES,
-    Clause,
-    ask_yes,
-    clause_ends,
-    clauses,
-    done_answers,
-    goes_through,
-    note_clauses,
-    note_followed,
-    plain_words,
-    turn_of,
-)
+from wayword.agents import clauses
 from wayword.agents.prompting import NotNegative, Prompts, joined
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -115,17 +102,17 @@ class Walker(Agent):
         self._refused: Rejection | None = None  # the turn's last answer other than yes and no
         self._picked_directions: dict[Action, str] = {}
         self.prompt = ""
-        self.clauses: tuple[Clause, ...] = ()
+        self.clauses: tuple[clauses.Clause, ...] = ()
         self.followed = 1
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
         instruction = " ".join(episode.instruction.split())
-        self.clauses = clauses(instruction)
+        self.clauses = clauses.clauses(instruction)
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
-        note_clauses(self._toolkit.note, self.clauses)
+        clauses.note_clauses(self._toolkit.note, self.clauses)
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
@@ -134,7 +121,7 @@ class Walker(Agent):
             arrived = self.followed == len(self.clauses)
             if not arrived:
                 self.followed, self._steps = self.followed + 1, 0
-        note_followed(self._toolkit.note, self.followed, range(1, self.followed + arrived))
+        clauses.note_followed(self._toolkit.note, self.followed, range(1, self.followed + arrived))
         if arrived or not observation.neighbors:
             return Decision(STOP, fallback_for=self._refused)
         best = await self._pick_neighbor(observation, percept)
@@ -148,7 +135,7 @@ class Walker(Agent):
             self._picked_directions = {}
 
     async def _yes_margin(self) -> float:
-        margin, refused = await ask_yes(self._toolkit.model(), self.prompt)
+        margin, refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
         self._refused = refused or self._refused
         return margin
 
@@ -166,19 +153,18 @@ class Walker(Agent):
         words = self._shorten(content_words(percept.summary, self._skipped), self._settings.here)
         place = self._overlap_sign("place", [percept.summary.partition(",")[0]])
         steps = _STEP_COUNTS[min(self._steps, len(_STEP_COUNTS) - 1)]
-        signs = [steps, "through" * goes_through(clause), place, *shared]
+        signs = [steps, "through" * clauses.goes_through(clause), place, *shared]
         place_text = joined(words, *objects, gap="; ")
         slots = {"clause": clause, "here": place_text, "signs": joined(*signs, gap=", ")}
         self.prompt += self._prompts.fill("place", **slots)
-        self.answers = done_answers(self.followed, len(self.clauses), STOP)
+        self.answers = clauses.done_answers(self.followed, len(self.clauses), STOP)
         done = await self._yes_margin() > 0
-        self.prompt += f" {YES if done else NO}\n"
+        self.prompt += f" {clauses.YES if done else clauses.NO}\n"
         return done
 
     async def _pick_neighbor(self, view: IndoorObservation, percept: Percept) -> Action:
-        """Append a question per neighbor, left to right, and return the move with the best yes."""
         neighbors = sorted(view.neighbors, key=lambda each: relative(each.heading, view.heading))
-        turn = turn_of(self.clauses[self.followed - 1].text)
+        turn = clauses.turn_of(self.clauses[self.followed - 1].text)
         target = None  # the neighbor in the direction of the clause's first turn
         if turn is not None and not self._steps:
             angles = [abs(relative(each.heading, view.heading + turn)) for each in neighbors]
@@ -211,7 +197,9 @@ class Walker(Agent):
             words = self._shorten(content_words(caption, self._skipped), self._settings.words)
             slots = {"view": joined(*objects, words, gap="; "), "signs": joined(*signs, gap=", ")}
             self.prompt += self._prompts.fill("way", **slots)
-            self.answers = {other: YES if other == action else NO for other in options}
+            self.answers = {
+                other: clauses.YES if other == action else clauses.NO for other in options
+            }
             yes_margins[action] = await self._yes_margin()
         best = max(yes_margins, key=yes_margins.__getitem__)
         self._visited.append(view.viewpoint)
@@ -225,20 +213,20 @@ class Walker(Agent):
             nearby = sorted(one for one in objects if least < one[0] <= most)
             names = list(dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in nearby))
             shared.append(self._overlap_sign(word, names))
-            names.sort(key=lambda name: -len(plain_words(name) & self._goal_words))
+            names.sort(key=lambda name: -len(clauses.plain_words(name) & self._goal_words))
             listed = ", ".join(names[: self._settings.near])
             texts.append(f"{word} {listed}" if listed else "")
         return texts, shared
 
     def _shorten(self, words: Sequence[str], most: int) -> str:
         """Return at most ``most`` words, those named by the clause first."""
-        named_words = [word for word in words if plain_words(word) & self._goal_words]
+        named_words = [word for word in words if clauses.plain_words(word) & self._goal_words]
         chosen = set([*named_words, *(word for word in words if word not in named_words)][:most])
         return " ".join(word for word in words if word in chosen)
 
     def _overlap_sign(self, label: str, texts: Sequence[str]) -> str:
         """Return ``at all`` or ``at some``: the share of the clause's words in the texts."""
-        common = plain_words(" ".join(texts)) & self._goal_words
+        common = clauses.plain_words(" ".join(texts)) & self._goal_words
         return f"{label} {'all' if common == self._goal_words else 'some'}" if common else ""
 
     @property
@@ -272,8 +260,10 @@ def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
 @lru_cache(maxsize=64)
 def _goal_words_of(clause: str, unspecific: frozenset[str]) -> frozenset[str]:
     """Return the content words of a clause's end, or of the full clause if that has none."""
-    texts = (*clause_ends(clause), clause)
-    return next(filter(None, (plain_words(text) - unspecific for text in texts)), frozenset())
+    texts = (*clauses.clause_ends(clause), clause)
+    return next(
+        filter(None, (clauses.plain_words(text) - unspecific for text in texts)), frozenset()
+    )
 
 
 agent = Walker

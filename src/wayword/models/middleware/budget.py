@@ -128,7 +128,6 @@ class Estimate:
 
     @property
     def typical(self) -> float:
-        """Mean share of an episode, plus a margin."""
         return _TYPICAL_MARGIN * sum(self.ended) / max(1, len(self.ended))
 
     @property
@@ -236,7 +235,6 @@ class Account:
         EPISODE.set(meter)
 
     def end(self, complete: bool) -> None:
-        """End the caller's episode; ``complete`` is true if it was played to its end."""
         meter = EPISODE.get()
         if meter is not None and self._meters.pop(meter.number, meter) and complete:
             self.estimate.add(meter.share)
@@ -244,7 +242,6 @@ class Account:
         self._wake()
 
     def stepped(self, decision: Decision | Rejection | None = None) -> None:
-        """Count a turn of the caller's episode, and its decision."""
         if (meter := EPISODE.get()) is not None:
             rejection = decision.fallback_for if isinstance(decision, Decision) else decision
             meter.rejected = rejection is not None
@@ -357,7 +354,6 @@ class Account:
         self._check_rest(owed + min(self.estimate.usual, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
-        """Raise ``BudgetExhausted`` if less is left than an episode is expected to need."""
         if self.used and self.estimate.ended and self.used + need > 1.0:
             raise BudgetExhausted(f"the rest of {self._limit()} does not cover another episode")
 
@@ -396,7 +392,6 @@ class Account:
         return self.used + owed <= 1.0
 
     def _limit(self) -> str:
-        """Return a description of the tighter limit."""
         is_tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
@@ -429,7 +424,6 @@ class Call:
 
     @property
     def usage(self) -> Usage:
-        """Completed requests, and pending ones at their estimates."""
         return sum(self._pending, self._completed if self.estimate is None else self.estimate)
 
     async def send(self, cap: Usage) -> None:

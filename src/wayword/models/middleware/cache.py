@@ -97,7 +97,6 @@ class AnswerCache:
             raise DataError(path, "", problem, "name another file") from None
 
     def get(self, key: str) -> Json | None:
-        """Return the value of a key, None if it is missing or unreadable."""
         try:
             row = self._db.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
             return json.loads(row[0]) if row else None
@@ -233,7 +232,6 @@ class CachedModel(Wrapper):
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     def _parse_answer(self, key: str, value: Json, answer_type: Any) -> Any:
-        """Return the answer stored as ``value``; an invalid value is deleted."""
         if value is None:
             return None
         try:

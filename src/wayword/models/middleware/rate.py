@@ -121,7 +121,6 @@ class Outage:
 
     @property
     def open(self) -> bool:
-        """True during an outage: calls wait."""
         return self._policy.retries > 0 and self._failures_in_row >= self._policy.trip
 
     @property
@@ -130,7 +129,6 @@ class Outage:
         return 0.0 if self._began_at is None else self._policy.clock() - self._began_at
 
     def failed(self, error: ModelError) -> None:
-        """Count a call that found the server unavailable."""
         self._failures_in_row += 1
         self._began_at = self._policy.clock() if self._began_at is None else self._began_at
         self._retry_after = error.retry_after

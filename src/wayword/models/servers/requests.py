@@ -14,14 +14,7 @@ from typing import Literal
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling
-from wayword.models.parts.decoding import (
-    as_message,
-    close_schema,
-    describe_form,
-    llamacpp_form,
-    longest,
-    without_lengths,
-)
+from wayword.models.parts import decoding
 from wayword.models.servers.profile import Profile
 
 
@@ -124,13 +117,13 @@ def request(
     """Return the request for a call. Raises ``ModelError`` if the server cannot fulfil it."""
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
     can_constrain = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
-    in_words = "" if can_constrain else describe_form(sampling)
+    in_words = "" if can_constrain else decoding.describe_form(sampling)
     if isinstance(prompt, str):
         as_text = settings.text_as == "completion"
         if settings.text_as == "auto":  # OpenAI's completion route supports no constraints
             is_free = settings.dialect != "openai" or not {"json_schema", "choices"} & {*forms}
             as_text = profile.completions and is_free
-        prompt = prompt if as_text else [as_message(prompt, sampling)]
+        prompt = prompt if as_text else [decoding.as_message(prompt, sampling)]
     if in_words and not isinstance(prompt, str):
         *earlier, last = prompt
         if not last.content.endswith(in_words):  # the caller may have stated them already
@@ -215,7 +208,6 @@ def _sampling_fields(
 
 
 def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
-    """Return the maximum number of tokens of reasoning and answer together."""
     thinking = profile.thinking if settings.thinking is None else settings.thinking
     total = answer + (thinking if chat else 0)
     return min(total, profile.output) if profile.output else total
@@ -229,14 +221,14 @@ def _constraint(
     if options is not None and not options:
         raise ModelError("choices must contain at least one answer")
     if settings.dialect == "llamacpp":
-        form = llamacpp_form(sampling)
+        form = decoding.llamacpp_form(sampling)
         if options:
-            most = _limit(longest(options), chat, settings, profile)
+            most = _limit(decoding.longest(options), chat, settings, profile)
             form[profile.limit if chat else "max_tokens"] = most
         return form
     if settings.dialect == "vllm":
         if schema is not None:
-            return {"structured_outputs": {"json": close_schema(schema, guidance=False)}}
+            return {"structured_outputs": {"json": decoding.close_schema(schema, guidance=False)}}
         if options is not None:
             return {"structured_outputs": {"choice": list(options)}, "stop": []}
         return {"structured_outputs": {"grammar": sampling.grammar}}
@@ -248,12 +240,17 @@ def _constraint(
             fatal=True,
         )
     if options is None:
-        closed = close_schema(schema or {}, guidance=False)
-        return _response_format(closed if profile.max_length else without_lengths(closed), profile)
+        closed = decoding.close_schema(schema or {}, guidance=False)
+        return _response_format(
+            closed if profile.max_length else decoding.without_lengths(closed), profile
+        )
     field = {"type": "string", "enum": list(options)}
     wrapper = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
     unstopped: dict[str, Json] = {"stop": []} if profile.stop else {}
-    return {**_response_format(close_schema(wrapper, guidance=False), profile), **unstopped}
+    return {
+        **_response_format(decoding.close_schema(wrapper, guidance=False), profile),
+        **unstopped,
+    }
 
 
 def _response_format(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:

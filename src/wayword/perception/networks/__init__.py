@@ -39,9 +39,7 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
 
 def indoor_words(path: str = "") -> list[str]:
     """Return the object names in a file, one per line; by default those of objects in buildings.
-
-    Raises ``UsageError`` if the file cannot be read.
-    """
+    Raises ``UsageError`` if the file cannot be read."""
     shipped = files("wayword.perception.networks") / "indoor_words.txt"
     try:
         text = (Path(path) if path else shipped).read_text(encoding="utf-8")
@@ -51,10 +49,8 @@ def indoor_words(path: str = "") -> list[str]:
 
 
 def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Perceiver:
-    """Load a network by name. ``models`` opens the model of ``chat:MODEL``.
-
-    Raises ``UsageError`` for an unknown name, a missing package or unreadable weights.
-    """
+    """Load a network by name. ``models`` opens the model of ``chat:MODEL``. Raises ``UsageError``
+    for an unknown name, a missing package or unreadable weights."""
     family, _, weights = name.partition(":")
     families = [*EYES[kind], *(["chat"] if kind == "captioner" else [])]
     if family not in families:
@@ -70,10 +66,8 @@ def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None
 
 
 def open_detector(name: str, phrases: Sequence[str] = ()) -> Perceiver:
-    """Load a detector of its training classes, or a grounder that detects the ``phrases``.
-
-    Raises ``UsageError`` like :func:`open_eye`, and for a grounder without phrases.
-    """
+    """Load a detector of its training classes, or a grounder that detects the ``phrases``. Raises
+    ``UsageError`` like :func:`open_eye`, and for a grounder without phrases."""
     if name.partition(":")[0] not in EYES["grounder"]:
         return open_eye("detector", name)
     if not phrases:

@@ -46,7 +46,6 @@ class Network(Perceiver):
         self.model: Any = loaded.to(self.device).eval()
 
     def inputs(self, **given: Any) -> Any:
-        """Return the model's input tensors for pictures and texts, on its device."""
         return self.processor(return_tensors="pt", **given).to(self.device)
 
     def outputs(self, inputs: Any) -> Any:
@@ -54,8 +53,7 @@ class Network(Perceiver):
             return self.model(**inputs)
 
     def generate(self, inputs: Any) -> list[str]:
-        """Return greedy text for each input. Decoder-only models repeat the prompt, which is
-        removed; encoder-decoder models do not."""
+        """Return greedy text for each input, without the prompt that decoder-only models repeat."""
         with self.torch.inference_mode():
             tokens = self.model.generate(**inputs, max_new_tokens=MAX_TOKENS, do_sample=False)
         repeats_prompt = not getattr(self.model.config.text_config, "is_encoder_decoder", False)
@@ -189,8 +187,7 @@ class GroundingDino(Grounder):
         answers = []
         for result, scores, tokens in rows:
             detected = scores[scores.amax(dim=-1) > self.threshold]  # (boxes, tokens)
-            # A phrase's tokens end with a full stop. A box gets the phrase with the most likely
-            # token.
+            # A phrase's tokens end with a full stop; a box gets the one with the most likely token.
             ends = [place for place, token in enumerate(tokens) if token == stop]
             starts = [1, *(end + 1 for end in ends)]
             spans = zip(starts, ends, strict=False)

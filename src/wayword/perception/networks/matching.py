@@ -56,7 +56,6 @@ class PanoramaPictures:
         return [name for name, _, area in self._node_rows if area == "seen" and self._path(name)]
 
     def view(self, panorama: str, heading: float) -> Picture | None:
-        """Return the view in a direction, None without a picture."""
         path = self._path(panorama)
         if path is None:
             return None
@@ -82,10 +81,8 @@ class PanoramaPictures:
 
 
 def cut(panorama: Picture, angle: float) -> Picture:
-    """Return a perspective view (460, 800, 3) of an equirectangular picture (H, W, 3).
-
-    ``angle`` is the view's centre relative to the picture's middle, in degrees, right positive.
-    """
+    """Return the perspective view (460, 800, 3) of an equirectangular picture (H, W, 3) at an angle
+    from its middle (degrees, right positive)."""
     return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
 
@@ -187,18 +184,15 @@ class TransformersEncoder(Network):
 
 @lru_cache(maxsize=1)
 def neural_scorer(model: str, image_folder: str, nodes_file: str) -> Perceiver:
-    """Return the landmark scores of a CLIP or SigLIP model, loaded once per process.
-
-    Raises ``UsageError`` if a folder or a package is missing.
-    """
+    """Return the landmark scores of a CLIP or SigLIP model, loaded once per process. Raises
+    ``UsageError`` if a folder or a package is missing."""
     if not image_folder or not nodes_file:
         raise UsageError(
             "scores=neural needs panorama pictures and the graph's nodes.txt, which marks the "
             "training area: set images=FOLDER and nodes=FILE"
         )
     pictures = PanoramaPictures(Path(image_folder), Path(nodes_file))
-    encoder = TransformersEncoder(model)
-    return ClipScores(encoder, pictures, cache_folder() / "landmarks")
+    return ClipScores(TransformersEncoder(model), pictures, cache_folder() / "landmarks")
 
 
 # Tags: the words of a list that an image-text model scores highest.
@@ -212,10 +206,8 @@ MAX_TAGS = 15  # per picture
 
 
 class ListTagger(Perceiver):
-    """Tags pictures with the best words of a list: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
-
-    The file has one word or phrase per line; the default lists objects in buildings.
-    """
+    """Tags pictures with the best words of a list: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``. The
+    file has one word or phrase per line; the default lists objects in buildings."""
 
     def __init__(self, weights: str) -> None:
         model, _, path = weights.partition(",")

@@ -43,8 +43,7 @@ READ_ENDS = 2 * LONGEST
 """Characters read at each end of a raw text. A model that repeats itself up to its token limit
 writes megabytes, and parsing them would block every episode of the run. Nothing is lost: the middle
 is reasoning, or the answer is too long anyway."""
-MOST_VALUES = 100
-"""Maximum objects, labels and values of one field that are read; no real answer has more."""
+MOST_VALUES = 100  # maximum objects, labels and values of a field; no real answer has more
 REJECTED_LENGTH = 500  # characters of a rejected answer that are recorded
 LONGEST_THOUGHT = 2_000  # characters of a thought that are kept
 
@@ -279,8 +278,7 @@ def _sanitize(value: Json) -> Json:
 # AnswerForm: the fields of an answer, declared once.
 
 
-LONGEST_ITEM = 100
-"""Minimum limit on the characters of a list item: room for an action with its arguments."""
+LONGEST_ITEM = 100  # room for an action with its arguments, in characters
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
 
 SEVERAL_ACTIONS = "the answer held several actions; give exactly one"
@@ -389,8 +387,7 @@ def _object_schema(properties: Mapping[str, Json]) -> dict[str, Json]:
 # Source: LangSuitE (Jia et al. 2024), section 4 and Appendix G: Act, ReAct, ReAct-EmMem.
 
 ARGUMENT = "argument"  # JSON field with the text of actions that take free text
-MOST_LISTED = 200
-"""Up to this many actions, the schema is an enumeration; above, a pattern, which is far shorter."""
+MOST_LISTED = 200  # actions in an enumeration; above, a pattern, which is far shorter
 MESSAGE_LENGTH = 200  # minimum limit on the characters of a message to other actors
 _SECTION_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
@@ -565,13 +562,7 @@ async def ask(
 
 
 def read_pick(answer: str | Reply, names: Sequence[str]) -> str | Rejection:
-    """Return the name in an answer: alone, or as the only one in its first line.
-
-    >>> read_pick("The coffee table.", ["table", "coffee table", "bed"])
-    'coffee table'
-    >>> read_pick("the table or the bed", ["table", "coffee table", "bed"]).kind
-    'several_actions'
-    """
+    """Return the name in an answer: alone, or as the only one in its first line."""
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
@@ -599,16 +590,11 @@ def read_choice(
     missing_fields: str = "'Action Input:' and no 'Final Answer:'",
     kind: str = "an ID of this place",
 ) -> NamedAnswer | Rejection:
-    r"""Parse ``{"thought", "arrived", "action"}`` or lines with these labels; ``Action Input`` and
+    """Parse ``{"thought", "arrived", "action"}`` or lines with these labels; ``Action Input`` and
     ``Prediction`` also label the action, which is ignored if ``arrived`` is true.
 
     ``legal`` are the names that can be chosen now; ``other_names`` that the agent has seen, the
     ``missing_fields`` and the ``kind`` of name are for reasons of rejections.
-
-    >>> read_choice("I see it.\n**Action Input:** b.", ["b", "c"])
-    NamedAnswer(thought='I see it.', choice='b')
-    >>> read_choice('{"thought": "there", "arrived": true}', ["b", "c"])
-    NamedAnswer(thought='there', choice=None)
     """
     reply = Reply.of(answer)
     if (unreadable := reply.unreadable()) is not None:

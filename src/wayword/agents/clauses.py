@@ -24,8 +24,7 @@ from wayword.core.trajectory import CLAUSES, FOLLOWED
 
 MOST_CLAUSES = 9  # beyond this, the shortest neighboring clauses are joined
 
-FOLLOW = "follow"
-"""The name of the decision to follow a clause; its argument is the clause's number from 1."""
+FOLLOW = "follow"  # the decision to follow a clause; its argument is the number, from 1
 
 YES, NO = "yes", "no"  # answers to questions about clauses
 
@@ -192,13 +191,7 @@ _TURN = re.compile(
 
 def turn_of(clause: str) -> float | None:
     """Return the first turn in a clause: degrees, right positive, 0 if it only goes straight; None
-    if it has neither.
-
-    >>> turn_of("make a sharp left and pass the sofa"), turn_of("veer right"), turn_of("stop")
-    (-135.0, 45.0, None)
-    >>> turn_of("Head straight to the light and turn left")
-    -90.0
-    """
+    if it has neither."""
     turns = list(_TURN.finditer(clause))
     if not turns:
         return None

@@ -271,8 +271,7 @@ class PromptAgent(Agent):
 
 # An episode as a chat.
 
-Turn = tuple[str, str]
-"""A message to the agent, and its answer."""
+Turn = tuple[str, str]  # a message to the agent, and its answer
 
 OVERHEAD = 24  # approximate number of characters that a chat template adds to a message
 

@@ -11,9 +11,8 @@ Source: https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +35,13 @@ class TextSimilarity:
 
     def __init__(self, network: Path, tokens: Path) -> None:
         self._network, self._tokens = network, tokens
-        self._loading = threading.Lock()
-        self._loaded: tuple[Any, Any] | None = None
         self._embeddings: dict[str, Floats] = {}
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit embeddings (N, 384) of the texts."""
         for text in texts:  # one by one, because int8 results depend on the rest of a batch
             if text not in self._embeddings:
-                session, tokenizer = self._load()
+                session, tokenizer = self._loaded
                 encoded = tokenizer.encode(text)
                 mask, types = encoded.attention_mask, encoded.type_ids
                 arrays = {"input_ids": encoded.ids, "attention_mask": mask, "token_type_ids": types}
@@ -65,25 +62,21 @@ class TextSimilarity:
         """Return the most similar of ``others``, the first one of a tie."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
-    def _load(self) -> tuple[Any, Any]:
-        with self._loading:
-            if self._loaded is not None:
-                return self._loaded
-            with needing("text embeddings need onnxruntime", "prior"):
-                import onnxruntime  # type: ignore[import-untyped]
-            with needing("text embeddings need tokenizers", "prior"):
-                from tokenizers import Tokenizer
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1  # texts of a few tokens gain nothing from threads
-            options.log_severity_level = 3
-            session = onnxruntime.InferenceSession(
-                str(self._network), options, providers=["CPUExecutionProvider"]
-            )
-            tokenizer = Tokenizer.from_file(str(self._tokens))
-            tokenizer.no_padding()
-            tokenizer.enable_truncation(MAX_TOKENS)
-            self._loaded = session, tokenizer
-            return self._loaded
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        with needing("text embeddings need onnxruntime", "prior"):
+            import onnxruntime  # type: ignore[import-untyped]
+        with needing("text embeddings need tokenizers", "prior"):
+            from tokenizers import Tokenizer
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # texts of a few tokens gain nothing from threads
+        options.log_severity_level = 3
+        providers = ["CPUExecutionProvider"]
+        session = onnxruntime.InferenceSession(str(self._network), options, providers=providers)
+        tokenizer = Tokenizer.from_file(str(self._tokens))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        return session, tokenizer
 
 
 @lru_cache(maxsize=1)

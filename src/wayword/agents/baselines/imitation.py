@@ -1,8 +1,5 @@
 """Small trained policy that follows written routes from captions, without a language model.
 
-    wayword run imitation --on houses
-    wayword run imitation --on r2r:val_seen --data DATA
-
 A baseline for the cost of a language model: three transformers of about a million weights each over
 the words of the instruction, the words that describe each direction, and the walk so far, trained
 with DAgger (``recipes/imitation`` in the repository).

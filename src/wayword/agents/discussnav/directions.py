@@ -236,11 +236,7 @@ class OnBase:
 
 
 def stride(free_metres: float) -> float:
-    """Return the length of a step with ``free_metres`` free; 0 if no step is possible.
-
-    >>> stride(3.0), stride(0.8), stride(0.3)
-    (0.5, 0.4, 0.0)
-    """
+    """Return the length of a step with ``free_metres`` free; 0 if no step is possible."""
     return 0.0 if free_metres < BLOCKED else free_metres / 2 if free_metres < NEARBY else STRIDE
 
 

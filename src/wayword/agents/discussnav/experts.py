@@ -217,12 +217,7 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
 
 
 def match_actions(actions: Sequence[str], filled: Filled) -> tuple[int, set[int]]:
-    """Return the action in progress (else the first not done) and those done; matches by words.
-
-    >>> answer: Filled = {"executed": ["go up"], "in_progress": [], "waiting": ["turn to the left"]}
-    >>> match_actions(["Go up the stairs", "Turn left", "Stop"], answer)
-    (2, {1})
-    """
+    """Return the action in progress (else the first not done) and those done; matches by words."""
     state_of: dict[int, str] = {}
     unmatched = {number: plain_words(action) for number, action in enumerate(actions, 1)}
     for state in ("executed", "in_progress", "waiting"):

@@ -62,7 +62,7 @@ class PlaceMap:
         self._numbers: dict[str, int] = {}
         self._neighbors: dict[str, tuple[str, ...]] = {}
         self._seen: dict[str, str] = {}
-        self._notes: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
         self._here = ""
 
     def name(self, viewpoint: str) -> str:
@@ -73,7 +73,7 @@ class PlaceMap:
         """Add a place with its neighbors, each with what is seen towards it, and a note."""
         here = self.name(viewpoint)
         if note:
-            self._notes[viewpoint] = f"{here}: {note}"
+            self.notes[viewpoint] = f"{here}: {note}"
         self._here, self._neighbors[viewpoint] = viewpoint, tuple(neighbors)
         for neighbor, words in neighbors.items():
             self._seen.setdefault(neighbor, f"{self.name(neighbor)}, from {here}: {words}")
@@ -85,9 +85,6 @@ class PlaceMap:
             listed = ", ".join(str(self._numbers[neighbor]) for neighbor in neighbors)
             lines.append(f"{self.name(viewpoint)} ({state}) leads to: {listed or 'nowhere'}")
         return "\n".join(lines)
-
-    def notes(self) -> list[str]:
-        return list(self._notes.values())
 
     def unvisited(self) -> list[str]:
         """Return a line for each place that was seen but not visited, in order of first sight."""
@@ -204,7 +201,8 @@ class MapGPT(PromptAgent):
         unvisited = "\n".join(self._map.unvisited()[-MOST_DESCRIBED:]) or "none"
         around = indoor.verbalizer.around(view, self._perceiver)
         around = _GOTO.sub(lambda match: f"goto[{self._map.name(match.group(1))}]", around)
-        notes = self._map.notes()[-MOST_NOTED:] if self._remembers and settings.map else []
+        shows_notes = self._remembers and settings.map
+        notes = [*self._map.notes.values()][-MOST_NOTED:] if shows_notes else []
         now = joined(
             fill("map", map=self._map.text(), unvisited=unvisited) if settings.map else "",
             fill("notes", notes="\n".join(notes)) if notes else "",

@@ -48,8 +48,7 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 SUMMARY_START = "The scene from the viewpoint is a"
 """The first words of all recorded summaries; those written online begin with them, too."""
-SHORT_THOUGHT = 50
-"""Characters of a thought with numbered exits: a second of a small model on one core."""
+SHORT_THOUGHT = 50  # characters with numbered exits: a second of a small model
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START_EVENT = "The navigation starts; no action has been taken yet."
 

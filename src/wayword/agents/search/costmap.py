@@ -30,8 +30,7 @@ from wayword.worlds.objectnav.observation import View
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Cell = tuple[int, int]
-Spot = tuple[float, float]
-"""Row and column of any place, as fractions of cells."""
+Spot = tuple[float, float]  # row and column of any place, as fractions of cells
 
 
 def shortest_route(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
@@ -73,11 +72,6 @@ def _dijkstra(open_: Bools, start: Cell) -> tuple[Floats, NDArray[np.int32]]:
 def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cell]]:
     """Return connected groups of free cells next to unknown ones (four neighbors), with at least
     ``min_cells`` cells each, largest first.
-
-    >>> free = np.array([[1, 1, 0, 0]], dtype=bool)
-    >>> explored = np.array([[1, 1, 1, 0]], dtype=bool)
-    >>> frontiers(free, explored), frontiers(free, free)
-    ([], [[(0, 1)]])
 
     Source: Yamauchi, "A frontier-based approach for autonomous exploration" (CIRA 1997).
     """

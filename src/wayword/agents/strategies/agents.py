@@ -24,22 +24,18 @@ from wayword.core.trajectory import Verdict
 
 
 class Act(Strategy):
-    """Answers with an action alone, without a thought.
+    """Answers with an action alone, without a thought: LangSuitE's plainest strategy.
 
-        wayword run act --on houses --model local:smollm2
-
-    Source: LangSuitE (Jia et al. 2024), section 4: its plainest strategy.
+    wayword run act --on houses --model local:smollm2
     """
 
     recipe: ClassVar[str] = "act"
 
 
 class ReAct(Strategy):
-    """Thinks in words before it acts, in any world.
+    """Thinks in words before it acts, in any world (Yao et al. 2022).
 
-        wayword run react --on towns --model local:smollm2
-
-    Source: ReAct (Yao et al. 2022), as in LangSuitE (Jia et al. 2024), sections 4 and 5.
+    wayword run react --on towns --model local:smollm2
     """
 
     recipe: ClassVar[str] = "react"
@@ -84,16 +80,14 @@ class ReflectingSettings(StrategySettings):
 
 
 class Reflexion(Strategy):
-    """ReAct that writes a lesson after a failed trial, and tries again.
+    """ReAct that writes a lesson after a failed trial, and tries again (Shinn et al. 2023).
 
         wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
 
     Results depend on ``trials`` and on ``verdict``: with ``verdict=judge``, the default, the judge
-    knows the answer, and tables count its verdicts.
-
-    The question about a trial is appended to the trial's chat, to reuse the prefix cache. In the
-    next trial the lessons follow the task, which is never dropped.
-    Source: Reflexion (Shinn et al. 2023), section 3.
+    knows the answer, and tables count its verdicts. The question about a trial is appended to the
+    trial's chat, to reuse the prefix cache. In the next trial the lessons follow the task, which is
+    never dropped.
     """
 
     recipe: ClassVar[str] = "react"
@@ -173,9 +167,7 @@ def read_reflection(answer: str | Reply, must_be_labelled: bool) -> tuple[bool |
 class ReflexionEmMem(Reflexion):
     """ReAct-EmMem with the trials and lessons of Reflexion.
 
-        wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2
-
-    Source: LangSuitE (Jia et al. 2024), sections 4 and 5.
+    wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2
     """
 
     recipe: ClassVar[str] = "react_emmem"

@@ -119,8 +119,7 @@ def example_turns(
 
 
 MOST_DRAWS = 12  # maximum draws for examples that are too long or cannot be shown
-COMFORTABLE_LENGTH = 60_000
-"""Characters of all examples above which shorter ones are drawn if the context size is unknown."""
+COMFORTABLE_LENGTH = 60_000  # characters of all examples if the context size is unknown
 
 
 def draw_fitting(

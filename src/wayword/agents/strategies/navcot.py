@@ -6,10 +6,8 @@
 Any model writes the three fields in one answer, without training. The paper fine-tunes a model on
 labels of these fields; ``wayword export`` writes such labels from an oracle's walks and the
 perceiver: the imagination is the part of the next view that the instruction mentions, else the
-view's caption.
-
-Source: NavCoT (Lin et al. 2024), sections 3.2 and 3.3. Its options have letters; here they are the
-actions of the world.
+view's caption. Options are the actions of the world; the paper's have letters. Source: sections 3.2
+and 3.3.
 """
 
 from __future__ import annotations

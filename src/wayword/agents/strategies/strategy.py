@@ -107,8 +107,7 @@ def action_lines(catalogue: str, space: ActionSpace) -> str:
     return "\n".join([*lines, *(verb for verb in verbs if verb not in described)])
 
 
-LONGEST_REMEMBERED = 200
-"""Longest list of legal actions that is kept, to reject later "was possible earlier"."""
+LONGEST_REMEMBERED = 200  # most legal actions kept, to reject later "was possible earlier"
 ECHO_LENGTH = 300  # characters of a rejected answer that the chat shows
 STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""

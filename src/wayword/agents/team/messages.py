@@ -160,11 +160,7 @@ def parse(text: str) -> Utterance | None:
 
 
 def message_to(name: str, text: str) -> str | None:
-    """Return a message without its addressee (``follower_2: Done.``); None if it is for another.
-
-    >>> message_to("follower_2", "follower_2: Done."), message_to("follower", "follower_2: Done.")
-    ('Done.', None)
-    """
+    """Return a message without its addressee (``follower_2: Done.``); None if it is for another."""
     match = re.fullmatch(r"(follower\w*|commander): (.+)", text, re.DOTALL)
     return text if match is None else match[2] if match[1] == name else None
 

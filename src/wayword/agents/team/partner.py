@@ -273,7 +273,7 @@ class Partner:
         self._claim(status, holding)
         if self._needs_door:
             self._needs_door = False
-            # A closed door not tried yet, first in the current room; without one, ask for way.
+            # Open a closed door not tried yet, first in this room; else ask the others to move.
             closed = [
                 door
                 for door, is_open in self.knowledge.door_open.items()

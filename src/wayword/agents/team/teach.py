@@ -175,8 +175,7 @@ class Commander:
 
 MOST_WAITING_TURNS = 40  # maximum turns to wait for an answer
 
-Attempt = Generator[Action, Feedback, str]
-"""Generator of actions that returns the reason for a failure, empty on success."""
+Attempt = Generator[Action, Feedback, str]  # returns the reason for a failure, or ""
 
 
 class Follower:

@@ -45,8 +45,7 @@ from wayword.worlds.street.world import StreetObservation
 
 FALLBACK = Action("forward")  # the paper's recipe for an answer without an action
 
-WALK_RESERVE = 55 * 45
-"""Characters reserved for the walk when examples are fitted: 55 steps of 45 characters."""
+WALK_RESERVE = 55 * 45  # characters left for the walk by examples: 55 steps of 45
 
 AHEAD_VIEW = street.VIEWS.index(0)
 SIDE_VIEWS = (0, len(street.VIEWS) - 1)  # numbers of the views ahead and straight to the sides
@@ -78,11 +77,7 @@ class Landmarks:
 
 
 def tidy_landmarks(read_landmarks: Iterable[object]) -> Landmarks:
-    """Return landmarks without empty, repeated and overlong entries.
-
-    >>> tidy_landmarks(["a park", "The Park", "", "Staples"])
-    Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
-    """
+    """Return landmarks without empty, repeated and overlong entries."""
     names: dict[str, str] = {}
     ignored = 0
     for entry in read_landmarks:
@@ -104,11 +99,7 @@ every view, and those that contain the words above."""
 
 
 def read_landmarks(answer: str | Reply) -> Landmarks:
-    """Return the landmarks in a numbered, bulleted or JSON list; text around it is skipped.
-
-    >>> read_landmarks("1. a park\\n2. Staples\\n\\nGo on").names
-    ('a park', 'Staples')
-    """
+    """Return the landmarks in a numbered, bulleted or JSON list; text around it is skipped."""
     reply = Reply.of(answer)
     return replace(tidy_landmarks(items(reply.text)), cut_off=reply.cut_off)
 

@@ -190,11 +190,7 @@ FRACTIONS = {"a third": 1 / 3, "half": 1 / 2, "two thirds": 2 / 3}
 
 
 def step_count(text: str) -> int | None:
-    """Return the number of steps in a leg's text, the larger of two; None if it counts none.
-
-    >>> step_count("Take a step or two and stop"), step_count("stop after 1 or 2 steps")
-    (2, 2)
-    """
+    """Return the number of steps in a leg's text, the larger of two; None if it counts none."""
     if re.search(r"\bsteps? or (?:two|2|so)\b", text, re.I):
         return 2
     match = _STEPS.search(text)
@@ -218,11 +214,7 @@ _WARNING = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b"
 
 
 def goal_part(leg: str) -> str:
-    """Return the last step of a leg with its description, but no warnings of going too far.
-
-    >>> goal_part("Pass a zoo, stop at the bank, which is on your left")
-    ' stop at the bank, which is on your left'
-    """
+    """Return the last step of a leg with its description, but no warnings of going too far."""
     parts = [part for part in re.split(r"[,.]", leg) if not _WARNING.search(part)]
     moving_parts = [number for number, part in enumerate(parts) if MOTION.search(part)]
     return ",".join(parts[moving_parts[-1] if moving_parts else -1 :]) if parts else leg

@@ -51,8 +51,7 @@ DIRECTION_NAMES = (
 )
 """Names of directions, each with its maximum angle from the heading (degrees, either side)."""
 
-STEEP = 9.0
-"""Elevation (degrees) from which a neighbor is up or down; steps between rooms are below."""
+STEEP = 9.0  # elevation (degrees) from which a neighbor is up or down
 
 FAR_DISTANCE = 3.0  # metres from which a neighbor is far; also the limit of recorded objects
 
@@ -248,11 +247,7 @@ def direction_text(neighbor: Neighbor, heading: float) -> str:
 
 
 def content_words(sentence: str, skipped: Collection[str]) -> list[str]:
-    """Return the content words of a sentence, each once, in order.
-
-    >>> content_words("A hallway with a bench leads to a hallway.", {"a", "with", "to"})
-    ['hallway', 'bench', 'leads']
-    """
+    """Return the content words of a sentence, each once, in order."""
     words: Iterable[str] = _WORD.findall(sentence.lower())
     return list(dict.fromkeys(word for word in words if word not in skipped))
 

@@ -139,8 +139,7 @@ def _check_reply(answer: dict[str, Any]) -> dict[str, Any]:
 # The engine reports log-probabilities before grammar and temperature, so forcing a token does not
 # change its score.
 
-TOP_TOKENS = 128
-"""Next tokens listed per pass. An option outside the list costs one more pass over one token."""
+TOP_TOKENS = 128  # listed per pass; an option outside the list costs a pass over one token
 
 _Table = dict[tuple[tuple[int, ...], int], float]
 

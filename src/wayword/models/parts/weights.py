@@ -101,8 +101,7 @@ MODELS = {SMOLLM2.name: SMOLLM2, MINILM.name: MINILM}
 
 SHIPPED = Path(__file__).parents[2] / "weights"
 """Folder of the trained weights in the package: NAME.json is ``regression:NAME``."""
-SMALL = 1_000_000_000
-"""Size in bytes below which a model counts as small."""
+SMALL = 1_000_000_000  # bytes below which a model counts as small
 
 
 def installed(weights: Weights) -> Path | None:

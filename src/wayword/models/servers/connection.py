@@ -27,16 +27,14 @@ from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
-MOST_BYTES = 1_000_000
-"""Maximum size of a reply: an endlessly repeating model must not fill memory and disk."""
+MOST_BYTES = 1_000_000  # of a reply: an endless answer must not fill memory and disk
 
 _KEEPALIVE_S = 4.0  # idle connections are closed before uvicorn closes its end, after 5 s
 _RETRY_CODES = frozenset({408, 409, 425, 429})
 _WORKED_CODES = frozenset({408, 500, 502, 504, *range(520, 528)})
 """Statuses after which the request may have been processed and billed."""
 _FILTER_MESSAGE = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
-_AWAY_CODES = frozenset({429, 502, 503, 504, 529})
-"""Statuses of a server or gateway that is unavailable to all clients."""
+_AWAY_CODES = frozenset({429, 502, 503, 504, 529})  # unavailable to all clients
 _CONTEXT_MESSAGE = re.compile(
     r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,

@@ -130,16 +130,6 @@ def read_table(path: Path, what: str) -> dict[str, Any]:
 # Learning from refusals. A server's error message names the field that it does not support; the
 # field is left out, renamed or replaced, and the request is sent again.
 
-REASONING: Mapping[str, Any] = {
-    "temperature": False,
-    "stop": 0,
-    "logprobs": 0,
-    "samples": False,
-    "max_length": False,
-    "completions": False,
-}
-"""Traits of reasoning models: their servers refuse all these fields. The first refusal that is
-typical of them changes all six, which saves the other five refusals."""
 
 _FIELD = re.compile(
     r"\b(max_completion_tokens|max_tokens|temperature|top_p|top_logprobs|logprobs|response_format"
@@ -199,7 +189,9 @@ def _lesson(profile: Profile, name: str, message: str) -> tuple[Mapping[str, Any
         return {"schema": weaker}, f"JSON is requested by {weaker}"
     is_logprobs = name in ("logprobs", "top_logprobs")
     if name in ("max_tokens", "temperature") or (is_logprobs and "reasoning" in message.lower()):
-        thinking = profile.thinking or int(shipped()["reasoning"]["thinking"])
-        changes = {**REASONING, "limit": "max_completion_tokens", "thinking": thinking, "output": 0}
+        # the first refusal that is typical of reasoning models changes all of their traits
+        changes = {**shipped()["hosted"], **shipped()["reasoning"], "output": 0}
+        changes["thinking"] = profile.thinking or changes["thinking"]
+        del changes["like"]
         return changes, f"treated as a reasoning model, because it refuses {name}"
     return _LESSONS.get(name, ({"without": (*profile.without, name)}, f"{name} is left out"))

@@ -61,11 +61,9 @@ class ServerSettings:
             raise UsageError("openai: timeout must be above 0, and thinking at least 0")
 
 
-ANSWER = "answer"
-"""JSON field that holds a choice, for servers that support JSON schemas only."""
+ANSWER = "answer"  # field that holds a choice, for servers that support JSON schemas only
 
-HEADERS = "extra_headers"
-"""Entry of ``extra`` with HTTP headers."""
+HEADERS = "extra_headers"  # entry of ``extra`` with HTTP headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,7 @@ def sizes(pictures: Sequence[Any]) -> list[tuple[int, int]]:
 # template.
 
 MAX_TOKENS = 60  # of an answer
-BLIP2_PROMPT = "This is a scene of"
-"""The best of the three prompts that NavGPT compared (Zhou et al. 2024, appendix)."""
+BLIP2_PROMPT = "This is a scene of"  # the best prompt in NavGPT's appendix
 
 
 class Blip2(Network):

@@ -42,14 +42,10 @@ class Task:
 
 
 class DrawnTasks(Sequence[Task]):
-    """``count`` tasks of a generated dataset, each made by ``make(number)`` on access; a slice
-    makes only the tasks in it.
+    """``count`` tasks of a generated dataset, each made by ``make(number)`` on access.
 
     ``ids(number)`` is a task's id and ``scenes(number)`` its scene, both without making the task.
     A run plays the episodes of a scene consecutively if not all scenes fit in memory.
-
-    >>> len(DrawnTasks(3, lambda number: None))
-    3
     """
 
     def __init__(
@@ -168,8 +164,7 @@ class Dataset(ABC):
         caveats = ()
 
     def __init__(self, split: str = "", folder: Path | None = None, settings: Any = None) -> None:
-        """Use the default split and settings if none are given. Raises ``UsageError`` for a
-        split that is not in ``splits``."""
+        """Raise ``UsageError`` for a split that is not in ``splits``."""
         self.split, self.folder = split or self.splits[0], folder
         self.settings = self.Settings() if settings is None else settings
         if isinstance(settings, Mapping):
@@ -239,11 +234,9 @@ class Dataset(ABC):
         return game.actions(actor, self.plan(task, game.world, actor, how or self.solutions[0]))
 
     def expert_length(self, task: Task) -> int | None:
-        """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails.
-
-        Computed once per task and cached in this process; also on disk if :meth:`decided_by`
-        names what the lengths depend on. None without ``solutions``.
-        """
+        """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails or
+        without ``solutions``. Cached in this process; also on disk if :meth:`decided_by` names what
+        the lengths depend on."""
         if not self.solutions:
             return None
         episode = task.episode
@@ -258,11 +251,9 @@ class Dataset(ABC):
     def demonstrations(
         self, count: int, seed: int, make: MakeDemonstration | None = None
     ) -> Sequence[Demonstration]:
-        """Return solved training episodes, drawn by seed; an unsolvable draw is replaced.
-
-        ``make`` solves them instead of :meth:`demonstration`. Raises ``UsageError`` if there
-        is no training split or it has fewer than ``count`` tasks.
-        """
+        """Return solved training episodes, drawn by seed; an unsolvable draw is replaced. ``make``
+        solves them instead of :meth:`demonstration`. Raises ``UsageError`` if there is no training
+        split or it has fewer than ``count`` tasks."""
         training = self.training()
         solved = make or (lambda dataset, task: dataset.demonstration(task))
         dataset, tasks, rng = training.dataset, training.tasks, training.rng(seed)

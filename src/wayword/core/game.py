@@ -71,11 +71,8 @@ class Game:
         return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
 
     def turns(self) -> Iterator[str]:
-        """Yield the actor whose turn it is until the episode ends.
-
-        Actors take turns in rounds, in the world's order. Take each turn before asking for the
-        next actor.
-        """
+        """Yield the actor whose turn it is until the episode ends, in rounds in the world's order.
+        Take each turn before asking for the next actor."""
         while playing := [actor for actor in self.taken if self.active(actor)]:
             number = min(self.taken[actor] for actor in playing)
             for actor in self.taken:
@@ -83,10 +80,8 @@ class Game:
                     yield actor
 
     def act(self, actor: str, decision: Decision | Rejection) -> Step:
-        """Take a turn, and record it in the trajectory.
-
-        An illegal action becomes a rejection. A rejection changes nothing in the world.
-        """
+        """Take a turn, and record it in the trajectory. An illegal action becomes a rejection,
+        which changes nothing in the world."""
         observation = self.observation(actor)
         decision, feedback = self.carry_out(actor, decision)
         step = Step(actor, observation, decision, feedback, self.world.pose(actor))
@@ -112,10 +107,8 @@ class Game:
     def follow(
         self, actor: str, plan: ActionPlan
     ) -> Iterator[tuple[Decision | Rejection, Feedback]]:
-        """Carry out a plan until it ends or its actor is done, and yield each turn's result.
-
-        Raises ``PlanningFailed`` as the plan does.
-        """
+        """Carry out a plan until it ends or its actor is done, and yield each turn's result. Raises
+        ``PlanningFailed`` as the plan does."""
         try:
             action = next(plan)
             while True:
@@ -134,10 +127,8 @@ class Game:
         return tuple(each.action for each in decisions if isinstance(each, Decision))
 
     def replay(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Yield recorded steps and carry out each one after it was yielded.
-
-        Raises ``ReplayDiffers`` if a step's feedback has another status than the recorded one.
-        """
+        """Yield recorded steps and carry out each one after it was yielded. Raises
+        ``ReplayDiffers`` if a step's feedback has another status than the recorded one."""
         for number, step in enumerate(steps, 1):
             yield step
             check_replayed(number, step, self.carry_out(step.actor, step.decision)[1])

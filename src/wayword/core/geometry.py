@@ -97,10 +97,8 @@ def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
 
 
 def apparent_size(width_m: float, bottom: float, top: float, away: float) -> tuple[float, float]:
-    """Return the angular width and height (degrees) of an object seen from ``away`` metres.
-
-    ``width_m`` is its width in metres; ``bottom`` and ``top`` are heights relative to the eye.
-    """
+    """Return the angular width and height (degrees) of an object ``width_m`` wide, seen from
+    ``away`` metres; ``bottom`` and ``top`` are heights relative to the eye."""
     angular_width = 2 * math.degrees(math.atan(width_m / 2 / away))
     return angular_width, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
 
@@ -225,7 +223,7 @@ def leftover(wall: Segment, gap: Segment, slack: float = 0.15) -> list[Segment]:
 
 _CELL_TOLERANCE = 1e-6
 """Fraction of a cell. A point on the border of two cells belongs to the upper one, even if rounding
-put it slightly below; otherwise equal places could fall into different cells."""
+put it slightly below."""
 
 
 def grid_index(x: float, origin: float, spacing: float) -> int:

@@ -1,8 +1,7 @@
 """Model: the language model behind an agent.
 
 It has two methods. ``complete`` continues a conversation; ``choose`` ranks a closed list of options
-by their probability as the next words. Scripted, replayed, cached, rate-limited and human models
-are ordinary models.
+by their probability as the next words.
 """
 
 from __future__ import annotations
@@ -128,9 +127,8 @@ class Completion:
     dollars, None if no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
     answer from the response cache, which cost nothing. ``reasoning`` holds the reasoning text
     before each sample, if the backend returns it; ``texts`` never include it. ``unsent`` names the
-    fields of ``Sampling`` that were left out of the request because the server or the user's
-    settings rule them out (``"temperature"``), or were stated only in the prompt
-    (``"json_schema"``). ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
+    fields of ``Sampling`` that the server or the settings rule out, or that were stated only in the
+    prompt. ``answered_by`` is ``small`` or ``large`` for a cascade's answer.
     """
 
     texts: tuple[str, ...]

@@ -89,8 +89,7 @@ def is_path(name: str) -> bool:
 
 
 def is_described(name: str) -> bool:
-    """True for the name of a YAML file, which describes a part without code, or of a folder of such
-    files."""
+    """True for the name of a YAML file, which describes a part, or of a folder of such files."""
     folder = Path(name)
     if name == folder.name or not folder.is_dir() or (folder / "__init__.py").is_file():
         return name.endswith((".yaml", ".yml"))
@@ -103,8 +102,8 @@ def names(kind: Kind) -> list[str]:
 
 
 def name_of(kind: Kind, cls: type) -> str:
-    """Return the registered name of a class. A class without one is registered for this process,
-    under its own name. Raises ``UsageError`` if a shipped part has that name."""
+    """Return the registered name of a class; without one, register it in this process under its
+    own. Raises ``UsageError`` if a shipped part has that name."""
     if cls.__module__.partition(".")[0] == "wayword":
         for name in names(kind):
             part = load(kind, name)
@@ -180,8 +179,7 @@ def _entry_points_of(kind: Kind) -> dict[str, EntryPoint]:
 
 @cache
 def _all_entry_points(path: tuple[str, ...]) -> Any:
-    """Return all entry points, cached per ``sys.path``: reading every distribution's metadata takes
-    tens of milliseconds. The type depends on the Python version."""
+    """Return all entry points, cached per ``sys.path``: reading metadata takes 10 ms or more."""
     return entry_points()
 
 

@@ -53,12 +53,10 @@ class Setup:
     """Parts shared by all episodes of a run.
 
     ``max_steps`` counts turns per actor. ``on_step`` is called after every step, with the
-    episode's id. ``shared`` is the agents' shared memory over the run: see
-    :class:`~wayword.core.agent.Toolkit`. ``trials`` limits how often learning agents play an
-    episode, and ``judge`` stops them at a success; without it agents get no verdict. ``gate``
-    decides whether the budget allows another episode.
-    ``demonstrations`` replaces the dataset's method of that name. ``continued`` maps an episode id
-    to the recorded steps it continues from.
+    episode's id. ``trials`` limits how often learning agents play an episode, and ``judge`` stops
+    them at a success; without it agents get no verdict. ``gate`` decides whether the budget allows
+    another episode. ``demonstrations`` replaces the dataset's method of that name. ``continued``
+    maps an episode id to the recorded steps it continues from.
     """
 
     dataset: Dataset
@@ -246,8 +244,7 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     """Play every task, ``concurrency`` episodes at a time.
 
     A failed episode is counted and the rest continue. A spent budget, or a model that refuses every
-    call, ends the run: no new episode starts, running ones continue as far as the budget allows,
-    and the rest are left to a resumed run.
+    call, ends the run: no new episode starts, and running ones continue as far as they can.
     """
     outcome, gate, queue = Outcome(), setup.gate, iter(tasks)
 

@@ -219,7 +219,7 @@ def _to_terminal(result: Comparison, width: int) -> str:
 
 def _to_markdown(result: Comparison) -> str:
     head = f"{result.second} against {result.first}: {heading(result)}\n\n"
-    return head + markdown(HEAD, 1, list(map(_cells, result.lines)))
+    return head + markdown(HEAD, 1, map(_cells, result.lines))
 
 
 def _to_latex(result: Comparison) -> str:
@@ -228,9 +228,8 @@ def _to_latex(result: Comparison) -> str:
 
 
 def _to_json(results: Sequence[Comparison]) -> str:
-    records = []
+    keys, records = ("first", "second", "shared", "only_first", "only_second"), []
     for result in results:
-        keys = ("first", "second", "shared", "only_first", "only_second")
         record = {key: getattr(result, key) for key in keys}
         records.append({**record, "metrics": list(map(_line_json, result.lines))})
     content = records[0] if len(records) == 1 else {"comparisons": records}
@@ -240,9 +239,8 @@ def _to_json(results: Sequence[Comparison]) -> str:
 def _to_csv(results: Sequence[Comparison]) -> str:
     records = []
     for result in results:
-        runs = {"first_run": result.first, "second_run": result.second}
-        named = runs if result.tests > 1 else {}
-        records += [{**named, **_line_json(line)} for line in result.lines]
+        runs = {"first_run": result.first, "second_run": result.second} if result.tests > 1 else {}
+        records += [{**runs, **_line_json(line)} for line in result.lines]
     return csv_text(records, "metric")
 
 

@@ -4,9 +4,8 @@ A dataset of the family has references that are ``HouseholdReference``, judged o
 final state.
 
 * Success and goal conditions: ALFRED (Shridhar et al. 2020, section 4.3), with its path weight,
-  score x L* / max(L*, L). L* is the expert's number of low-level actions, including its stop; L
-  counts the low-level actions carried out (also those inside high-level ones), the stop, and every
-  turn that failed or was rejected.
+  score x L* / max(L*, L). L* is the expert's number of low-level actions; L counts those carried
+  out (also inside high-level ones), the stop, and every turn that failed or was rejected.
 * Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
   (objects out of place at the end over those at the start: above 1 if more were disturbed than
   restored), ``prop_fixed_strict`` (share of objects restored, 0 if any other was disturbed) and
@@ -77,8 +76,8 @@ class HouseholdScorer(EpisodeScorer):
         >>> [metric.key for metric in scorer("household").metrics][:4]
         ['sr', 'goal_sr', 'sr_strict', 'misplaced']
 
-    An episode gets only the metrics of its kind of task. The path-weighted ones are left out if
-    the expert does not solve the episode. An episode that failed before its end scores 0.
+    An episode gets only the metrics of its kind of task, path-weighted ones only if the expert
+    solves it. An episode that failed before its end scores 0.
     """
 
     metrics = METRICS

@@ -89,10 +89,6 @@ class StreetScorer(EpisodeScorer):
         return Standing(near, int(near), 1, float(ahead), "links")
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Count moves that follow no link, and a wrong start as one.
-
-        Raises ``KeyError`` for a panorama that is not in the graph.
-        """
         graph = _graph(dataset, task)
         walk = [graph.index[place] for place, _ in groupby(places)]
         gaps = sum(end not in [to for _, to in graph.exits(start)] for start, end in pairwise(walk))

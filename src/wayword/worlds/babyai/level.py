@@ -64,7 +64,6 @@ class Level:
         self.look()
 
     def act(self, code: int) -> None:
-        """Carry out an action of the package."""
         _, reward, ended, truncated, _ = self.env.step(code)
         self.reward += float(reward)
         self.over = bool(ended or truncated)
@@ -125,12 +124,9 @@ def door_state(obj: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GridObject:
-    """An object in view.
-
-    ``name`` is made of color, kind and a number in order of first sight: ``red_ball_1``.
-    ``ahead`` and ``right`` are its distance in steps ahead and to the right (negative: left).
-    ``state`` is ``open``, ``closed`` or ``locked`` for doors, empty for other objects.
-    """
+    """An object in view. ``name`` has a number in order of first sight: ``red_ball_1``. ``ahead``
+    and ``right`` are steps ahead and to the right (negative: left). ``state`` is ``open``,
+    ``closed`` or ``locked`` for doors, else empty."""
 
     name: str
     color: str
@@ -153,9 +149,8 @@ class GridHeld:
 class BabyAIObservation(Observation):
     """The view of ``actor``: the unobstructed part of the 7 x 7 squares ahead and to its sides.
 
-    ``heading`` is absolute (degrees clockwise from north: 0, 90, 180 or 270). ``objects`` are
-    nearest first. ``walls``: steps to the wall straight ahead, to the left and to the right; None
-    if no wall is visible there.
+    ``heading`` is degrees clockwise from north. ``objects`` are nearest first. ``walls``: steps to
+    the wall straight ahead, to the left and to the right; None if no wall is visible there.
     """
 
     family = babyai.family
@@ -232,10 +227,8 @@ IsGoal = Callable[[Square, Square], bool]
 
 
 def route(level: Level, is_goal: IsGoal, explored: set[Square] | None = None) -> list[int] | None:
-    """Return the shortest sequence of turns and steps to the goal; None without a path.
-
-    The path uses only free squares and open doors, limited to ``explored`` if given.
-    """
+    """Return the shortest sequence of turns and steps to the goal over free squares and open doors,
+    only ``explored`` ones if given; None without a path."""
     start = (*level.place, level.facing)
     previous: dict[tuple[int, int, int], tuple[tuple[int, int, int], int]] = {}
     queue, reached = deque([start]), {start}

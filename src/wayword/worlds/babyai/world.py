@@ -165,7 +165,6 @@ class LevelWalker:
         return {"seen": list(self.object_names.objects)[name_count:]}
 
     def _locate(self, name: str) -> tuple[Any, Square]:
-        """Return an object seen before, and its square."""
         obj = self.object_names.objects.get(name)
         if obj is not None and obj is self.level.carried:
             raise SkillFailed("already_held", {"object": name})
@@ -216,11 +215,9 @@ class SkillMenu:
         return action.name in HIGH_LEVEL and len(words) == (action.name in ON_OBJECT) and all(words)
 
     def knows(self, action: Action) -> bool:
-        """True if it is well-formed and uses exact names."""
         return self.accepts(action) and set(action.arguments) <= self._names.objects.keys()
 
     def listed(self) -> list[Action]:
-        """Return the choices, verb by verb."""
         objects = list(self._names.objects.items())[: self._count]
         present = [(name, obj) for name, obj in objects if self._level.find(obj)]
         suits_verb: dict[str, Callable[[Any], bool]] = {

@@ -218,7 +218,6 @@ class HouseholdReference(Reference):
     expert_length: int | None = None
 
     def parts(self) -> int:
-        """Return the number of goal conditions."""
         return sum(goal.parts for goal in self.goals)
 
     def met(self, state: State) -> int:

@@ -33,10 +33,9 @@ def require(condition: object, status: str, **details: Json) -> None:
 def run_appliance(entities: Entities, i: int) -> None:
     """Apply an appliance to its contents after it was switched on, closed or filled.
 
-    A heater works while on, a cooler always; openable ones only while closed. Heat cooks cookable
-    objects, and boils them in water. Cleaners, fillers and brewers work while on, and coffee and
-    water replace each other; a drinker takes the water of a vessel put on it. Other objects do
-    nothing. As in ALFRED, "heated" requires an openable heater, not a stove burner.
+    Heaters and coolers that open work only while closed. Heat cooks cookable objects, and boils
+    them in water; coffee and water replace each other; a drinker takes the water of a vessel put on
+    it. As in ALFRED, "heated" requires an openable heater, not a stove burner.
     """
     if i >= entities.objects:
         return
@@ -195,8 +194,7 @@ LOW_LEVEL_ACTS: dict[str, Callable[..., Details]] = {
     "toggle_off": lambda house, me, name: toggle(house, me, name, False),
     "slice": slice_,
 }
-UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))
-"""Verbs that cannot change other actors' views."""
+UNNOTICED = frozenset(("turn_left", "turn_right", "wait"))  # change no other actor's view
 
 
 def do_low_level(house: House, me: Actor, verb: str, *arguments: str) -> Details:
@@ -273,7 +271,6 @@ class SkillRun:
         self.done_actions: list[str] = []
 
     def do(self, verb: str, *arguments: str) -> Details:
-        """Do a low-level action. Raises ``Fail``."""
         details = do_low_level(self.house, self.me, verb, *arguments)
         self.done_actions.append(f"{verb}[{', '.join(arguments)}]" if arguments else verb)
         return details
@@ -307,7 +304,6 @@ class SkillRun:
         self.open_closed(i)
 
     def open_closed(self, i: int) -> None:
-        """Open a receptacle that is closed."""
         if self.house.entities.closed(i):
             self.do("open", self.me.names.of[i])
 
@@ -320,11 +316,8 @@ def goto(script: SkillRun, place: str) -> Details:
 
 
 def treat_object(script: SkillRun, name: str, tool: str, kind: str) -> Details:
-    """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back.
-
-    A stove burner takes pans, pots and kettles, and heats their contents. The switch of an
-    appliance must have been seen; a cooler is only closed.
-    """
+    """Heat, cool or wash a held object: go, put it in or on, run the appliance, take it back. The
+    switch of an appliance must have been seen; a cooler is only closed."""
     house, me, entities = script.house, script.me, script.house.entities
     find_held(house, me, name)
     i = find_object(house, me, tool)

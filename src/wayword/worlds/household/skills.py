@@ -125,7 +125,6 @@ class Skills:
         return self.world.layout.index[obj]
 
     def has_trait(self, obj: str, trait: Trait) -> bool:
-        """True if an object has a trait now."""
         name, value = trait
         state = getattr(self.entities, name)[self.number(obj)]
         return bool(TEMPERATURES[state] == value if name == "temperature" else state == value)
@@ -296,7 +295,6 @@ class Skills:
 
     @with_reason
     def put(self, obj: str, receptacle: str) -> ActionPlan:
-        """Bring an object into or onto a receptacle."""
         if self.number(receptacle) == int(self.entities.inside[self.number(obj)]):
             return
         if self.entities.full(self.number(receptacle)):
@@ -329,7 +327,6 @@ class Skills:
 
     @with_reason
     def make_room(self, receptacle: str, obj: str) -> ActionPlan:
-        """Take an object out of a full receptacle."""
         first = self.entities.contents(self.number(receptacle))[0]
         yield from self.put_down(self.world.layout.ids[first], excluded=(receptacle, obj))
 
@@ -398,14 +395,12 @@ class Skills:
 
     @with_reason
     def toggle(self, obj: str, on: bool) -> ActionPlan:
-        """Switch an object on or off."""
         if bool(self.entities.on[self.number(obj)]) != on:
             yield from self.uncover(obj)
             yield from self.do("toggle_on" if on else "toggle_off", obj)
 
     @with_reason
     def open_or_close(self, obj: str, opened: bool) -> ActionPlan:
-        """Open or close an object."""
         if bool(self.entities.open[self.number(obj)]) != opened:
             yield from self.uncover(obj)
             yield from self.do("open" if opened else "close", obj)

@@ -166,7 +166,6 @@ class Body:
 
     @property
     def fine_turn(self) -> float:
-        """Smallest turn in degrees."""
         return self.pan_degrees or 90.0
 
 

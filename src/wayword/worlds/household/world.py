@@ -94,7 +94,6 @@ class ActionMenu:
         self._count, self._held = len(me.names.order), tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
-        """True if the action is well-formed."""
         return (
             action.name in self._verbs
             and action.name not in SPEECH
@@ -123,7 +122,6 @@ class ActionMenu:
         return tuple(rf"{verb}\[{forms[verb]}, {SPOT_PATTERN}\]" for verb in verbs)
 
     def listed(self) -> list[Action]:
-        """Return the choices, verb by verb."""
         entities, me, hands = self._house.entities, self._me, self._held
         names, checks = me.names.of, self._checks()
         discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
@@ -321,7 +319,6 @@ class HouseholdWorld(World):
         return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """Return the complete true state: see ``house.report``."""
         return report(self.house)
 
     def now(self) -> Mapping[str, Json]:

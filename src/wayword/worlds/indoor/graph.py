@@ -40,11 +40,9 @@ class Neighbor:
 
 @dataclass(frozen=True, eq=False)
 class ViewpointGraph:
-    """The graph of a scan, read-only and shared by all of its episodes.
-
-    ``positions`` (N, 3): metres, z up. ``edges`` (E, 2): indices, in both directions, sorted.
-    ``distances`` (N, N): metres along the graph, ``inf`` without a path.
-    """
+    """The graph of a scan, shared by all of its episodes. ``positions`` (N, 3): metres, z up.
+    ``edges`` (E, 2): indices, in both directions, sorted. ``distances`` (N, N): metres along the
+    graph, ``inf`` without a path."""
 
     scan: str
     ids: tuple[str, ...]

@@ -87,7 +87,6 @@ class IndoorWorld(Walkable):
         return [Action("goto", (place,)) for place in path[1:]]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
-        """Convert a path from the actor's viewpoint to actions, ending in ``stop``."""
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:

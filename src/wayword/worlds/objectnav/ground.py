@@ -54,7 +54,6 @@ class Ground:
         return self.x + i * self.spacing, self.y + j * self.spacing
 
     def at(self, x: float, y: float) -> bool:
-        """True if a point is free."""
         j, i = self.cell(x, y)
         rows, columns = self.free.shape
         return 0 <= j < rows and 0 <= i < columns and bool(self.free[j, i])

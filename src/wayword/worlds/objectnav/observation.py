@@ -19,10 +19,8 @@ from wayword.worlds import objectnav
 
 Floats = NDArray[np.float64]
 NO_HIT = 255  # level of pixels with no surface within reach
-FieldOfView = Annotated[float, Ge(10), Le(180)]
-"""A camera's horizontal field of view in degrees."""
-Range = Annotated[float, Ge(0.5), Le(50)]
-"""The range of depth in metres."""
+FieldOfView = Annotated[float, Ge(10), Le(180)]  # horizontal, degrees
+Range = Annotated[float, Ge(0.5), Le(50)]  # of depth, metres
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +117,9 @@ class Shown:
     """An object that is truly in view, for simulated detectors and judges.
 
     ``kind`` is its type (``alarm_clock``), ``words`` its name in plain words (``"cat-shaped
-    mug"``). ``bearing`` is relative (degrees, positive to the right) and to its centre, as is
-    ``elevation`` (positive up). ``distance`` (metres along the floor) is to the nearest point of
-    its box, ``away`` to its centre. ``width`` and ``height`` are its extent in view in degrees,
-    ``fraction`` (above 0) is its visible share.
+    mug"``). ``bearing`` and ``elevation`` are to its centre, relative, in degrees. ``distance``
+    (metres along the floor) is to the nearest point of its box, ``away`` to its centre. ``width``
+    and ``height`` are its extent in view in degrees, ``fraction`` is its visible share.
     """
 
     id: str
@@ -272,8 +269,7 @@ def from_laser(
     """Return the depth image of a camera at height ``eye``, with a wall wherever a laser hit.
 
     ``ranges`` (C,) are metres along the floor, infinite without a hit. A laser measures a single
-    plane: lower and higher obstacles are unknown, and floor is assumed up to the hit. Rows that
-    look up end at the walls, too.
+    plane: lower and higher obstacles are unknown, and floor is assumed up to the hit.
     """
     slope = np.tan(np.radians(np.array(rows)))[:, None]
     with np.errstate(divide="ignore"):

@@ -400,7 +400,6 @@ class RosBase:
             raise asyncio.CancelledError from None
 
     def _do_motion(self, action: str, kind: str, args: Mapping[str, Json]) -> MotionResult:
-        """Carry out a goal, and record its result."""
         start, s = self._place, self.settings
         with self._cancel_on_interrupt():
             try:

@@ -1,7 +1,5 @@
-"""SimulatedBase: a base in a scene of the household world.
-
-It moves in steps of 0.25 m and turns in steps of 30 degrees, counted individually as in RoboTHOR;
-the last step of a motion may be shorter. Odometry is exact.
+"""SimulatedBase: a base in a scene of the household world, with exact odometry. Its steps of 0.25 m
+and turns of 30 degrees are counted as in RoboTHOR; the last one of a motion may be shorter.
 """
 
 from __future__ import annotations
@@ -42,9 +40,8 @@ POINT_SPREAD = 0.4  # offset of outer test points from the centre, as a share of
 @dataclass(frozen=True, eq=False)
 class Surfaces:
     """``walls`` (W, 4): x and y of both ends. ``low`` and ``high`` (B, 3): corners of boxes that
-    stop rays; those with ``is_opaque`` (B,) hide objects behind them. ``objects``: the objects that
-    can be seen; ``points`` (T, 9, 3): their test points; ``is_ignored`` (T, B): boxes that do not
-    hide them."""
+    stop rays; those with ``is_opaque`` (B,) hide objects behind them. ``points`` (T, 9, 3): test
+    points of the ``objects``; ``is_ignored`` (T, B): boxes that do not hide them."""
 
     walls: Floats
     low: Floats

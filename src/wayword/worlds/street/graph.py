@@ -233,10 +233,9 @@ def build(name: str, ids: Sequence[str], links: Iterable[tuple[str, float, str]]
 def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") -> StreetGraph:
     """Read a graph from its two files, each ``.txt`` or ``.txt.gz``.
 
-    ``cache`` is a folder for the parsed graph; a stale or damaged cache file is rebuilt. Raises
-    ``DataError`` with file and line for a duplicate panorama, a link from or to an unknown one,
-    two links of a panorama with the same heading (turns would be ambiguous), and a heading that
-    is not finite. Headings are rounded to whole degrees, as in the released navigators.
+    ``cache`` is a folder for the parsed graph; a stale or damaged file in it is rebuilt. Raises
+    ``DataError`` with file and line, also for two links of a panorama with the same heading: turns
+    would be ambiguous. Headings are rounded to whole degrees, as in the released navigators.
     """
     name = name or links.parent.name
     cache_file = None
@@ -299,8 +298,8 @@ def _parse(name: str, nodes: tuple[Path, bytes], links: tuple[Path, bytes]) -> S
 
 
 def _parse_rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each line ("line 3") and its fields. Without ``columns``, the first line
-    determines their number, 4 or 5."""
+    """Yield the name of each line ("line 3") and its fields: ``columns``, or as many as in the
+    first line, 4 or 5."""
     content = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
     for number, line in enumerate(content.split("\n") if content.strip() else (), 1):
         fields = line.split(",")

@@ -119,7 +119,6 @@ class Navigator:
         return executed, self._after(state, executed, edges)
 
     def linked(self, start: int, end: int) -> bool:
-        """True if a link leads from one panorama to the other."""
         return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:

@@ -59,7 +59,6 @@ class StreetObservation(Observation):
 
     @property
     def exits(self) -> int:
-        """Number of exits; 3 or more make a junction."""
         return len(self.angles)
 
 
@@ -73,9 +72,9 @@ class StreetWorld(Walkable):
     - forward, left or right at a dead end (``dead_end``): replaced by stop.
 
     Feedback contains the action carried out (``executed``) and whether the panorama changed
-    (``moved``). With ``dead_ends="open"``, forward takes the only exit if the actor faces it, so
-    an episode may start in a dead end or turn around in one; ``"released"`` stops in that case,
-    too. ``episode.start`` contains ``panorama`` and ``heading`` (degrees; rounded, not snapped).
+    (``moved``). With ``dead_ends="open"``, forward takes the only exit if the actor faces it;
+    ``"released"`` stops in that case, too. ``episode.start`` contains ``panorama`` and ``heading``
+    (degrees; rounded, not snapped).
     """
 
     def __init__(self, navigator: Navigator, dead_ends: DeadEnds = "open") -> None:

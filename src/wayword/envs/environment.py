@@ -169,7 +169,17 @@ class Environment:
         if seed is not None:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
         if episode is None and (settings or self.options.new_scenes):
-            return self._generate(settings)
+            name, rng = self.options.name, self._rng or random.Random()
+            drawn = isinstance(self.dataset.tasks, DrawnTasks)
+            if not (drawn and hasattr(self.dataset.settings, "seed")):
+                hint = "reset() takes options={'episode': ID}"
+                raise UsageError(f"{name} generates no scenes; {hint}")
+            if own := {"seed", "episodes"} & {*settings}:
+                raise UsageError(f"options: {min(own)!r} is drawn for each new scene; remove it")
+            self._rng = rng
+            settings = {**self.options.settings, **settings, "seed": rng.randrange(2**31)}
+            dataset = open_dataset(replace(self.options, settings=settings).plan)
+            return dataset, dataset.tasks[rng.randrange(len(dataset.tasks))]
         if settings:
             raise UsageError(f"options: {[*settings]} need a new scene; remove the episode")
         if isinstance(episode, str):
@@ -299,18 +309,6 @@ class Environment:
                     break
             decision = self._view.decided()
         return last
-
-    def _generate(self, settings: Mapping[str, Any]) -> tuple[Dataset, Task]:
-        """A task in a scene that is generated for it; ``settings`` are the dataset's."""
-        name, base = self.options.name, self.dataset.settings
-        if not hasattr(base, "seed") or not isinstance(self.dataset.tasks, DrawnTasks):
-            raise UsageError(f"{name} generates no scenes; reset() takes options={{'episode': ID}}")
-        if own := {"seed", "episodes"} & {*settings}:
-            raise UsageError(f"options: {min(own)!r} is drawn for each new scene; remove it")
-        rng = self._rng = self._rng or random.Random()
-        settings = {**self.options.settings, **settings, "seed": rng.randrange(2**31)}
-        dataset = open_dataset(replace(self.options, settings=settings).plan)
-        return dataset, dataset.tasks[rng.randrange(len(dataset.tasks))]
 
     def task(self, episode: str) -> Task:
         """Return an episode's task. Raises ``UsageError`` with a suggestion for an unknown id."""

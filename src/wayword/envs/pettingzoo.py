@@ -11,7 +11,7 @@ well. Each actor has its own task and view of the episode.
 
 Each actor is rewarded by the same terms for its own turns; success is the team's, and if actors
 share a task, it is weighted by contribution (:mod:`wayword.envs.rewards`). An actor that has
-stopped takes no further turns and is terminated with the others, because success is rewarded only
+stopped takes no more turns and is terminated with the others, because success is rewarded only
 then.
 """
 

@@ -1,4 +1,4 @@
-r"""Plans, runs, run folders and reports.
+"""Plans, runs, run folders and reports.
 
     calling results               runs from Python, and their results
     plan running active play      plans; running and verifying them; playing as a person
@@ -32,34 +32,10 @@ field ``earlier`` has the others in the same form, each with its ``verdict`` and
 ``closing_calls`` and ``closing_notes`` of reflections. Empty fields are omitted. Headings are
 degrees clockwise from north.
 
-With ``jq``, in the folder:
-
-    jq .identity run.json
-    # the success rate
-    zcat episodes.jsonl.gz | jq -s 'map(.scores.sr) | add / length'
-    # the episodes to look at
-    zcat episodes.jsonl.gz | jq -r 'select(.scores.sr == 0) | .episode'
-    # one episode, step by step
-    zcat episodes.jsonl.gz | jq -c 'select(.episode == "5593_0") | .trajectory.steps[]
-        | [.decision.action // .decision.rejected, .decision.arguments, .pose]'
-    # prompt tokens of each episode
-    zcat episodes.jsonl.gz | jq '[.trajectory | .earlier[]?, .
-        | .opening_calls, .steps[].calls, .closing_calls | .[]? | .answer.usage.prompt] | add'
-
-With DuckDB and pandas:
-
-    duckdb.sql("SELECT avg(scores.sr) FROM read_json('episodes.jsonl.gz')")
-    pandas.read_json("episodes.jsonl.gz", lines=True)
-
-``wayword.runs.codec`` documents the encoding of nan, bytes and arrays. In Python:
-
-    from wayword.runs import RunFolder
-    for record in RunFolder.read("runs/first").records():
-        print(record.episode_id, record.scores["sr"], len(record.trajectory.steps))
-
-A run that is killed keeps all finished episodes and leaves at most a partial last line, which is
-removed when it is resumed. A power cut may also lose the episodes since the last sync, which
-follows the first write a second or more after the previous one.
+``wayword.runs.codec`` documents the encoding of nan, bytes and arrays. A run that is killed keeps
+all finished episodes and leaves at most a partial last line, which is removed when it is resumed. A
+power cut may also lose the episodes since the last sync, which follows the first write a second or
+more after the previous one.
 """
 
 from wayword.runs.calling import RunOptions, run, run_async

@@ -82,26 +82,20 @@ def choose(
         random.Random(plan.shuffle).shuffle(order)
     shard, shards = plan.shard_of()
     chosen = order[shard::shards][: plan.limit]
-    return [_single(plan, tasks, chosen, finished)] if plan.episode else chosen
-
-
-def _single(
-    plan: Plan, tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
-) -> int:
-    """Number of ``plan.episode``: an id, a number from 1, or the next unfinished episode."""
+    if not plan.episode:
+        return chosen
     name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
     if name == "next":
-        for number, episode in zip(chosen, ids, strict=True):
-            if episode not in finished:
-                return number
+        if left := [n for n, episode in zip(chosen, ids, strict=True) if episode not in finished]:
+            return left[:1]
         raise UsageError(
             f"all {len(ids)} episodes are finished; give another folder with --out to play them "
             "again"
         )
     if name in ids:
-        return chosen[ids.index(name)]
+        return [chosen[ids.index(name)]]
     if name.isdecimal() and 1 <= int(name) <= len(ids):
-        return chosen[int(name) - 1]
+        return [chosen[int(name) - 1]]
     remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
 

@@ -378,11 +378,16 @@ class Index:
             for entry in entries:
                 record = read_member(self._files[EPISODES], entry.number, entry.at)
                 text = instruction(entry.episode_id) if instruction else ""
-                columns = (text, *map(_unique_lines, texts_of(record["trajectory"])))
+                texts = [[text], *_texts_of(record["trajectory"])]
+                # without repeated lines, as each prompt repeats most of the previous one
+                lines = (
+                    dict.fromkeys(line for t in each for line in t.splitlines()) for each in texts
+                )
+                columns = ("\n".join(each).encode(errors="replace").decode() for each in lines)
                 db.execute(
                     "INSERT INTO texts (rowid, instruction, thoughts, prompts, answers) "
                     "VALUES (?, ?, ?, ?, ?)",
-                    (entry.number, *(t.encode(errors="replace").decode() for t in columns)),
+                    (entry.number, *columns),
                 )
                 read = entry.number, self._foot_of(entry)
                 db.execute("INSERT INTO read VALUES (?, ?)", read)
@@ -392,7 +397,10 @@ class Index:
         return self._foot(EPISODES, entry.at + entry.size)
 
 
-def texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
+# Records.
+
+
+def _texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list[str]]:
     """Thoughts, prompts and answers of a trajectory in JSON form."""
     thoughts, prompts, answers = list[str](), list[str](), list[str]()
     for trial in (*trajectory.get("earlier", ()), trajectory):
@@ -405,14 +413,6 @@ def texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], list
             prompts += [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt]
             answers += answer.get("texts") or answer.get("options") or []
     return thoughts, prompts, answers
-
-
-def _unique_lines(texts: Iterable[str]) -> str:
-    """The texts without repeated lines: each prompt repeats most of the previous one."""
-    return "\n".join(dict.fromkeys(line for text in texts for line in text.splitlines()))
-
-
-# Records.
 
 
 def entry_of(path: Path, member: Member) -> Entry:

@@ -1,11 +1,7 @@
 """The run folder: written during a run, resumed after any crash, readable by other tools.
 
-    run.json            identity, versions, checksums, caveats: see :mod:`wayword.runs.config`
-    episodes.jsonl.gz   per episode: {"episode": id, "scores": {...}, "trajectory": {...}}
-    failures.jsonl.gz   per failure: {"episode": id, "reason": "...", "trajectory": {...}}
-
-:mod:`wayword.runs.codec` reads and writes these files; :mod:`wayword.runs.index` answers queries
-that do not need trajectories.
+:mod:`wayword.runs` describes its files, :mod:`wayword.runs.codec` their encoding;
+:mod:`wayword.runs.index` answers queries that do not need trajectories.
 """
 
 from __future__ import annotations
@@ -227,7 +223,16 @@ class RunFolder(RecordedRun):
                 _refuse_foreign(folder)
                 lines = Appender(folder / EPISODES)
                 opened.callback(lines.close)
-                _take(folder, lines)
+                if not lines.lock():
+                    owner = "(unknown)"
+                    with suppress(OSError, ValueError):
+                        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[:80] or owner
+                    raise RecordingError(
+                        f"{folder}: process {owner} is writing to this run folder; wait until it "
+                        "ends, or give another folder"
+                    )
+                process = f"{os.getpid()} on {socket.gethostname()}\n"
+                (folder / LOCK).write_text(process, encoding="utf-8")
                 opened.callback((folder / LOCK).unlink, missing_ok=True)
                 replaced = _replaces(folder, prepared)
                 run = RunFolder(folder, lines)
@@ -298,18 +303,6 @@ class RunFolder(RecordedRun):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _take(folder: Path, lines: Appender) -> None:
-    """Lock the folder. Raises ``RecordingError``, which names the process that has the lock."""
-    if lines.lock():
-        (folder / LOCK).write_text(f"{os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
-        return
-    owner = "(unknown)"
-    with suppress(OSError, ValueError):
-        owner = (folder / LOCK).read_text(encoding="utf-8").strip()[:80] or owner
-    remedy = "wait until it ends, or give another folder"
-    raise RecordingError(f"{folder}: process {owner} is writing to this run folder; {remedy}")
 
 
 def _refuse_foreign(folder: Path) -> None:

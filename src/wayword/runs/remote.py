@@ -207,7 +207,18 @@ class Store:
             if end > at:
                 with path.open("rb") as file:
                     file.seek(at)
-                    self._create(f"{self._root}/{name}/{at:012d}", file.read(end - at))
+                    content = file.read(end - at)
+                key = f"{self._root}/{name}/{at:012d}"
+                self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+                try:
+                    self._files.pipe_file(key, content, mode="create")
+                except FileExistsError:
+                    # unless created by our earlier attempt, whose response was lost
+                    if self._files.cat_file(key) != content:
+                        raise RecordingError(
+                            f"{self.url}: another process is writing to this run folder; wait "
+                            "until it ends, or give another folder"
+                        ) from None
                 self._sent[name] = end
         for name in SMALL:
             path = self.copy / name
@@ -215,19 +226,6 @@ class Store:
             if content and content != self._contents.get(name):
                 self._files.pipe_file(f"{self._root}/{name}", content)
                 self._contents[name] = content
-
-    def _create(self, key: str, content: bytes) -> None:
-        """Create an object. Raises ``RecordingError`` if another process has created it."""
-        self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
-        try:
-            self._files.pipe_file(key, content, mode="create")
-        except FileExistsError:
-            with suppress(FileNotFoundError):
-                if self._files.cat_file(key) == content:
-                    return  # created by our earlier attempt, whose response was lost
-            problem = "another process is writing to this run folder"
-            remedy = "wait until it ends, or give another folder"
-            raise RecordingError(f"{self.url}: {problem}; {remedy}") from None
 
     def _unreachable(self, error: Exception) -> RecordingError:
         problem = " ".join(str(error).split())[:200] or type(error).__name__

@@ -66,7 +66,7 @@ class Typist(Person):
 
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
     """Check that default settings work, the same seed gives the same decisions, and noise from a
-    model never fails an episode, nor a further trial of a learning agent.
+    model never fails an episode, nor a later trial of a learning agent.
 
     ``model`` (such as a scripted one) answers in the first check; the default is noise.
     """

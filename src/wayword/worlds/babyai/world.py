@@ -95,10 +95,8 @@ class SkillFailed(Exception):
         self.status, self.details = status, details
 
 
-ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")
-"""Skills with an object argument: methods of :class:`LevelWalker`, like ``go_explore``."""
+ON_OBJECT = ("goto", "go_grab", "go_open", "go_put")  # skills with an object argument
 HIGH_LEVEL = (*ON_OBJECT, "go_explore", "turn_left", "turn_right", "drop", "stop")
-"""Verbs of bodies that run skills."""
 
 
 class LevelWalker:

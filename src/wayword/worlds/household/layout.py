@@ -62,8 +62,7 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class NearbyObstacles:
-    """Obstacles to a body near a cell: walls, doors and solid boxes (with their indices); and the
-    rooms it may be in."""
+    """Walls, doors and solid boxes (with their indices) near a cell, and the rooms around it."""
 
     walls: tuple[Segment, ...]
     doors: tuple[tuple[int, Segment], ...]
@@ -105,8 +104,7 @@ class Layout:
         )
 
     def with_scene(self, scene: Scene) -> Layout:
-        """Return the layout of a scene that differs only in small objects (furniture first, in the
-        same order): walls, lattices and panels are shared."""
+        """Return the layout of a scene that differs only in small objects, after its furniture."""
         layout = copy.copy(self)
         layout.scene = scene
         layout.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
@@ -211,9 +209,8 @@ OtherBodies = Sequence[tuple[int, float, float, float]]  # the other bodies: ind
 def first_obstacle(
     layout: Layout, radius: float, line: Segment, closed_doors: Sequence[bool], others: OtherBodies
 ) -> tuple[str, int] | None:
-    """Return the first obstacle on a line: ``("wall", -1)``, ``("furniture", object)``,
-    ``("door", door)``, ``("body", actor)``, or ``("edge", -1)`` at the end of the house; None if
-    the line is free."""
+    """Return the first obstacle on a line: ``("wall", -1)``, ``("furniture", object)``, ``("door",
+    door)``, ``("body", actor)``, or ``("edge", -1)`` of the house; None if the line is free."""
     p, q = line
     nearby = layout.near(*p, math.dist(p, q) + radius)
     radius -= SLACK

@@ -41,8 +41,7 @@ class Lattice:
 
 def find_lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> Lattice:
     """Return the lattice through a body's position, aligned with its possible headings."""
-    # Headings and positions accumulate rounding errors: round them, so that equal lattices share
-    # one key.
+    # Rounded, so that lattices that differ by accumulated rounding errors share one key.
     turn = heading % body.fine_turn
     turn = 0.0 if turn < 1e-6 or body.fine_turn - turn < 1e-6 else round(turn, 6)
     (east, north), step = geo.unit(turn), body.step
@@ -255,9 +254,9 @@ def closed_doors_to(house: House, me: Actor, target: int | Room) -> list[int]:
 
 
 class Trip:
-    """Positions a body can walk to: the lattice, its open ``neighbors``, and the ``steps`` to each
-    position. ``open_doors``: treat openable doors as open. ``within``: maximum distance (metres) of
-    goals from their object, if less than the body's reach."""
+    """Positions a body can walk to, by open ``neighbors``, and the ``steps`` to each.
+    ``open_doors``: treat openable doors as open. ``within``: maximum distance (metres) of goals
+    from their object, if less than the body's reach."""
 
     def __init__(
         self, house: House, me: Actor, open_doors: bool = False, within: float = math.inf

@@ -156,8 +156,7 @@ class Skills:
         return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
 
     def reason(self, skill: str, obj: str, *arguments: Any) -> str:
-        """Return the reason for a skill as a fixed sentence about the plan's state, not a model's
-        thought; empty if nothing is left to do."""
+        """Return the reason for a skill as a fixed sentence; empty if nothing is left to do."""
         name = self.name_of(obj)
         if skill in REASONS:
             return REASONS[skill].format(name)
@@ -214,8 +213,7 @@ class Skills:
 
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
-        """Go through doors to a position where an object (or its enclosing receptacle) is visible,
-        within reach and at most ``within`` metres away."""
+        """Go through doors to a position where an object (or its receptacle) is at hand."""
         for _ in range(MAX_REPLANS):
             if self.is_at_hand(obj, within):
                 return
@@ -448,8 +446,7 @@ class HighLevelSkills(Skills):
 
     @with_reason
     def reach(self, obj: str, within: float = math.inf) -> ActionPlan:
-        """Go where an object (or its enclosing receptacle) is visible and within reach; get closer
-        with single steps only, if the body has them."""
+        """Go to an object (or its receptacle); get closer with single steps, if the body can."""
         yield from self.find(obj)
         if not self.is_at_hand(obj):
             yield from self._walk(self.action("goto", obj), obj)

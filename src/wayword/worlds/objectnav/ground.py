@@ -86,10 +86,8 @@ class Ground:
         return self._distance_field(start)[0].reshape(self.free.shape)
 
     def path(self, start: Point, goals: Sequence[Point]) -> list[Point] | None:
-        """Return the corners of a shortest path from ``start`` to the nearest of ``goals``.
-
-        None if no goal is free and reachable.
-        """
+        """Return the corners of a shortest path from ``start`` to the nearest of ``goals``; None if
+        no goal is free and reachable."""
         metres, previous = self._distance_field(start)
         numbers = {goal: self._cell_number(goal) for goal in goals if self.at(*goal)}
         end = min(numbers, key=lambda goal: metres[numbers[goal]], default=None)
@@ -146,10 +144,8 @@ class Ground:
 
 
 def grid_graph(free: Bools, spacing: float) -> Any:
-    """Return steps between free 8-connected cells, as a sparse matrix of distances in metres.
-
-    A diagonal step requires that both adjacent cells are free.
-    """
+    """Return steps between free 8-connected cells, as a sparse matrix of distances in metres. A
+    diagonal step requires that both adjacent cells are free."""
     from scipy.sparse import csr_array
 
     number, wide = np.arange(free.size).reshape(free.shape), free.shape[1]

@@ -141,8 +141,7 @@ def scan_depth(
 def image_depth(
     message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
 ) -> DepthImage:
-    """Convert a depth ``sensor_msgs/Image`` (16-bit millimetres, or floats in metres) of a camera
-    that is tilted up by ``tilt`` degrees."""
+    """Convert a depth ``sensor_msgs/Image`` of a camera that is tilted up by ``tilt`` degrees."""
     with naming_field(topic, "data"):
         height, width, step = int(message["height"]), int(message["width"]), int(message["step"])
         pixel_type, unit = DEPTH_ENCODINGS[message["encoding"]]
@@ -382,8 +381,7 @@ class RosBase:
 
     @contextmanager
     def _cancel_on_interrupt(self) -> Iterator[None]:
-        """Ctrl-C cancels all goals and ends the run; the battery and the emergency stop end the
-        episode. Raises ``RobotError``."""
+        """Cancel all goals at Ctrl-C, and at a problem of the robot, which ends the episode."""
         try:
             with calling_on_ctrl_c(self.link.interrupt):
                 yield

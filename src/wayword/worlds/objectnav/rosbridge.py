@@ -1,8 +1,8 @@
 """A connection that speaks rosbridge's JSON protocol, and reconnects.
 
-A thread reads continuously, so that the latest message of each topic is available however long the
-agent thinks. All else happens in the caller's thread, with a time limit on each wait. Nothing is
-queued while the connection is down: a goal that could not be sent is never sent later.
+A thread reads continuously, so that the latest message of each topic is available. All else happens
+in the caller's thread, with a time limit on each wait. Nothing is queued while the connection is
+down: a goal that could not be sent is never sent later.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 MAX_MESSAGE_BYTES = 32 * 2**20  # a camera image is well below it
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
-"""Seconds between attempts to connect: the wait doubles from the first to the longest."""
-PING_SECONDS, PONG_SECONDS = 1.0, 3.0
-"""Interval of pings, and the time limit for an answer: nothing else reveals a dead network."""
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to connect, doubled each time
+PING_SECONDS, PONG_SECONDS = 1.0, 3.0  # interval of pings, which reveal a dead network; time limit
 HEARTBEAT_SECONDS = 0.2  # a fifth of the robot's watchdog timeout
 SUCCEEDED, CANCELLED, ABORTED = 4, 5, 6  # ROS's ``GoalStatus``
 
@@ -110,9 +108,7 @@ class Link:
 
     def latest(self, after: Mapping[str, float], timeout: float) -> dict[str, Mapping[str, Json]]:
         """Return the latest message of each topic, received after a time (``time.monotonic``).
-
-        Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds.
-        """
+        Raises ``LinkLost``, and ``TimeoutError`` if a topic is silent for ``timeout`` seconds."""
 
         def missing() -> str:
             latest = self._latest
@@ -143,9 +139,8 @@ class Link:
     ) -> tuple[str, str]:
         """Send an action goal and wait for its result: a motion's status and the reason for it.
 
-        Raises ``LinkLost``; ``TimeoutError`` after cancelling a goal that takes too long, its first
-        argument true if the action sent feedback; ``InterruptedError`` after cancelling a goal
-        because of ``interrupt``.
+        Raises ``LinkLost``; ``TimeoutError`` after cancelling a goal that takes too long, with true
+        if the action sent feedback; ``InterruptedError`` after cancelling an interrupted one.
         """
         if self._interruption is not None:
             raise InterruptedError(self._interruption)

@@ -38,8 +38,7 @@ State = int  # A panorama and a heading; see :class:`Navigator`
 
 @dataclass(frozen=True, slots=True)
 class StreetPose:
-    """A state's panorama index, its heading in whole degrees, and ``previous``, the index of the
-    panorama that the last action left (-1 if it did not move)."""
+    """Panorama, heading in whole degrees, and the panorama left by the last action, -1 if none."""
 
     panorama: int
     heading: int

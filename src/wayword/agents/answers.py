@@ -511,12 +511,8 @@ def _parts_of(values: Sequence[Json], section: Field) -> dict[str, str]:
 
 
 def pattern(space: ActionSpace) -> str:
-    r"""Return a regular expression for the listed actions: each verb once, with the words for each
-    argument. It also matches unlisted combinations, which the parser rejects.
-
-    >>> pattern(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), Action("stop"))))
-    '^(goto\\[(a|b)\\]|stop)$'
-    """
+    """Return a regular expression for the listed actions: each verb once, with the words for each
+    argument. It also matches unlisted combinations, which the parser rejects."""
     slots: dict[tuple[str, int], list[dict[str, None]]] = {}
     for action in space.listed:
         words = action.arguments

@@ -80,7 +80,6 @@ class Prompts:
         return _texts(self._shipped_folder)[name]
 
     def get(self, name: str) -> str:
-        """Return the text, or an empty string if no file has that name."""
         return self[name] if name in _texts(self._shipped_folder) else ""
 
     def fill(self, name: str, **slots: str) -> str:
@@ -293,7 +292,6 @@ class Conversation:
         self.history.add(message + answer + " " * (2 * OVERHEAD))
 
     def length(self, message_text: str) -> int:
-        """Return the characters of a prompt that ends in ``message_text``, without its steps."""
         examples = sum(len(text) + len(answer) + 2 * OVERHEAD for text, answer in self.examples)
         return len(self._fixed) + len(self._opening) + len(message_text) + examples + 3 * OVERHEAD
 

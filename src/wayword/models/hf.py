@@ -374,7 +374,6 @@ class HfModel(Model):
         return Choice(options, values, usage, seconds=time.perf_counter() - began)
 
     def _read_prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
-        """Return a prompt's KV cache, the logits after it, and the number of reused tokens."""
         torch, (cached_ids, cache) = self._torch, self._cached_prefix
         reused = min(decoding.prefix_length([cached_ids, ids]), len(ids) - 1)
         try:

@@ -103,7 +103,6 @@ class ScriptedModel(Model):
 
 
 def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answers:
-    """Return a function that gives the listed answers one by one."""
     answers, numbers = list(listed), itertools.count()  # count() is thread-safe
 
     def answer(prompt: Prompt, sampling: Sampling) -> Answer:
@@ -116,9 +115,6 @@ def _answer_in_turn(listed: Iterable[Answer], repeat: bool, name: str) -> Answer
 
 
 def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[Answer]:
-    """Return the script of that name, or the answers in a file. Raises ``UsageError`` and
-    ``DataError``."""
-
     def first(prompt: Prompt, sampling: Sampling) -> str:
         if sampling.choices:
             return sampling.choices[0]
@@ -146,8 +142,7 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
 
 
 def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], str]:
-    """Return a function that answers with random characters, or a random legal value if
-    constrained."""
+    """Return a script of random characters, or of random legal values if constrained."""
     rng = random.Random(settings.seed)
 
     def answer(prompt: Prompt, sampling: Sampling) -> str:

@@ -100,12 +100,7 @@ class StandardisedScorer(Perceiver, ABC):
 
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     """Return the landmarks in view, in order: each with its row and the column of its best view.
-
-        >>> visible(np.array([[0.0, 4.0, 5.0], [3.0, 1.0, np.nan]]))
-        [(0, 2)]
-
-    ``scores`` (L, V) are standardised; NaN is never in view.
-    """
+    ``scores`` (L, V) are standardised; NaN is never in view."""
     finite = np.where(np.isnan(scores), -np.inf, scores)
     best = finite.argmax(axis=1) if finite.size else np.zeros(len(finite), np.int64)
     return [(row, int(view)) for row, view in enumerate(best) if finite[row, view] >= tau]

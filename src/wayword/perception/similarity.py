@@ -59,7 +59,6 @@ class TextSimilarity:
         return np.asarray(vectors[1:] @ vectors[0], dtype=np.float32)
 
     def best(self, text: str, others: Sequence[str]) -> str:
-        """Return the most similar of ``others``, the first one of a tie."""
         return others[int(np.argmax(self.likeness(text, others)))]
 
     @cached_property

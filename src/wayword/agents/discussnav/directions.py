@@ -70,10 +70,9 @@ class DirectionStep:
 
 
 # Surroundings are the source of directions and of moves in them. ``source`` names the text that
-# describes them; ``goal`` (``place`` or ``thing``) selects prompts. ``take_in`` returns an action
-# if the agent must look further first; ``directions`` returns all twelve, or None if they have not
-# changed; ``picture`` shows a direction; ``step_taken`` returns the step made of a decision;
-# ``viewpoint`` is the place's key in ``SceneMemory``, empty without a name.
+# describes them; ``goal`` selects prompts. ``take_in`` returns an action if the agent must look
+# further first; ``directions`` returns all twelve, or None if they have not changed; ``step_taken``
+# returns the step made of a decision; ``viewpoint`` is the place's key in ``SceneMemory``, or "".
 
 OVERLAP = 1.0  # degrees by which a sector must overlap a direction to describe it
 

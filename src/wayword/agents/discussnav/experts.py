@@ -121,11 +121,8 @@ class Analysis:
 
 async def analyse(meeting: Meeting, instruction: str) -> Analysis:
     """Return the actions in order, and the landmarks with their types, from two questions. Parts
-    that an expert fails to answer are empty.
-
-    The landmark expert first checks the order of the actions against the sentence (``walk to the
-    lamp after the door`` passes the door first); its order is used.
-    """
+    that an expert fails to answer are empty. The landmark expert first corrects the order of the
+    actions (``walk to the lamp after the door`` passes the door first)."""
     recovery = "the whole instruction as one action"
     parts = await meeting.form("decomposition", DECOMPOSITION, recovery, instruction=instruction)
     actions = list(parts["actions"]) if parts else [instruction]
@@ -242,7 +239,7 @@ def _estimate_text(*actions: Sequence[str]) -> str:
 
 
 def trail_text(history: History) -> str:
-    """Return the summarized walk, or a sentence that it has not begun."""
+    """Return the summarized walk, or a sentence that it has not started."""
     if not history.blocks and not history.dropped:
         return "The walk has not begun."
     gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []

@@ -165,7 +165,6 @@ class NavGPT(PromptAgent):
     def _write_message(
         self, view: IndoorObservation, percept: Percept, legal: Collection[str]
     ) -> tuple[Conversation, list[str]]:
-        """Write the next message of the chat: the event and the exits, whose IDs are returned."""
         if self._chat is None:
             kind = self._prompts[f"instruction_{self._goal_kind}"]
             success = self._prompts.fill(f"success_{self._goal_kind}", closer="")

@@ -1,14 +1,5 @@
 """Costmap: the floor seen in depth images, as a grid with cells of 0.25 m.
 
-    >>> import numpy as np
-    >>> from wayword.worlds.objectnav.observation import DepthImage
-    >>> from wayword.worlds.objectnav.observation import View
-    >>> depth = DepthImage.of(np.array([[2.0]]), (0.0,), (-26.74,), 5.0)
-    >>> costmap = Costmap(0.0, 0.0)
-    >>> costmap.add(View("room", 0.0, 0.0, 90.0, 0.9, 80.0, depth))
-    >>> bool(costmap.free[costmap.cell(1.75, 0.0)]), bool(costmap.explored[costmap.cell(-1.0, 0.0)])
-    (True, False)
-
 A ray that ends between knee and head height marks an obstacle; below a ray that runs just above
 the floor, the floor is free. Obstacles are stored on a grid five times finer: a cell is closed to
 a body (*inflation*) exactly if its centre is nearer to an obstacle than the body's radius. Source:

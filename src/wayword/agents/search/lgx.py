@@ -237,7 +237,7 @@ class PriorAgent(ListingSearcher):
 
         wayword run prior --on apartments
 
-    A baseline for LGX without a language model: similarity is the cosine of sentence embeddings
+    A baseline without a language model: similarity is the cosine of sentence embeddings
     (all-MiniLM-L6-v2), by which a remote control is near a television. Needs the extra ``[prior]``
     and ``wayword models fetch minilm``.
     """

@@ -330,7 +330,6 @@ class Searcher(Agent):
         return self._view
 
     async def begin(self, episode: Episode) -> None:
-        """Read the target from ``extra["target"]``, else from the instruction."""
         self.target = str(episode.extra.get("target") or episode.instruction)
 
     @abstractmethod

@@ -39,11 +39,7 @@ _ARTICLE = re.compile(r"^(?:a|an|the|i hold|holding)\s+", re.I)
 
 def parse_state(parts: Mapping[str, str]) -> dict[str, Json]:
     """Return ``place`` (text), ``heading`` (degrees in [0, 360)) and ``holding`` (names, an empty
-    list for empty hands); None for each one not stated.
-
-    >>> parse_state({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
-    {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
-    """
+    list for empty hands); None for each one not stated."""
     place = parts.get(PLACE, "").strip()
     held = parts.get(HOLDING)
     return {

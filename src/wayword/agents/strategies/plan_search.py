@@ -102,7 +102,6 @@ class PlanSearch(AnyWorldAgent):
         self._fixed = ""
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        """Keep the world, to copy it. The answer is not read."""
         self._world = world
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:

@@ -180,7 +180,6 @@ class WantStatus:
                 self.assign(name, self.serving(name))
 
     def serving(self, name: str) -> list[int]:
-        """Return the indices of the wants that an object can serve."""
         i = self._find_object(name)
         return [number for number, want in enumerate(self._wants) if i in want.objects]
 

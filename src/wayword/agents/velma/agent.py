@@ -113,9 +113,6 @@ _LABELS = ("action", "actions", "next_action", "next_actions", "answer")
 def read_actions(answer: str | Reply, number: int) -> list[str] | Rejection:
     """Return the actions at the start of a completion that begins with action ``number``.
 
-        >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
-        ['forward', 'forward', 'left']
-
     The first line is an action, with or without its number; the following ones count as long as
     they are numbered in sequence. Nothing follows a stop. Fences, emphasis and labels are ignored;
     a list of all five actions is rejected.

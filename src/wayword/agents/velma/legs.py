@@ -115,13 +115,7 @@ class _Mention(NamedTuple):
 
 
 def count_crossings(text: str) -> tuple[int, bool] | None:
-    """Return the number of crossings in a leg, and True if it passes the last; None for none.
-
-    >>> count_crossings("Go through the next light. At the second light turn right")
-    (2, False)
-    >>> [count_crossings(leg) for leg in ("go through 2 more lights", "turn left at the bank")]
-    [(2, True), None]
-    """
+    """Return the number of crossings in a leg, and True if it passes the last; None for none."""
     mentions: dict[int, tuple[int, _Mention]] = {}  # by the offset of their beginning, with the end
 
     def add(match: re.Match[str], article: str, again: str, ordinal: str, count: str = "") -> None:
@@ -305,13 +299,11 @@ class RouteProgress:
         return self.at_junction or self.is_last
 
     def slots(self) -> dict[str, str]:
-        """Return the slots of a sentence: steps since the turn, landmarks, matching signs."""
         landmarks = "".join(f"; {name} {where}" for name, where in self.landmarks)
         counts = {"since": str(self.counts.steps), "turn": self.counts.turn}
         return {**counts, "beside": landmarks, "signs": ", ".join(self.signs())}
 
     def signs(self) -> Iterator[str]:
-        """Yield the signs of the place that match the leg, and the leg's next action."""
         leg, counts = self.leg, self.counts
         if self.at_junction:
             yield f"at intersection {counts.junctions}"

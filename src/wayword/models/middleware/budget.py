@@ -126,15 +126,6 @@ class Estimate:
         self._turns += 1
         self._max_turns = max(self._max_turns, meter.turns)
 
-    @property
-    def typical(self) -> float:
-        return _TYPICAL_MARGIN * sum(self.ended) / max(1, len(self.ended))
-
-    @property
-    def usual(self) -> float:
-        """Upper quartile of the shares of episodes, plus a margin."""
-        return _TYPICAL_MARGIN * self.ended[len(self.ended) * 3 // 4] if self.ended else 0.0
-
     def remaining_need(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
         """Return a function that estimates an episode's remaining share, given all running ones."""
         taken = sorted(meter.share for meter in running if meter.share)
@@ -159,7 +150,6 @@ class Estimate:
         return need
 
     def at_most(self, episodes: int) -> float:
-        """Return an upper bound of the share of that many episodes, without looking at each."""
         turns = episodes * self.limit if self.limit else inf
         return turns * self._max_turn_share * (1.0 + _SPREAD / sqrt(self._max_turns))
 
@@ -217,7 +207,6 @@ class Account:
         return self._share(self.tokens + tokens, self.dollars + dollars)
 
     def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
-        """Add the tokens and dollars of earlier episodes to the estimate."""
         for tokens, dollars in episodes:
             self.estimate.add(self._share(tokens, dollars))
 
@@ -227,7 +216,8 @@ class Account:
         Raises ``BudgetExhausted`` if the rest of the budget would not finish it.
         """
         self.check()
-        need = self.estimate.typical
+        ended = self.estimate.ended
+        need = _TYPICAL_MARGIN * sum(ended) / max(1, len(ended))
         self._check_rest(sum(max(0.0, need - m.share) for m in self._meters.values()) + need)
         self._started += 1
         meter = Meter(self._started)
@@ -277,7 +267,6 @@ class Account:
         self.pending += 1
 
     def landed(self) -> None:
-        """Count an admitted call as completed."""
         self.pending -= 1
         self._wake()
 
@@ -351,7 +340,9 @@ class Account:
             return
         remaining_need = self.estimate.remaining_need(self._meters.values())
         owed = sum(remaining_need(meter) for meter in self._meters.values() if meter.share)
-        self._check_rest(owed + min(self.estimate.usual, remaining_need(caller)))
+        ended = self.estimate.ended
+        upper_quartile = _TYPICAL_MARGIN * ended[len(ended) * 3 // 4] if ended else 0.0
+        self._check_rest(owed + min(upper_quartile, remaining_need(caller)))
 
     def _check_rest(self, need: float) -> None:
         if self.used and self.estimate.ended and self.used + need > 1.0:
@@ -496,11 +487,9 @@ class sending:  # noqa: N801 - a context manager, used as a verb
 
 
 class PaidModel(Wrapper):
-    """A model with a budget, whose answers have a ``cost`` (None if the price is unknown).
-
-    Every call is recorded in the ledger, also after a billed failure, or a cancellation (at the
-    estimate of its pending requests). Raises ``BudgetExhausted``.
-    """
+    """A model with a budget, whose answers have a ``cost`` (None if the price is unknown). Every
+    call is recorded in the ledger, also after a billed failure, or a cancellation (at the estimate
+    of its pending requests). Raises ``BudgetExhausted``."""
 
     def __init__(
         self, inner: Model, account: Account | None = None, price: Price | None = None

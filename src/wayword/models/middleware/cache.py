@@ -105,7 +105,6 @@ class AnswerCache:
             return None
 
     def put(self, key: str, value: Json) -> None:
-        """Store a value, unless the key already has a readable one."""
         text = json.dumps(value, ensure_ascii=False)
         try:
             text.encode()

@@ -138,8 +138,7 @@ class Outage:
         self._began_at = None
 
     async def attempt(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Make a call; during an outage, first wait for its end or for this call's turn to
-        probe."""
+        """Make a call, during an outage after its end or as this call's turn to probe."""
         if self.open:
             async with self._probing:
                 if self.open:

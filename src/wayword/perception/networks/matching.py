@@ -52,7 +52,6 @@ class PanoramaPictures:
 
     @cached_property
     def training(self) -> Sequence[str]:
-        """Panoramas of the training area with a picture in the folder."""
         return [name for name, _, area in self._node_rows if area == "seen" and self._path(name)]
 
     def view(self, panorama: str, heading: float) -> Picture | None:

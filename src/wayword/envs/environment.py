@@ -155,9 +155,7 @@ class Environment:
         options: Mapping[str, Any] | None = None,
     ) -> tuple[Json, Info]:
         """Begin an episode: by id or number from 0, else drawn if seeded, else the next.
-
-        ``options``: settings of the dataset for a newly generated scene, such as ``rooms``.
-        """
+        ``options``: settings of the dataset for a newly generated scene, such as ``rooms``."""
         return self._begin(*self.draw(seed, episode, options))
 
     def draw(
@@ -209,11 +207,9 @@ class Environment:
         self._next, self._stride = number, count
 
     def step(self, answer: str | int) -> StepResult:
-        """Play a turn. Raises ``UsageError`` if the episode is over.
-
-        An illegal action costs a turn, changes nothing and is reported. With an agent's prompts as
-        the view, an answer may lead to another question without a turn.
-        """
+        """Play a turn. An illegal action costs a turn, changes nothing and is reported. With an
+        agent's prompts as the view, an answer may lead to another question without a turn. Raises
+        ``UsageError`` if the episode is over."""
         game, view, actor = self.game, self._view, self.actor
         if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")

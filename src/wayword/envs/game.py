@@ -96,10 +96,8 @@ class TaskGame(Game):
 
     def remaining(self, actor: str) -> int | None:
         """Number of actions that the expert needs from here, including stop; None if it fails.
-
-        Computed by playing the expert on a copy of the world, which takes about half a second in a
-        home; free as long as the expert is followed.
-        """
+        Playing the expert on a copy of the world takes about half a second in a home; it is free as
+        long as the expert is followed."""
         if self.over(actor):
             return 0
         for step in self.trajectory.steps[self._planned_steps :]:

@@ -120,10 +120,8 @@ def as_text(observation: Json) -> str:
 
 
 class WaywordEnv(gymnasium.Env[str, Any]):
-    """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`.
-
-    ``shared`` is a dataset that is open already.
-    """
+    """Episodes of one actor. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`;
+    ``shared`` is a dataset that is open already."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's form
 
@@ -191,12 +189,9 @@ def vector(
     **options: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     """Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``: what
-    ``gymnasium.make_vec`` opens.
-
-    All environments share one dataset, which processes inherit if they can be forked, and otherwise
-    open again. Seeds count up from one environment to the next; without a seed, each of n plays
-    every n-th episode.
-    """
+    ``gymnasium.make_vec`` opens. All environments share one dataset, which processes inherit if
+    they can be forked, and otherwise open again. Seeds count up from one environment to the next;
+    without a seed, each of n plays every n-th episode."""
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
     can_fork = sys.platform == "linux" and threading.active_count() == 1
     shared = make(dataset, **options).dataset

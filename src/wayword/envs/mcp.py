@@ -52,11 +52,8 @@ class Outside(Agent):
 
 
 class AssistantSession:
-    """State behind the tools: an environment, one episode at a time, recorded in a run folder.
-
-    A folder with finished episodes is resumed. ``player`` is the name in tables. Raises
-    ``RecordingError`` as run folders do.
-    """
+    """State behind the tools: an environment, one episode at a time, recorded in a run folder that
+    can be resumed. ``player`` is the name in tables. Raises ``RecordingError``."""
 
     def __init__(self, env: Environment, out: Path | str, player: str = "assistant") -> None:
         options, base = env.options, env.options.plan

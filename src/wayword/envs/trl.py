@@ -37,10 +37,8 @@ def prompts(
     name: str, count: int, opening: Sequence[str] = (), **options: Any
 ) -> list[dict[str, Json]]:
     """Training rows of the first episodes: ``prompt`` (the rules as a system message, the first
-    observation as the user's) and ``episode``, the id.
-
-    ``opening``: actions taken first, with their results in the prompt.
-    """
+    observation as the user's) and ``episode``, the id. The actions in ``opening`` are taken first,
+    with their results in the prompt."""
     env = make(name, episodes=count, **options)
     rows = []
     for task in env.tasks:
@@ -55,11 +53,8 @@ def prompts(
 
 
 class ToolEnvironment:
-    """Environment of a rollout, as TRL expects it: ``reset``, and the tool ``act``.
-
-    TRL offers every other public method as a tool, so the reward is private:
-    :func:`episode_reward` reads it.
-    """
+    """Environment of a rollout, as TRL expects it: ``reset``, and the tool ``act``. TRL offers
+    every other public method as a tool, so :func:`episode_reward` reads a private reward."""
 
     _name = "houses"
     _options: dict[str, Any] = {}  # noqa: RUF012 - set by the factory, and only read
@@ -101,9 +96,7 @@ def environment_factory(
     name: str, opening: Sequence[str] = (), **options: Any
 ) -> Callable[[], ToolEnvironment]:
     """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
-
-    ``opening``: the actions that :func:`prompts` was called with.
-    """
+    ``opening``: the actions that :func:`prompts` was called with."""
     shared = make(name, **options).dataset
     body = {"_name": name, "_options": options, "_shared": shared, "_opening": tuple(opening)}
     return type("WaywordEnvironment", (ToolEnvironment,), body | {"__doc__": f"wayword {name}"})

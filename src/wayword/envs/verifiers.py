@@ -80,11 +80,9 @@ def load_environment(
     eval_count: int = 16,
     **options: Any,
 ) -> vf.Environment:
-    """An environment of ``count`` episodes to train on; options as in :func:`wayword.envs.make`.
-
-    It is evaluated on the ``eval_count`` episodes after these; if the dataset has no more, on the
-    same. An episode is cut off after ``max_turns`` actions.
-    """
+    """An environment of ``count`` episodes to train on; options as in :func:`wayword.envs.make`. It
+    is evaluated on the ``eval_count`` episodes after these; if the dataset has no more, on the
+    same. An episode is cut off after ``max_turns`` actions."""
     options = {**options, "max_steps": max_turns}
     rows = [
         {"prompt": row["prompt"], "info": {"episode": row["episode"]}, "answer": ""}

@@ -123,10 +123,8 @@ def open_models(
     limiter: Callable[[str], RateLimit] | None = None,
 ) -> dict[str, Model]:
     """Open the models by role, with the run's wrappers. Roles with the same model share it.
-
     ``account`` tracks spending and enforces the budget; ``limiter`` creates a rate limiter that
-    several processes share. Raises ``UsageError`` for an unknown model or setting.
-    """
+    several processes share. Raises ``UsageError`` for an unknown model or setting."""
 
     def recorded(folder: str) -> Iterable[ModelCall]:  # for ``replay:RUN``
         for record in RunFolder.read(folder).records():

@@ -74,10 +74,8 @@ def data_listing(folder: Path | None) -> str:
 
 
 def data_check(on: str, folder: Path | None, settings: Mapping[str, Any]) -> str:
-    """Check every record of a split. Raises ``DataError`` for the first invalid one.
-
-    ``settings`` are those of ``--set``, as for a run.
-    """
+    """Check every record of a split; ``settings`` are those of ``--set``, as for a run. Raises
+    ``DataError`` for the first invalid one."""
     if other := [key for key in settings if key not in ("dataset", "perceiver")]:
         raise UsageError(f"--set {other[0]}: write dataset.KEY=VALUE or perceiver=NAME")
     plan = Plan("check", on, settings=settings, data=folder)

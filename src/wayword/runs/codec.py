@@ -71,10 +71,8 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any) -> Json:
-    """The value as dicts, lists, strings, integers, finite floats, bools and None.
-
-    Raises ``RecordingError`` for a type that has no JSON form.
-    """
+    """The value as dicts, lists, strings, integers, finite floats, bools and None. Raises
+    ``RecordingError`` for a type that has no JSON form."""
     cls = type(value)
     if cls in _PLAIN:
         return value
@@ -131,10 +129,8 @@ def _simplify(value: Any) -> Any:
 
 
 def restore(value: Json) -> Any:
-    """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings.
-
-    Raises ``ValueError`` or ``TypeError`` for a malformed ``$`` mark.
-    """
+    """Undo ``plain``, except that tuples stay lists and dataclasses stay mappings. Raises
+    ``ValueError`` or ``TypeError`` for a malformed ``$`` mark."""
     cls = type(value)
     if cls is dict:
         if len(value) == 1:
@@ -152,11 +148,8 @@ _MARKS: dict[str, Callable[[Json], Any]] = {"$float": float, "$bytes": base64.b6
 
 
 def dump(value: Any) -> bytes:
-    """A line of JSON in UTF-8, without newline, with registered secrets redacted.
-
-    Unpaired surrogates, which UTF-8 cannot encode, become JSON escapes. Raises ``RecordingError``
-    for a type that has no JSON form.
-    """
+    """A line of JSON in UTF-8, without newline, with registered secrets redacted and unpaired
+    surrogates escaped. Raises ``RecordingError`` for a type that has no JSON form."""
     text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return redacted(text).encode(errors="backslashreplace")
 
@@ -165,10 +158,8 @@ def dump(value: Any) -> bytes:
 
 
 def to_json(trajectory: Trajectory) -> dict[str, Json]:
-    """The trajectory as JSON values. Empty fields are omitted.
-
-    Raises ``RecordingError`` if it holds a value that has no JSON form.
-    """
+    """The trajectory as JSON values, without empty fields. Raises ``RecordingError`` if it holds a
+    value that has no JSON form."""
     record: dict[str, Json] = plain(trajectory)
     return record
 
@@ -189,10 +180,8 @@ _KEPT = ("steps", "state", "sightings", "summary")
 @cache
 def _optional(cls: Any) -> list[tuple[str, bool, Any]]:
     """Name of each field of a dataclass, True if it is omitted at its default, and the default.
-
     Numbers are written even then, so that a default may change without changing old records; only
-    the count of reasoning tokens, 0 for most models, is not.
-    """
+    the count of reasoning tokens, 0 for most models, is not."""
     fields: list[tuple[str, bool, Any]] = []
     for field in dataclasses.fields(cls):
         default = field.default
@@ -379,11 +368,9 @@ def _line_at(file: BinaryIO, at: int, end: int) -> tuple[bytes, bytes]:
 def read_members(
     path: Path, at: int = 0, number: int = 0, gaps: list[str] | None = None
 ) -> Iterator[Member]:
-    """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it.
-
-    A missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
-    is given, appends a description of each damaged record to it and continues with the next one.
-    """
+    """Iterate over the lines of a compressed file from byte ``at``; ``number`` lines precede it. A
+    missing file has no lines. Raises ``RecordingError`` for the first damaged record; if ``gaps``
+    is given, appends a description of each to it and continues with the next record."""
     try:
         with path.open("rb") as file:
             end = os.fstat(file.fileno()).st_size
@@ -469,11 +456,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
 
 
 class Appender:
-    """A file that only grows, by single writes.
-
-    Appended data survives a crash of the process at once, and a power cut once it is synced: at the
-    first write a second or more after the last sync, and at ``close``.
-    """
+    """A file that only grows, by single writes. Appended data survives a crash of the process at
+    once, and a power cut after the next sync: at ``close``, and at the first write a second or more
+    after the last one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -153,11 +153,11 @@ def require_new(out: Path) -> None:
 def export(
     runs: Sequence[Path], out: Path, options: Export, on_episode: OnEpisode | None = None
 ) -> Card:
-    """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``.
+    """Write the episodes of run folders as JSON Lines, and their card as ``OUT.card.json``. The
+    file is written completely or not at all; the same run folders give the same bytes.
 
-    The file is written completely or not at all. The same run folders give the same bytes. Raises
-    ``UsageError`` for an agent that is not a strategy and for data that differ from the run's,
-    ``RecordingError`` for a path that is not a run folder.
+    Raises ``UsageError`` for an agent that is not a strategy and for data that differ from the
+    run's, ``RecordingError`` for a path that is not a run folder.
     """
     cls, settings = options.opened()
     opened = [RunFolder.read(path) for path in runs]
@@ -395,10 +395,8 @@ def publish(
     parquet: bool = False,
     on_episode: OnEpisode | None = None,
 ) -> Card:
-    """Write the tables and ``README.md`` to the folder ``out``, which must be new or empty.
-
-    Raises the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set without duckdb.
-    """
+    """Write the tables and ``README.md`` to the folder ``out``, which must be new or empty. Raises
+    the errors of :func:`export`, and ``UsageError`` if ``parquet`` is set without duckdb."""
     require_new(out)
     duckdb = None
     if parquet:

@@ -29,10 +29,8 @@ INFO, WARNING = 2, 3  # levels of a foxglove.Log
 
 def export_mcap(runs: Sequence[Path], out: Path, on_episode: OnEpisode | None = None) -> int:
     """Write ``RUN/EPISODE.mcap`` for each episode to the folder ``out``. Returns their number.
-
     Raises ``UsageError`` without the package ``mcap``, ``RecordingError`` if a run cannot be read
-    or ``out`` is not empty.
-    """
+    or ``out`` is not empty."""
     with needing("MCAP files are written by mcap", "mcap"):
         writers = import_module("mcap.writer")
     require_new(out)

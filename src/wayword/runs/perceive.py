@@ -105,9 +105,9 @@ class PerceiveResult:
 def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> PerceiveResult:
     """Describe all pictures in the folder and write the files.
 
-    Outputs are cached in ``out/answers.sqlite``, so that the same command resumes and, once
-    finished, loads no network. ``on_place`` is called for each place with its name, its number and
-    the total. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
+    Outputs are cached in ``out/answers.sqlite``, so that the same command resumes. ``on_place`` is
+    called for each place with its name, its number and the total. Raises ``UsageError``,
+    ``DataError`` or ``RecordingError``.
     """
     layout = panorama.layout(plan.layout)
     if len(layout.headings) not in DIRECTIONS:

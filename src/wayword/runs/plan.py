@@ -160,10 +160,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class RunRecipe(Plan):
-    """The options of ``wayword run``: a plan, its variants and a tracker.
-
-    ``sweep`` and ``seeds`` turn it into several runs; ``track`` names an experiment tracker.
-    """
+    """The options of ``wayword run``: a plan, the ``sweep`` and ``seeds`` that turn it into several
+    runs, and ``track``, an experiment tracker."""
 
     on: str = "houses"
     sweep: tuple[str, ...] = ()
@@ -387,8 +385,8 @@ def model_choices(plan: Plan, agent: AgentParts) -> Choices:
 
     ``--model`` and the group ``model`` define the role ``main``. Other roles are set by
     ``models.ROLE=NAME``, with the main model's settings if it is the same model, or by
-    ``models.ROLE.name=NAME`` and ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its
-    main model. Raises ``UsageError`` for a role that no agent has.
+    ``models.ROLE.KEY=VALUE``. The name of an actor is the role of its main model. Raises
+    ``UsageError`` for a role that no agent has.
     """
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
     if plan.model:
@@ -545,8 +543,8 @@ def identity(
 ) -> dict[str, Any]:
     """All settings that determine a run's behavior: runs with equal identities do the same.
 
-    Concurrency, budgets, cache and number of episodes are not included, so that they may change
-    when a run is resumed. Files and folders named in settings are identified by their content.
+    Concurrency, budgets, cache and number of episodes may change when a run is resumed. Files and
+    folders in settings are identified by their content.
     """
     cls: Any = type(dataset)
     data_settings = asdict(make(cls.Settings, plan.group("dataset"), plan.dataset_name))

@@ -22,10 +22,8 @@ EXPERTS = ("expert", "oracle", "gold")
 
 @dataclass(frozen=True, slots=True)
 class PlayedGame:
-    """An episode played by a person. ``scores`` is None if it was not finished.
-
-    ``best`` are the scores of the agent ``expert``; None and empty if no expert can play it.
-    """
+    """An episode played by a person. ``scores`` is None if it was not finished. ``best`` are the
+    scores of the agent ``expert``; None and empty if no expert can play it."""
 
     result: RunResult
     episode: str = ""
@@ -36,11 +34,8 @@ class PlayedGame:
 
 
 def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
-    """The plan in which a person plays ``actor``, by default the first one.
-
-    ``others`` is the agent for all other actors. Raises ``UsageError`` for an unknown actor, or if
-    the others have no agent.
-    """
+    """The plan in which a person plays ``actor``, by default the first one, and the agent
+    ``others`` all other actors. Raises ``UsageError`` for an unknown actor or a missing agent."""
     if plan.continues:
         plan = Continuation.open(plan.continues).plan(plan)
     actors = open_dataset(plan).tasks[0].episode.actors

@@ -41,10 +41,8 @@ class Curve:
 
 
 def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
-    """Plot curves with 95% intervals as SVG, on a common vertical axis (percent for rates).
-
-    Numeric values are placed to scale on the horizontal axis, others in the given order.
-    """
+    """Plot curves with 95% intervals as SVG, on a common vertical axis (percent for rates). Numeric
+    values are placed to scale on the horizontal axis, others in the given order."""
 
     def ends(value: Interval) -> tuple[float, float]:
         """The interval, or the mean if there are too few episodes."""
@@ -170,11 +168,9 @@ def _check_count(option: str, count: int) -> None:
 
 
 def picture(variants: Sequence[Variant]) -> Path | None:
-    """Plot up to three rates over the values of the first setting as ``sweep.svg``.
-
-    There is a curve for each combination of the other settings. Returns None if the runs have no
-    rate in common. Raises ``RecordingError`` if the file cannot be written.
-    """
+    """Plot up to three rates over the values of the first setting as ``sweep.svg``, with a curve
+    for each combination of the other settings. Returns None if the runs have no rate in common.
+    Raises ``RecordingError`` if the file cannot be written."""
     folders = [variant.plan.out for variant in variants if variant.plan.out]
     rows = rows_of(folders)
     rates = [m for m in rows[0].metrics if m.kind == "rate"]

@@ -97,11 +97,9 @@ class Means:
 def open_tracker(
     spec: str, name: str, config: Mapping[str, Json], notify: Callable[[str], None]
 ) -> Tracker:
-    """Start a run called ``name`` in the tracker ``KIND:PROJECT``.
-
-    ``config`` describes the run; secrets are redacted. Raises ``UsageError`` for an unknown
-    tracker, a missing project or library, and if the tracker does not start.
-    """
+    """Start a run called ``name`` in the tracker ``KIND:PROJECT``; ``config`` describes the run,
+    with secrets redacted. Raises ``UsageError`` for an unknown tracker, a missing project or
+    library, and if the tracker does not start."""
     kind, _, project = spec.partition(":")
     if kind not in EXTRAS or not project:
         hint = suggest(kind, list(EXTRAS)) if kind not in EXTRAS else "the project is missing"

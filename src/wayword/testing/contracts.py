@@ -108,10 +108,8 @@ def _play(
 
 
 def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
-    """Check that episodes are complete, serializable, uniquely named and free of answers.
-
-    Checks all IDs, and about ``max_tasks`` tasks, evenly spread over the dataset.
-    """
+    """Check that episodes are complete, serializable, uniquely named and free of answers: all ids,
+    and about ``max_tasks`` tasks, evenly spread over the dataset."""
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task_id(tasks, number) for number in range(len(tasks))]

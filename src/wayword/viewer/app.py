@@ -2,14 +2,7 @@
 
     serve(Content(Library([Path("runs")])), port=8000)
 
-Plain pages over HTTP, with server-sent events for live changes. Addresses:
-
-    /                            every run
-    /run/SLUG/                   a run; below it: metrics, causes, texts, rows, search, live
-    /run/SLUG/episode?id=ID      an episode; document?id=ID is its data as JSON
-    /compare?run=A&run=B         two or more runs
-    /play                        games played by a person: see wayword.viewer.play
-    /live-run                    redirects to the run in progress, once there is one
+Plain pages over HTTP, with server-sent events for live changes. The routes are in ``application``.
 """
 
 from __future__ import annotations

@@ -120,13 +120,8 @@ def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
     return Flip(instruction, maps.sketch(walks, sources, apart), apart, [*causes][:_CAUSES])
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A row of the table of differences: labelled cells; ``kind`` colours the difference."""
-
-    metric: Metric
-    cells: Sequence[tuple[str, str]]
-    kind: str
+Difference = tuple[Metric, Sequence[tuple[str, str]], str]
+"""A row of the table of differences: labelled cells, and the class that colours the difference."""
 
 
 def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> Difference:
@@ -151,7 +146,7 @@ def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> D
         ("same", f"{line.ties:,}"),
         ("p", "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"),
     )
-    return Difference(metric, cells, kind)
+    return metric, cells, kind
 
 
 def _query(slugs: Sequence[str]) -> str:

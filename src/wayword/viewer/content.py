@@ -50,7 +50,7 @@ from wayword.viewer.library import (
     slug,
     standing,
 )
-from wayword.viewer.markup import Html, Letters, page, render, visible
+from wayword.viewer.markup import Html, Letters, macro, page, render, visible
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
@@ -62,6 +62,7 @@ _MOMENT = 0.3  # seconds that a page waits for instructions, and a search for th
 _AT_ONCE = 2_000  # instructions that are looked up at once for a search
 _TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
 _SKETCHED = 16  # running episodes that have a small map
+_SKETCH = macro("parts.html", "sketch")
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
 
@@ -128,13 +129,15 @@ class Content:
             return RunCard(each.name, href, status="unreadable", notice=str(error))
         config, row = rows.run.config, _means(rows)
         identity, metrics = config["identity"], {metric.key: metric for metric in rows.metrics}
-        keys = [key for key in index.headline(row, rows.success) if key in metrics]
         return RunCard(
             each.name, href, cast_of(identity),
             str((identity.get("models") or {}).get("main", "")),
             str(identity.get("dataset", "")), *standing(rows), len(rows.failed),
             started=str(config.get("started", "")),
-            figures=[(metrics[key], row["metrics"][key]["mean"]) for key in keys],
+            figures=[
+                (metrics[key], row["metrics"][key]["mean"]) if key in metrics else (None, None)
+                for key in index.headline(row, rows.success)
+            ],
         )  # fmt: skip
 
     def live_run(self) -> str:
@@ -269,13 +272,13 @@ class Content:
         episodes = []
         for number, each in enumerate(active):
             shown = {k: each.get(k) for k in ("step", "of", "actor", "action", "ok")}
-            episode, walks = str(each.get("id")), list[str]()
+            episode, drawn = str(each.get("id")), maps.Sketch([])
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                make = partial(maps.sketch, [_walk_of(each)], sources)
-                walks = self._sketches.get(key, make).walks
-            shown |= {"id": visible(episode), "href": address(episode), "walks": walks}
-            episodes.append(shown)
+                drawn = self._sketches.get(key, partial(maps.sketch, [_walk_of(each)], sources))
+            words = f"The walk so far, step {each.get('step')} of {each.get('of')}"
+            shown |= {"id": visible(episode), "href": address(episode)}
+            episodes.append(shown | {"sketch": _SKETCH(drawn, words)})
         pace, total = (progress.pace, progress.total) if progress else ("", 0)
         return {
             "running": alive, "done": rows.done, "total": total, "pace": pace,

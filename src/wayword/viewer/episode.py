@@ -28,10 +28,8 @@ Written = Mapping[str, Any]
 
 
 class Links(NamedTuple):
-    """Addresses of the previous and next page (empty if there is none) and of the run's page.
-
-    ``ask`` is the query that identifies the episode to the server.
-    """
+    """Addresses of the previous and next page (empty if there is none) and of the run's page, and
+    the query that identifies the episode to the server."""
 
     before: str = ""
     after: str = ""
@@ -122,11 +120,8 @@ _MOST = 1500  # longer differences are taken as new all through, rather than com
 
 
 class Piece(NamedTuple):
-    """A passage of a prompt: ``new``, the ``same`` as in an earlier prompt, or ``folded``.
-
-    A folded one has no text: it stands for ``lines`` lines of the same block of call ``call``, from
-    line ``start`` (from 0).
-    """
+    """A passage of a prompt: ``new``, the ``same`` as in an earlier prompt, or ``folded``: instead
+    of a text, ``lines`` lines of the same block of call ``call``, from line ``start`` (from 0)."""
 
     kind: str
     text: str = ""
@@ -275,6 +270,15 @@ class _Cards:
             for claim in claims(as_mapping(note["details"]), before, step["observation"])
         ]  # fmt: skip
         answers = [view["answer"] for view in calls if view["answer"]]
+        questions: list[tuple[str, float]] = []  # of yes or no, each with the probability of yes
+        for view in calls if len(calls) >= _SEVERAL else ():
+            answer = view["answer"] or {}
+            if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
+                questions = []
+                break
+            logprobs = dict(zip(answer["options"], answer["logprobs"], strict=False))
+            yes = figures.probability(logprobs.get("yes", -math.inf))
+            questions.append((last_line(view["call"]), yes))
         kinds = ("prompt", "completion", "reused")
         return {
             "id": f"trial-{trial}-step-{number}" if trial else f"step-{number}", "step": step,
@@ -283,22 +287,9 @@ class _Cards:
             "observation": figures.observation(step["observation"], taken, self._letters),
             "holding": [as_mapping(each).get("name") for each in _listed(held, "holding")],
             "objects": names, "new_objects": new, "folded": folded, "claims": stated,
-            "chips": new[:_MOST_CHIPS] if folded else (), "questions": _questions(calls),
+            "chips": new[:_MOST_CHIPS] if folded else (), "questions": questions,
             "usage": {kind: sum(_tokens(each, kind) for each in answers) for kind in kinds},
         }  # fmt: skip
-
-
-def _questions(calls: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
-    """Return a batch of yes-or-no questions with the probability of yes; empty for other calls."""
-    rows = []
-    for view in calls:
-        answer = view["answer"] or {}
-        if {*answer.get("options", ())} != {"yes", "no"} or answer.get("reasoning"):
-            return []
-        logprobs = dict(zip(answer["options"], answer["logprobs"], strict=False))
-        yes = figures.probability(logprobs.get("yes", -math.inf))
-        rows.append((last_line(view["call"]), yes))
-    return rows if len(rows) >= _SEVERAL else []
 
 
 @template_function

@@ -321,25 +321,13 @@ _LEVEL = 6.0
 
 
 def free_rays(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """Return (bearing in degrees, free metres) of each column of a recorded depth image. Empty for
-    any other value in a run folder.
-    """
-    bearings, rows, levels = depth.get("bearings"), depth.get("elevations"), depth.get("levels")
-    reach = depth.get("reach")
-    if not isinstance(bearings, list | tuple) or not isinstance(rows, list | tuple):
+    """Return (bearing in degrees, free metres) of each column of a recorded depth image; empty for
+    any other value."""
+    try:
+        bearings, rows, reach = depth["bearings"], depth["elevations"], depth["reach"]
+        image = np.frombuffer(depth["levels"], np.uint8).reshape(len(rows), len(bearings))
+        level = [n for n, up in enumerate(rows) if abs(up) <= _LEVEL]
+        nearest = image[level].min(axis=0, initial=254).tolist()
+        return [(float(b), float(reach) * n / 254) for b, n in zip(bearings, nearest, strict=True)]
+    except (KeyError, TypeError, ValueError):
         return []
-    if not isinstance(levels, bytes) or not isinstance(reach, int | float):
-        return []
-    if len(levels) != len(bearings) * len(rows) or not bearings:
-        return []
-    if not all(isinstance(bearing, int | float) for bearing in bearings):
-        return []
-    level = [n for n, up in enumerate(rows) if isinstance(up, int | float) and abs(up) <= _LEVEL]
-    nearest = (
-        min((levels[n * len(bearings) + column] for n in level), default=255)
-        for column in range(len(bearings))
-    )
-    return [
-        (float(bearing), float(reach) * min(near, 254) / 254)
-        for bearing, near in zip(bearings, nearest, strict=True)
-    ]

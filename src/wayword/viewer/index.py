@@ -114,10 +114,10 @@ def metrics_part(run: Overview) -> Html:
 
 
 def headline(row: Mapping[str, Any], success: str) -> list[str]:
-    """Return the keys of success, efficiency, steps and cost that a run's row has."""
+    """Return the keys of success, efficiency, steps and cost in a run's row; empty if missing."""
     present = {key for key, summary in row.get("metrics", {}).items() if summary}
     efficient = next((key for key in _EFFICIENCY if key in present and key != success), "")
-    return [key for key in (success, efficient, "steps", "cost") if key in present]
+    return [key if key in present else "" for key in (success, efficient, "steps", "cost")]
 
 
 def causes_part(run: Overview) -> Html | None:
@@ -217,11 +217,9 @@ def _settings(run: Overview) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RunCard:
-    """A row of the home page: a run's address, configuration and status.
-
-    ``figures`` are (metric, mean) pairs: success, efficiency, steps and cost. ``status`` is
-    ``running``, ``complete``, ``partial`` or ``unreadable``; then ``notice`` says why.
-    """
+    """A row of the home page. ``figures`` are (metric, mean) of success, efficiency, steps and
+    cost; ``status`` is ``running``, ``complete``, ``partial`` or, with a ``notice``,
+    ``unreadable``."""
 
     name: str
     href: str
@@ -234,17 +232,7 @@ class RunCard:
     failed: int = 0
     started: str = ""
     notice: str = ""
-    figures: Sequence[tuple[Metric, float | None]] = field(default_factory=tuple)
-
-    @property
-    def cells(self) -> list[tuple[Metric | None, float | None]]:
-        """Return the figures by table column, (None, None) if one is missing."""
-        cells: dict[str, tuple[Metric | None, float | None]] = dict.fromkeys(_COLUMNS, (None, None))
-        for metric, mean in self.figures:
-            key = metric.key if metric.key in cells else "success"
-            key = "efficiency" if key == "success" and cells["success"][0] else key
-            cells[key] = metric, mean
-        return [*cells.values()]
+    figures: Sequence[tuple[Metric | None, float | None]] = ((None, None),) * 4
 
 
 def home_page(where: str, cards: Sequence[RunCard]) -> str:
@@ -252,14 +240,12 @@ def home_page(where: str, cards: Sequence[RunCard]) -> str:
     return page("home_page.html", "home", served=True, where=where, cards=cards)
 
 
-_COLUMNS = ("success", "efficiency", "steps", "cost")
-
-
 def line_of(card: RunCard, each: NamedRun) -> str:
     """``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
     if card.notice:
         return f"{card.notice}  {each.path}"
-    scores = [f"{metric.label} {value(metric, mean)}" for metric, mean in card.figures[:1]]
+    metric, mean = card.figures[0]
+    score = f"{metric.label} {value(metric, mean)}" if metric else ""
     count = f"{card.done}/{card.of}"
     what = ", ".join(filter(None, (card.agent, card.model, card.dataset)))
-    return f"{card.status:<9} {count:>11}  {''.join(scores):<16}  {each.path}  ({what})"
+    return f"{card.status:<9} {count:>11}  {score:<16}  {each.path}  ({what})"

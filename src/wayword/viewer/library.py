@@ -182,10 +182,8 @@ class Cache(Generic[T]):
 
 
 class Library:
-    """The run folders at, or anywhere below, some paths.
-
-    Raises ``RecordingError`` for a path that is neither a run folder nor a folder.
-    """
+    """The run folders at, or below, some paths. Raises ``RecordingError`` for a path that is no
+    folder."""
 
     def __init__(self, given: Sequence[Path], deepest: int = 3) -> None:
         for path in given:
@@ -239,9 +237,8 @@ class Library:
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:
-        """Return the run with a name or slug. Only listed runs have names, so no path leads
-        elsewhere. Raises ``UsageError`` if there is none.
-        """
+        """Return the run with a name or slug, so that no path leads elsewhere, or raise
+        ``UsageError``."""
         for each in self.runs():
             if name in (each.name, each.slug):
                 return each

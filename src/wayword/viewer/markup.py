@@ -5,9 +5,8 @@
     Html('<p>1 &lt; 2 &amp; <b>so</b></p>')
 
 A page carries its style and its script inside, and a Content-Security-Policy that allows these two
-by their SHA-256 and nothing else: no other script runs and nothing is fetched, whatever a text
-contains (W3C, Content Security Policy Level 3, section 6.7). A served page may contact its own
-server.
+by their SHA-256 and nothing else (W3C, Content Security Policy Level 3, section 6.7). A served page
+may contact its own server.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ class Letters:
         ('A', 'kitchen')
 
     A page uses the same letter for a place everywhere: on the map, the compass, the cards and in
-    prompts. The id stays in the document as the copied text and as the title.
+    prompts.
     """
 
     def __init__(self, by_place: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -173,11 +172,8 @@ class Letters:
         return self.over(Html.escape(text))
 
     def over(self, markup: Html) -> Html:
-        """Return markup in which each id in a text is shown as its letter; titles and attributes
-        keep it.
-
-        The id stays the text of its element, so that a copy contains the recorded text.
-        """
+        """Return markup that shows each id in a text as its letter. The id stays the text of its
+        element, so that a copy contains it; titles and attributes are unchanged."""
         lengths = sorted({len(name) for name in self.by_place})
         if not lengths:
             return markup

@@ -7,13 +7,6 @@
 A game is an ordinary run, played by the agent ``human`` on a background thread; only the person
 differs from the one at the terminal. Input is parsed in the same way.
 
-The pages of games:
-
-    /play                        begin a game
-    /play/GAME/                  its seats
-    /play/GAME/seat?as=ACTOR     the actor's view and actions
-    /play/GAME/watch             every turn, and agents' questions
-
 A page is a frame; the server rerenders its board on every event. In every family, the map shows
 only what the actor has seen, so it does not reveal the answer.
 """
@@ -316,13 +309,27 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
         letters = seat.letters if seat else Letters()
+        groups: dict[str, list[Choice]] = {"": []}  # by verb, empty for those without arguments
+        last: list[Choice] = []  # ``stop``
+        directions, keys = arrows(now.observation if now else {}), dict[str, str]()
+        if now and not game.ended:
+            keys = {action: key for key, action in arrow_keys(now).items()}
+        for number, action in enumerate(now.space.listed if now and not game.ended else (), 1):
+            words, direction = spaced(action.name), ""
+            if action.arguments:
+                words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
+                direction = directions.get(action.arguments[-1], "")
+            group = groups.setdefault(action.name if action.arguments else "", [])
+            key = keys.get(str(action), str(number) if number <= 9 else "")
+            (last if action == STOP else group).append((number, action, words, direction, key))
+        choices = [(verb, listed) for verb, listed in (*groups.items(), ("", last)) if listed]
         # On the last input: it stays in view.
         feedback = [*takewhile(lambda event: not event.who, reversed(seat.lines if seat else ()))]
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
             drawn=observed_map(seat.looks, letters, now) if seat and now else None, few=_FEW,
-            choices=_choices(now, letters) if now and not game.ended else [], most=_LINES,
+            choices=choices, most=_LINES,
             letters=letters,
         )  # fmt: skip
 
@@ -354,22 +361,6 @@ def arrow_keys(now: Situation) -> dict[str, str]:
         if action := next((each for each in actions if each in listed), ""):
             keys[key] = action
     return keys
-
-
-def _choices(now: Situation, letters: Letters) -> list[tuple[str, list[Choice]]]:
-    """Group the listed actions by verb, empty for those without arguments; ``stop`` is last."""
-    directions, keys = arrows(now.observation), {a: key for key, a in arrow_keys(now).items()}
-    groups: dict[str, list[Choice]] = {"": []}
-    last: list[Choice] = []
-    for number, action in enumerate(now.space.listed, 1):
-        words, direction = spaced(action.name), ""
-        if action.arguments:
-            words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
-            direction = directions.get(action.arguments[-1], "")
-        group = groups.setdefault(action.name if action.arguments else "", [])
-        key = keys.get(str(action), str(number) if number <= 9 else "")
-        (last if action == STOP else group).append((number, action, words, direction, key))
-    return [(verb, choices) for verb, choices in (*groups.items(), ("", last)) if choices]
 
 
 def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:

@@ -104,21 +104,18 @@ def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) ->
         if step.actor != actor or not isinstance(step.pose, Mapping):
             continue
         moved = place_of(step.pose) != place_of(pose)
-        reckoned = _reckoned(point, step.observation, step.pose) if moved else point
+        reckoned = point
+        if moved:  # along the edge taken, by one unit if its length is unknown
+            held, edge = step.observation, (finite(step.pose.get("heading")) or 0.0, 1.0)
+            for neighbor in held.get("neighbors", ()) if isinstance(held, Mapping) else ():
+                place = neighbor.get("viewpoint") if isinstance(neighbor, Mapping) else None
+                edge = heading_and_length(neighbor) if place == place_of(step.pose) else edge
+            reckoned = toward(point, *edge)
         located = point_of(step.pose) or (None if positions else reckoned)
         if located is None:
             return
         point, pose = located, step.pose
         yield Waypoint(number, place_of(pose), point, finite(pose.get("heading")))
-
-
-def _reckoned(point: Point, observation: Any, pose: Mapping[str, Any]) -> Point:
-    """Reckon a point along the edge taken, by one unit if its length is unknown."""
-    place, heading, length = place_of(pose), finite(pose.get("heading")) or 0.0, 1.0
-    for neighbor in observation.get("neighbors", ()) if isinstance(observation, Mapping) else ():
-        if isinstance(neighbor, Mapping) and neighbor.get("viewpoint") == place:
-            heading, length = heading_and_length(neighbor)
-    return toward(point, heading, length)
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:

@@ -1,17 +1,7 @@
 "use strict";
 // Runs side by side: the labels of maps, tables to copy, and what takes time: the chart, and gained and lost episodes.
 if (typeof unclutter === "function") unclutter(document.querySelectorAll("svg.map"));
-for (const pre of document.querySelectorAll("pre.copied")) {
-  pre.tabIndex = 0;
-  if (!navigator.clipboard) continue;
-  const copy = document.createElement("button");
-  copy.type = "button";
-  copy.className = "copy";
-  copy.textContent = "copy";
-  copy.addEventListener("click", () => navigator.clipboard.writeText(pre.textContent).then(
-    () => { copy.textContent = "copied"; }, () => { copy.textContent = "not allowed"; }));
-  pre.before(copy);
-}
+document.querySelectorAll("pre.copied").forEach(copyable);
 async function later(part, kind) {
   const answer = await fetch(`compare/${part}${location.search}`);
   if (!answer.ok) return;

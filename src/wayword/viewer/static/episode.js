@@ -85,14 +85,11 @@
   }
 
   // A failed episode opens on its mistake: the steps before it are folded.
-  const fold = document.createElement("button");
+  const fold = makeButton("press", "", () => { unfoldSteps(); go(1); });
   function foldSteps() {
     const before = steps.slice(0, Math.max(0, mistake - 1));
     if (!before.length) return;
-    fold.type = "button";
-    fold.className = "press";
     fold.textContent = before.length > 1 ? "Show steps 1 to " + before.length : "Show step 1";
-    fold.addEventListener("click", () => { unfoldSteps(); go(1); });
     before[0].before(fold);
     for (const card of before) card.hidden = true;
   }
@@ -127,8 +124,7 @@
   function unfold(button) {
     const pre = button.parentElement;
     lines(pre.dataset.call, pre.dataset.block); // remembered before its pieces change
-    const span = document.createElement("span");
-    span.className = "same";
+    const span = make("span", "same");
     span.append(...lettered(linesOf(button).join("")));
     button.replaceWith(span);
   }
@@ -151,10 +147,6 @@
     if (linking) navigator.clipboard?.writeText(location.href.split("#")[0] + "#step-" + linking.dataset.step).then(() => { linking.textContent = "copied"; }, () => { linking.textContent = "not allowed"; });
     const playing = event.target.closest("button.playon");
     if (playing) playOn(playing);
-    const copy = event.target.closest("button.copy");
-    if (copy) navigator.clipboard.writeText(copy.nextElementSibling.textContent).then(() => {
-      copy.textContent = "copied";
-    }, () => { copy.textContent = "not allowed"; });
     const link = event.target.closest('a[href^="#step-"]');
     if (link) { event.preventDefault(); go(Number(link.hash.slice(6))); }
   });
@@ -167,8 +159,7 @@
       const answer = await fetch(press.dataset.ask);
       text = answer.ok ? await answer.text() : "the server answered " + answer.status;
     } catch (error) { /* it has ended */ }
-    const shown = document.createElement("pre");
-    shown.className = "quoted";
+    const shown = make("pre", "quoted");
     if (press.dataset.ask.startsWith("raw")) shown.textContent = text;
     else shown.append(...lettered(text));
     shown.tabIndex = 0;
@@ -190,19 +181,13 @@
     advice.forEach(([words, same], number) => {
       const card = steps[number];
       if (!card || !words || (same && number + 1 === mistake)) return;
-      const shown = document.createElement("span");
-      shown.className = same ? "expert same" : "expert other";
-      if (same) shown.textContent = "as the expert";
-      else shown.append("expert: ", code(words));
+      const shown = make("span", same ? "expert same" : "expert other", same ? "as the expert" : "expert: "), code = make("code");
+      code.append(...lettered(words));
+      if (!same) shown.append(code);
       card.querySelector("header .badge").after(shown);
     });
     if (still) go(now); // the page has grown above it
     document.body.dataset.experts = advice.length;
-  }
-  function code(words) {
-    const shown = document.createElement("code");
-    shown.append(...lettered(words));
-    return shown;
   }
   async function playOn(press) {
     press.disabled = true;
@@ -296,18 +281,12 @@
       if (view.width >= start.width) Object.assign(view, start);
       show();
     };
-    const bar = document.createElement("div");
-    bar.className = "zoom";
-    const levels = Number(map.dataset.floors || 1);
+    const bar = make("div", "zoom"), levels = Number(map.dataset.floors || 1);
     if (levels > 1) {
-      const switches = document.createElement("div");
-      switches.className = "floors zoom";
+      const switches = make("div", "floors zoom");
       for (const to of [...Array(levels).keys(), "all"]) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = to === "all" ? "all floors" : "floor " + (to + 1);
+        const button = makeButton("", to === "all" ? "all floors" : "floor " + (to + 1), () => chooseFloor(String(to)));
         button.dataset.to = to;
-        button.addEventListener("click", () => chooseFloor(String(to)));
         switches.append(button);
       }
       map.before(switches);
@@ -317,12 +296,9 @@
       ["−", "zoom out", () => zoom(1.4, view.x + view.width / 2, view.y + view.height / 2)],
       ["⤢", "whole map", () => { Object.assign(view, start); show(); }],
     ]) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = label;
+      const button = makeButton("", label, press);
       button.title = title;
       button.setAttribute("aria-label", title);
-      button.addEventListener("click", press);
       bar.append(button);
     }
     map.before(bar);
@@ -379,23 +355,13 @@
 
   for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
   for (const pre of document.querySelectorAll("pre.quoted, pre.text")) {
-    pre.tabIndex = 0;
-    if (!navigator.clipboard || pre.textContent.length < 40) continue;
-    const copy = document.createElement("button");
-    copy.type = "button";
-    copy.className = "copy";
-    copy.textContent = "copy";
-    pre.before(copy);
+    if (pre.textContent.length < 40) pre.tabIndex = 0;
+    else copyable(pre);
   }
-
   for (const text of document.querySelectorAll(".instruction:not(:has(.clause))")) {
     const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2;
     if (!cut && !text.querySelector(".rest")) continue;
-    const more = document.createElement("button");
-    more.type = "button";
-    more.className = "copy";
-    more.textContent = "… more";
-    more.addEventListener("click", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
+    const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
     (cut ? text : shown).append(more);
   }
   unclutter(document.querySelectorAll("svg.map, svg.dial"));

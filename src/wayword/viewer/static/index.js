@@ -107,12 +107,6 @@
     if (column.kind === "seconds") return value.toFixed(value < 10 ? 2 : 1);
     return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(1);
   }
-  function make(tag, className, text) {
-    const element = document.createElement(tag);
-    if (className) element.className = className;
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
   function columns() {
     return [
       { key: "id", label: "Episode", kind: "id" }, { key: "text", label: "Instruction", kind: "text" },
@@ -184,9 +178,7 @@
       for (const column of cols) {
         const td = make("td", column.kind === "id" ? "id" : "n");
         if (column.kind === "id") {
-          const press = make("button", "linklike", key);
-          press.type = "button";
-          press.addEventListener("click", () => {
+          td.append(makeButton("linklike", key, () => {
             const first = rows[0];
             if (state.group === "scene") state.scene = first[5];
             else if (state.group === "ended") state.ended = first[3];
@@ -194,8 +186,7 @@
             else if (state.group === "outcome" && key !== "no score") state.outcome = key === "success" ? key : "failure";
             state.group = "";
             update();
-          });
-          td.append(press);
+          }));
         } else {
           const values = rows.map((row) => row[at(column.key)]).filter((v) => v !== null && v !== undefined);
           td.dataset.label = column.label;
@@ -217,11 +208,9 @@
       const th = make("th", column.key && !["id", "text", "ended"].includes(column.key) ? "n" : column.kind === "size" ? "n" : "");
       th.scope = "col";
       if (column.kind === "size" || state.group) { th.append(make("span", "plain", column.label)); return th; }
-      const press = make("button", "", column.label + (state.sort === column.key ? (state.down ? " ↓" : " ↑") : ""));
-      press.type = "button";
+      const press = makeButton("", column.label + (state.sort === column.key ? (state.down ? " ↓" : " ↑") : ""), () => by(column.key));
       if (column.doc) press.title = column.doc;
       if (state.sort === column.key) th.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-      press.addEventListener("click", () => by(column.key));
       th.append(press);
       return th;
     }));
@@ -265,12 +254,7 @@
     if (group) group.value = state.group;
     sort.value = state.sort;
     chips.replaceChildren();
-    if (state.scene) {
-      const press = make("button", "", "scene " + state.scene + " ×");
-      press.type = "button";
-      press.addEventListener("click", () => { state.scene = ""; update(); });
-      chips.append(press);
-    }
+    if (state.scene) chips.append(makeButton("", "scene " + state.scene + " ×", () => { state.scene = ""; update(); }));
     for (const press of document.querySelectorAll(".causes button")) press.setAttribute("aria-pressed", String(press.dataset.cause === state.cause));
   }
   function wire() { // causes, also those that arrive later
@@ -286,8 +270,7 @@
     for (const part of document.querySelectorAll("[data-later]")) {
       const answer = await fetch(part.dataset.later);
       if (!answer.ok) continue;
-      const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
-      part.replaceWith(...arrived.body.children);
+      part.replaceWith(...partsOf(await answer.text()));
       wire();
       controls();
     }
@@ -325,7 +308,7 @@
         const step = "step " + each.step + " of " + each.of;
         const code = make("code", "", each.action);
         code.title = each.action;
-        li.append(link, sketch(each.walks, step), make("span", "dim", step), code);
+        li.append(link, ...partsOf(each.sketch), make("span", "dim", step), code);
         return li;
       }));
       if (now.version !== version) arrive(now);
@@ -349,23 +332,6 @@
       } finally { busy = false; }
     }
   }
-  function sketch(walks, words) { // a small map: one line an actor, and where it is now
-    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    picture.setAttribute("viewBox", "0 0 120 80");
-    picture.setAttribute("class", "sketch");
-    picture.setAttribute("role", "img");
-    picture.setAttribute("aria-label", "The walk so far, " + words);
-    walks.forEach((points, number) => {
-      const [x, y] = points.split(" ").at(-1).split(",");
-      for (const [tag, set] of [["polyline", { points }], ["circle", { cx: x, cy: y, r: 3.5 }]]) {
-        const part = document.createElementNS(picture.namespaceURI, tag);
-        for (const [key, value] of Object.entries(set)) part.setAttribute(key, value);
-        part.setAttribute("class", "walk" + (number % 4));
-        picture.append(part);
-      }
-    });
-    return picture;
-  }
   async function keepPlace() { // as many rows as there were, so that nothing jumps
     const many = made, height = scrollY;
     await update();
@@ -376,7 +342,7 @@
     const old = document.querySelector('section[aria-label="Metrics"]');
     const answer = old && await fetch("metrics");
     if (!answer || !answer.ok) return;
-    old.replaceWith(...new DOMParser().parseFromString(await answer.text(), "text/html").body.children);
+    old.replaceWith(...partsOf(await answer.text()));
     wire();
     controls();
   }

@@ -1,6 +1,30 @@
 "use strict";
-// Labels of maps: names next to their marks, and none that would cover others. Numbers of stops come
-// first, then rooms, then the rest. Shared by every page that has a map.
+// Shared by every page: elements, and the labels of maps.
+function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+function makeButton(className, text, does) {
+  const button = make("button", className, text);
+  button.type = "button";
+  button.addEventListener("click", does);
+  return button;
+}
+function partsOf(markup) { // elements of the server, as a document of their own, in which no script runs
+  return [...document.adoptNode(new DOMParser().parseFromString(markup, "text/html").body).children];
+}
+function copyable(pre) { // with a button that copies its text
+  pre.tabIndex = 0;
+  if (!navigator.clipboard) return;
+  const copy = makeButton("copy", "copy", () => navigator.clipboard.writeText(pre.textContent).then(
+    () => { copy.textContent = "copied"; }, () => { copy.textContent = "not allowed"; }));
+  pre.before(copy);
+}
+
+// Labels: names next to their marks, and none that would cover others. Numbers of stops come first,
+// then rooms, then the rest.
 const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
 
 // The first of eight places around a mark where its name meets nothing, in the map's units.

@@ -23,15 +23,8 @@
     return answer.ok ? answer.json() : { problem: "the server answered " + answer.status };
   }
   function board() { return document.getElementById("board"); }
+  const shown = document.getElementById("problem");
   function showProblem(problem) {
-    let shown = document.getElementById("problem");
-    if (!shown) {
-      shown = document.createElement("p");
-      shown.id = "problem";
-      shown.className = "why";
-      shown.setAttribute("role", "alert");
-      (say || board()).before(shown);
-    }
     shown.textContent = problem;
     shown.hidden = !problem;
   }

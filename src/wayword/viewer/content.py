@@ -102,10 +102,10 @@ class Content:
     def _opened(self, rows: Rows) -> Sources:
         return self._sources.peek(_data_key(rows.run.config)) or Sources(success=rows.success)
 
-    def _soon(self, rows: Rows, ids: Sequence[str]) -> Sources:
+    def _soon(self, rows: Rows, ids: Sequence[str], seconds: float = _MOMENT) -> Sources:
         """Return the tasks that are available without delay. A task of a generated dataset may
         require a whole house, so a dataset that is not open yet is not waited for."""
-        sources, end = self._opened(rows), time.monotonic() + _MOMENT
+        sources, end = self._opened(rows), time.monotonic() + seconds
         if sources.dataset is not None and not isinstance(sources.dataset.tasks, DrawnTasks):
             return self.tasks(rows, ids)
         for each in ids if sources.dataset is not None else ():
@@ -216,7 +216,7 @@ class Content:
         chosen, start = select(rows, wish, causes, texts), wish.get("from", "")
         first = int(start) if start.isdecimal() and len(start) < 10 else 0
         heads = rows.heads(chosen[first : first + PAGE])
-        sources = self._soon(rows, [head.episode_id for head in heads])
+        sources = self._soon(rows, [head.episode_id for head in heads], _MOMENT / 4)
         shown = Overview(name, rows, {}, (), sources, causes=causes, served=True)
         lines = [index.row_of(shown, head) for head in heads]
         return {"total": len(chosen), "rows": lines, "ready": ready}
@@ -278,7 +278,7 @@ class Content:
                 drawn = self._sketches.get(key, partial(maps.sketch, [_walk_of(each)], sources))
             words = f"The walk so far, step {each.get('step')} of {each.get('of')}"
             shown |= {"id": visible(episode), "href": address(episode)}
-            episodes.append(shown | {"sketch": _SKETCH(drawn, words)})
+            episodes.append(shown | {"sketch": _SKETCH(replace(drawn, gold=""), words)})
         pace, total = (progress.pace, progress.total) if progress else ("", 0)
         return {
             "running": alive, "done": rows.done, "total": total, "pace": pace,

@@ -287,8 +287,10 @@ def select(
     if cause:
         among = {name for name, causes in causes_of.items() if cause in causes}
     if words:
-        matches = {n for n in rows.names() if all(word in n.lower() for word in words)} | {*texts}
-        among = matches if among is None else among & matches
+        names = rows.names()
+        for word in words:
+            names = [name for name in names if word in name.lower()]
+        among = {*names, *texts} if among is None else among & {*names, *texts}
     solved, unsolved = (np.nextafter(0.5, 1), np.inf), (-np.inf, 0.5)
     ends = {"success": solved, "failure": unsolved}.get(outcome)
     ranges = [(rows.success, *ends, True)] if ends else []

@@ -50,7 +50,7 @@ function placeLabels(map) {
   for (const [x, y] of marks.values()) taken.push({ left: x - 3, top: y - 3, right: x + 3, bottom: y + 3 });
   const wide = Number(map.dataset.wide);
   for (const label of labels) {
-    const [x, y] = marks.get(label), gap = Number(label.dataset.gap);
+    const [x, y] = marks.get(label), gap = Number(label.dataset.gap) + (label.matches(".named") ? 8 : 0); // clear of the ring
     const box = label.getBBox(), width = box.width + 2, high = box.height - 2, aside = width / 2 + gap - 3;
     const rise = gap + Math.max(0, high / 2 - 7); // a tall name keeps clear of its mark
     const spots = [[0, -rise], [0, rise + 4], [aside, 2], [-aside, 2], [aside, -rise], [-aside, -rise], [aside, rise + 2], [-aside, rise + 2]]

@@ -53,9 +53,8 @@ ARRANGEMENTS = 4
 class ApartmentsSettings(Checked):
     """``rooms`` includes the hallway (homes with five or more rooms have one). Episodes cycle
     through the homes. ``field_of_view`` (degrees) and ``depth`` (metres) describe the camera.
-    ``length``: motions of the shortest path (steps of 0.25 m, turns of 30 degrees, the stop), met
-    to within an eighth; 0: any number. Long paths need large homes.
-    """
+    ``length``: motions of the shortest path (steps of 0.25 m, turns of 30 degrees, the stop),
+    within an eighth; 0: any number. Long paths need large homes."""
 
     homes: Count = 20
     episodes: Count = 120
@@ -67,7 +66,6 @@ class ApartmentsSettings(Checked):
 
     @property
     def camera(self) -> Camera:
-        """The camera that every agent gets."""
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
@@ -81,9 +79,7 @@ class Apartments(SolvableSearches):
 
     Each portable object has a distinguishing look, so a description matches exactly one object
     although other objects share its type. All doors are open and the target is not inside anything
-    closed. The nearest point where the goal is met is at least 2 m from the start. ``shortest`` is
-    the shortest path in this world to a point within 1 m of the visible target. Test and train
-    homes are drawn from separate random streams.
+    closed. The nearest point within 1 m of the visible target is at least 2 m from the start.
     """
 
     Settings = ApartmentsSettings
@@ -108,7 +104,7 @@ class Apartments(SolvableSearches):
         return _build_scene(scene)
 
     def _scene(self, number: int) -> tuple[str, int]:
-        """The scene of an episode, and the episode's number within its home."""
+        """Return the scene of an episode, and the episode's number within its home."""
         settings, turn = self.settings, number // self.settings.homes
         home = home_name(self.split, settings.seed, settings.rooms, number % settings.homes)
         return f"{home}/{turn % ARRANGEMENTS}", turn

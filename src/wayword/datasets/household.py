@@ -25,9 +25,7 @@ class HouseholdSettings(homes.KindSettings):
 
     all_kinds = KINDS
     unused_verbs = ()
-    paper = (
-        *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice", "stop"),
-    )
+    paper = (*homes.HANDLING, "stop")
 
     instructions: alfred.Instructions = "goal"
 
@@ -39,17 +37,15 @@ class Household(homes.SourcedTasks):
         >>> [task.reference.kind for task in household.tasks][:2]
         ['pick_and_place_simple', 'look_at_obj_in_light']
 
-    Splits ``generated_test`` and ``generated_train``: each episode has a furnished home with
-    objects in their usual places, a free start position with one of twelve headings, and a request
-    in words. The first episodes are in different homes, and episodes cycle through the types. Test
-    and train homes are drawn from separate random streams.
+    Splits ``generated_test`` and ``generated_train``: a furnished home with objects in their usual
+    places, a free start position with one of twelve headings, and a request in words. Episodes
+    cycle through the types.
 
     Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's trajectories (Shridhar et al.
-    2020), one episode per annotation, in iTHOR's rooms as described by its metadata. See
-    ``sources/alfred.py`` for what is inferred. ``omissions`` counts the excluded ones by reason.
+    2020), one episode per annotation, in iTHOR's rooms as described by its metadata; see
+    ``sources/alfred.py``. ``omissions`` counts the excluded ones by reason.
 
-    Success depends only on the final state: see ``worlds/household/goals.py``, and
-    ``sources/alfred.py`` for the goal conditions of each type.
+    Success depends only on the final state.
     """
 
     name = "household"

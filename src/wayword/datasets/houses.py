@@ -39,10 +39,8 @@ TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Style of an instruction: probabilities of optional parts, and how clauses are joined.
-
-    A ``terse`` style omits the name of the current room and adjectives that are not needed.
-    """
+    """Style of an instruction: probabilities of optional parts, and how clauses are joined;
+    ``terse`` omits the name of the current room and needless adjectives."""
 
     past: float
     side: float
@@ -115,8 +113,6 @@ def _furniture_name(house: GeneratedHouse, number: int, style: _Style) -> str:
 
 MOST_PATHS = 12  # per house; every house has at least as many
 CACHED = 64  # houses; an evicted one is rebuilt identically on demand
-
-
 SECTORS = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
 """Number of views -> number of directions described, and the width of each in degrees."""
 
@@ -186,9 +182,7 @@ class Houses(SolvableWalks):
 
     An episode starts in a room, facing one of twelve directions, and ends three to six steps
     later in another room, next to a named object or in a doorway. Each path has three instructions.
-    The first episodes of a split are in different houses. A scene name encodes the whole house, so
-    an episode id means the same for any number of houses and episodes. Test and train houses are
-    drawn from separate random streams.
+    An episode id means the same for any number of houses and episodes.
 
     Instructions are generated from the floor plan, so perception is perfect and the vocabulary
     small: scores show whether an agent can follow and act, not how it performs in real rooms.
@@ -227,7 +221,6 @@ class Houses(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{path}_{wording}"
 
     def task(self, number: int) -> Task:
-        """Return the task at index ``number``; tasks cycle through the houses."""
         scene, (path, wording) = self._scene_of(number), self._path_and_wording(number)
         home = self._cached_house(scene)
         route = home.route(path)
@@ -238,11 +231,9 @@ class Houses(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path, shortest))
 
     def scene(self, number: int) -> str:
-        """Return the name of a house."""
         return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
 
     def house(self, scene: str) -> GeneratedHouse:
-        """Return the house: plan, viewpoints, furniture."""
         return self._cached_house(scene).house
 
     def route(self, scene: str, path: int) -> Route:
@@ -258,7 +249,6 @@ class Houses(SolvableWalks):
         return [(at, part.end) for at, part in zip(starts, route.stretches, strict=True)]
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """Return a house's viewpoint graph; positions in metres, eyes 1.5 m above the floor."""
         return self._cached_house(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:

@@ -40,12 +40,9 @@ HIDDEN = 0.5  # share of added objects that are put into a closed receptacle, if
 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
-    EXISTS: "Answer yes or no.",
-    CONTAINS: "Answer yes or no.",
+    **dict.fromkeys((EXISTS, CONTAINS), "Answer yes or no."),
     COUNTS: "Answer with a number.",
 }
-
-
 Question = tuple[str, str, Ids, int]
 """Question, answer, the objects to see before answering, and how many of them suffice (0: all)."""
 ROOM_ACTIONS = 32
@@ -163,20 +160,14 @@ def _word_question(rng: Random, kind: str, item: str, room: str, place: str = ""
 # iTHOR's kitchens with their small objects placed again, and the published questions about them.
 #
 # The published answers hold for a placement that only the Unity build of that time could produce.
-# From each row of IQUAD's files we keep the kitchen, the question type, the object asked for, the
-# answer and the seed.
-#
-# Source: IQA (Gordon et al. 2018); ``iqa/questions`` in the data folder.
 
 UNSEEN = ("FloorPlan1", "FloorPlan2", "FloorPlan3", "FloorPlan4", "FloorPlan5")
 """The kitchens held out from training; the files ask about kitchens 6 to 30."""
 UNSEEN_SET = "unseen_kitchens"
 FOLDERS = {
-    "train": "train",
-    "val_seen": "val/seen_scenes",
-    "val_unseen": "val/unseen_scenes",
+    "train": "train", "val_seen": "val/seen_scenes", "val_unseen": "val/unseen_scenes",
     UNSEEN_SET: "val/seen_scenes",
-}
+}  # fmt: skip
 """Split -> folder of its question files."""
 SPLITS = tuple(FOLDERS)
 FILE_NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
@@ -409,8 +400,6 @@ class InteractiveQuestions(homes.SourcedTasks):
     ``stop[yes]``, ``stop[no]`` or ``stop[2]``. An episode starts in the room in question; the
     objects may be inside something closed. Answers are balanced: yes and no half each, counts 0 to
     3 a quarter each, so guessing scores 1/2 and 1/4.
-
-    Splits ``generated_test`` and ``generated_train``: rooms of generated homes.
 
     Splits ``train``, ``val_seen``, ``val_unseen``: IQUAD's questions and answers (Gordon et al.
     2018) about iTHOR's kitchens, worded by this project. The original placements cannot be

@@ -362,10 +362,7 @@ class MaHouseholdSettings(homes.HomesSettings):
     """
 
     unused_verbs = ()
-    paper = (
-        *(*homes.WALKING, *homes.CARRYING, "drop", "toggle_on", "toggle_off", "slice"),
-        *("chat", "stop"),
-    )
+    paper = (*homes.HANDLING, "chat", "stop")
 
     task: str = ""
     followers: Annotated[int, Ge(1), Le(3)] = 1

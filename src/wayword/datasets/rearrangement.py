@@ -353,11 +353,8 @@ CACHED_SCENES = 64
 
 
 class PublishedEpisodes:
-    """The 2021 episodes of a split, ``{scene}_{split}_{number}``, in file order.
-
-    Objects have the same names in the world from the start (``drawer_3``), as the request
-    must distinguish drawers. ``omissions`` counts the episodes left out, by ``Cause``.
-    """
+    """The 2021 episodes of a split, ``{scene}_{split}_{number}``, in file order. ``omissions``
+    counts the episodes left out, by ``Cause``."""
 
     def __init__(self, split: str, folder: Path | None, body: Body, form: RequestStyle) -> None:
         self._folder = folder = require_data(folder, f"rearrangement:{split}")
@@ -484,19 +481,16 @@ class Rearrangement(homes.SourcedTasks):
         True
 
     An object is in or on the wrong receptacle, or a receptacle is open instead of closed, or the
-    reverse. The request describes the former state by names that all objects have from the
-    start, or with ``request=changes`` the targets of the changed objects. All changes
-    must be undone (``sr``), and any other disturbed object counts against the agent:
-    ``sr_strict``, ``misplaced`` and ``fixed_strict``. An object is in place at any spot in or on
-    the right receptacle.
+    reverse. All changes must be undone (``sr``), and any other disturbed object counts against the
+    agent: ``sr_strict``, ``misplaced`` and ``fixed_strict``. An object is in place at any spot in
+    or on the right receptacle.
 
     Splits ``generated_test`` and ``generated_train``: one to five changes in generated homes.
 
     Splits ``2021_train``, ``2021_val``, ``2021_test``: the published episodes of Weihs et al.
     (2021) in iTHOR's rooms. An object that moved along one piece of furniture is in place within
-    half a metre of its target. See ``datasets/rearrangement.py`` for what counts as a change;
-    ``omissions`` counts the omitted episodes by cause. Of ``settings``, only ``actions``,
-    ``body`` and ``request`` apply to published splits.
+    half a metre of its target. ``omissions`` counts the omitted episodes by cause. Only
+    ``actions``, ``body`` and ``request`` apply to published splits.
     """
 
     name = "rearrangement"
@@ -531,7 +525,6 @@ class Rearrangement(homes.SourcedTasks):
         return Task(Episode(name, words[self.settings.request], scene, start), reference)
 
     def rules(self) -> str:
-        """Return the task's rules as given to an agent."""
         return homes.read_rules(f"rearrangement_{self.settings.request}")
 
 

@@ -148,9 +148,8 @@ CACHED = 64  # towns; an evicted one is rebuilt identically on demand
 class TownsSettings(Checked):
     """``size``: corners per side. ``episodes`` are spread evenly over the towns.
 
-    ``transition``: transition function. Instructions and gold paths are made for ``modified``;
-    with ``original`` the same paths take different actions. ``length``: actions per gold path
-    including stop; 0: as generated, 14 to 50.
+    ``transition``: transition function; gold paths are made for ``modified``. ``length``: actions
+    per gold path including stop; 0: as generated, 14 to 50.
     """
 
     towns: Count = 20
@@ -199,9 +198,7 @@ class Towns(SolvableWalks):
     forward action is given (``episode.extra["opening"]``), and ``episode.extra["landmarks"]`` lists
     the landmarks in the instruction, in order. Panoramas are about ten metres apart; routes take 14
     to 50 actions, make one to four turns, and are at most a third longer than the shortest path.
-    The first episodes of a split are in different towns. A scene name encodes the whole town,
-    so an episode id means the same for any number of towns and episodes. Test and train towns
-    are drawn from separate random streams.
+    An episode id means the same for any number of towns and episodes.
 
     The perceiver never errs, instructions are correct by construction, and the vocabulary is
     small: scores show whether an agent can follow and count, not how it performs in a real city.
@@ -216,7 +213,9 @@ class Towns(SolvableWalks):
     def open(self) -> None:
         length = self.settings.length
         self._cached_town = lru_cache(maxsize=CACHED)(lambda scene: _CachedTown(scene, length))
-        self._cached_navigator = lru_cache(maxsize=CACHED)(self._make_navigator)
+        self._cached_navigator = lru_cache(maxsize=CACHED)(
+            lambda scene: Navigator(self.graph(scene), self.settings.transition)
+        )
         self._perceiver = TownPerceiver(lambda scene: self._cached_town(scene).sights)
 
     @property
@@ -232,7 +231,6 @@ class Towns(SolvableWalks):
         return f"{self._scene_of(number)}{length}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
-        """Return the task at index ``number``; tasks cycle through the towns."""
         count, town = divmod(number, self.settings.towns)
         scene = self.scene(town)
         route = self._cached_town(scene).route(count)
@@ -244,11 +242,9 @@ class Towns(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:
-        """Return the name of a town."""
         return scene_name(self.split, self.settings.seed, self.settings.size, number)
 
     def town(self, scene: str) -> Town:
-        """Return the town: streets, panoramas, landmarks."""
         return self._cached_town(scene).town
 
     def route(self, scene: str, number: int) -> TownRoute:
@@ -269,14 +265,12 @@ class Towns(SolvableWalks):
         return list(zip(offsets, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
-        """Return the street graph of a town, placed at latitude 0, longitude 0."""
         return self._cached_town(scene).town.graph
 
     def world(self, episode: Episode) -> StreetWorld:
         return StreetWorld(self._cached_navigator(episode.scene))
 
     def perceiver(self) -> TownPerceiver:
-        """Return the perceiver of visible landmarks, as sectors and as landmark scores."""
         return self._perceiver
 
     def training(self) -> Training:
@@ -285,12 +279,6 @@ class Towns(SolvableWalks):
     @cached_property
     def _training(self) -> Towns:
         return self if self.split == "train" else Towns("train", None, self.settings)
-
-    def _make_navigator(self, scene: str) -> Navigator:
-        town = self._cached_town(scene).town
-        if self.settings.transition == "modified":
-            return town.navigator
-        return Navigator(town.graph, self.settings.transition)
 
 
 dataset = Towns

@@ -1,12 +1,8 @@
 """ALFRED's published trajectories as household episodes in iTHOR's rooms, one per annotation.
 
-    alfred/traj_train.jsonl.gz        6,574 trajectories, 21,025 annotations
-    alfred/traj_valid_seen.jsonl.gz     251 trajectories,    820 annotations
-    alfred/traj_valid_unseen.jsonl.gz   255 trajectories,    821 annotations
-
-Each line is a published ``traj_data.json``; its image lists may be missing. A trajectory's scene
-lists small objects and their poses; furniture comes from iTHOR's metadata, published for a later
-build of AI2-THOR.
+Each line of ``alfred/traj_{split}.jsonl`` is a published ``traj_data.json``; its image lists may be
+missing. A trajectory's scene lists small objects and their poses; furniture comes from iTHOR's
+metadata, published for a later build of AI2-THOR.
 
 Source: ALFRED (Shridhar et al. 2020), json_2.1.0.
 """
@@ -26,6 +22,15 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cached_json, find, parse_at, read_bytes, read_field, require_data
 from wayword.core.geometry import absolute
+from wayword.datasets.procedural.homes.chores import (
+    KINDS,
+    LOOK_IN_LIGHT,
+    PICK_CLEAN,
+    PICK_COOL,
+    PICK_HEAT,
+    PICK_STACK,
+    PICK_TWO,
+)
 from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household import goals as conditions
 from wayword.worlds.household.layout import Layout
@@ -118,7 +123,6 @@ class Trajectories:
         return read_field(self.path, where, table, "anns", list)  # type: ignore[no-any-return]
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
-        """Parse the trajectory of an entry. Raises ``DataError`` naming line and field."""
         path, where, raw = self.path, f"line {entry.line}", self._record(entry.line)
         scene = read_field(path, where, raw, "scene", dict)
         action = read_field(path, where, scene, "init_action", dict)
@@ -163,11 +167,10 @@ class Trajectories:
 
 # The initial scene of a trajectory, with small objects at their ``object_poses``.
 #
-# Furniture, lamps and taps come from iTHOR's metadata; its small objects are replaced by those of
-# the trajectory, as in ALFRED's simulator. Label, pivot and rotation of each are published. Its
-# box is inferred (from an object with the same label, if possible in the same scene), and so is
-# the receptacle it is in or on (from boxes). The metadata is from a later build of AI2-THOR than
-# the trajectories; furniture it lacks is matched by position, see :func:`furniture`.
+# Small objects of iTHOR's metadata are replaced by those of the trajectory, as in ALFRED's
+# simulator. Label, pivot and rotation of each are published. Its box is inferred (from an object
+# with the same label, if possible in the same scene), and so is the receptacle it is in or on
+# (from boxes). Furniture that the metadata lacks is matched by position, see :func:`furniture`.
 
 BOX_LABELS = {"Glassbottle": "Bottle"}
 """Label missing from the metadata -> label whose box is used instead."""
@@ -230,7 +233,7 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
     """Return the ids of all furniture with a label in a trajectory's scene.
 
     Furniture that the plan lists under this label at the same position counts too: a cart that is
-    a side table now, a side table that is a desk. Empty if there is none.
+    a side table now.
     """
     fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
     holders = [r for r in fixed if thor.preposition(r) and r.label not in BUILT_IN_LABELS]
@@ -296,19 +299,8 @@ def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
 #
 # Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` in its code.
 
-TREATMENTS = {
-    "pick_heat_then_place_in_recep": "heated",
-    "pick_cool_then_place_in_recep": "cooled",
-    "pick_clean_then_place_in_recep": "cleaned",
-}
+TREATMENTS = {PICK_HEAT: "heated", PICK_COOL: "cooled", PICK_CLEAN: "cleaned"}
 """Task type -> the state that the object must have been brought to."""
-TWO, LIGHT, STACK = (
-    "pick_two_obj_and_place",
-    "look_at_obj_in_light",
-    "pick_and_place_with_movable_recep",
-)
-KINDS = ("pick_and_place_simple", TWO, LIGHT, *TREATMENTS, STACK)
-"""ALFRED's names of the task types."""
 PARAMETERS = {
     "object": "object_target",
     "receptacle": "parent_target",
@@ -318,8 +310,8 @@ PARAMETERS = {
 """Role of an object in a task -> the parameter with its label."""
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(KINDS, ("object", "receptacle")),
-    LIGHT: ("object", "lamp"),
-    STACK: ("object", "receptacle", "movable"),
+    LOOK_IN_LIGHT: ("object", "lamp"),
+    PICK_STACK: ("object", "receptacle", "movable"),
 }
 """Task type -> its roles."""
 
@@ -330,12 +322,12 @@ def goals(
     """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects, places = ids["object"], ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
-    count = 2 if kind == TWO else 1
+    count = 2 if kind == PICK_TWO else 1
     required: list[conditions.GoalCondition] = []
     required += [conditions.Has(objects, traits, count)] if sliced else []
-    if kind == LIGHT:
+    if kind == LOOK_IN_LIGHT:
         required += [conditions.Held(objects), conditions.Lit(ids["lamp"])]
-    elif kind == STACK:
+    elif kind == PICK_STACK:
         movables = ids["movable"]
         required += [conditions.Inside(objects, movables, traits)]
         required += [conditions.Inside(movables, places)]
@@ -360,8 +352,7 @@ class Alfred:
     """The episodes of a split, ``{task_id}_{annotation}``, in file order.
 
     ``kind`` limits them to one task type. ``omissions`` counts excluded trajectories by reason:
-    ``no_object``, ``no_movable``, ``no_receptacle`` or ``no_lamp`` if the scene has none of the
-    type that the task needs, ``no_annotation`` if it has no description.
+    ``no_lamp`` and the like if the scene has none, ``no_annotation`` without a description.
     """
 
     def __init__(

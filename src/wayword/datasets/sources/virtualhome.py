@@ -240,9 +240,8 @@ def goal_of(predicate: Predicate, scene: Scene, place: HouseObject | None) -> Go
 
 # Rooms from floor tiles, doorways from doors and jambs.
 #
-# The boxes of VirtualHome's room nodes include protruding parts (in one home a stray piece of wall
-# makes a bathroom four metres too long). We use the rectangle of a room's floor tiles instead; all
-# published rooms are rectangles.
+# The boxes of VirtualHome's room nodes include protruding parts, such as a stray piece of wall. We
+# use the rectangle of a room's floor tiles instead; all published rooms are rectangles.
 
 BOTH_SIDES_M = 0.4
 """Distance (metres) to either side of a doorway at which a point is in one of its rooms."""
@@ -260,10 +259,8 @@ class Doorway:
 
 
 def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
-    """Map room names (``kitchen``, ``living room``, ``bedroom 2``) to rectangles.
-
-    Raises ``DataError`` for a room without floor.
-    """
+    """Map room names (``bedroom 2``) to rectangles. Raises ``DataError`` for a room without
+    floor."""
     rooms: dict[str, AxisBox] = {}
     count: Counter[str] = Counter()
     for number, node in graph.nodes.items():

@@ -46,6 +46,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 """Named action sets; with ``high`` no agent moves a body step by step."""
 WALKING = ("move_ahead", "turn_left", "turn_right")
 CARRYING = ("pick_up", "put", "open", "close")
+HANDLING = (*WALKING, *CARRYING, "drop", "toggle_on", "toggle_off", "slice")
 COOKING = ("slice", "heat", "cool", "clean")
 """Verbs used only in cooking and cleaning tasks."""
 
@@ -93,7 +94,6 @@ class HomesSettings(Checked):
         return from_json(self.body, base)
 
     def verbs(self) -> tuple[str, ...]:
-        """Return the verbs available to bodies."""
         if self.actions == "paper":
             return self.paper
         if isinstance(self.actions, str) and self.actions in ACTIONS:
@@ -135,7 +135,6 @@ class Case:
     scene: Scene
 
     def world(self, body: Body, **naming: Any) -> HouseholdWorld:
-        """Return a fresh world; the home's layout is shared."""
         layout = self.home.layout.with_scene(self.scene)
         return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
@@ -154,12 +153,8 @@ class EpisodeSource(Protocol):
 
 
 class SourcedTasks(SolvableHousehold):
-    """Base of every household dataset, with one source of episodes per split.
-
-    A dataset defines ``name``, ``Settings``, ``splits``, ``source``, and ``published_train``, the
-    split that provides few-shot examples for published splits. Raises ``UsageError`` for an unknown
-    split.
-    """
+    """Base of every household dataset, with one source of episodes per split. ``published_train``
+    is the split that provides few-shot examples for published splits."""
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
@@ -248,11 +243,11 @@ def episode_id(scene: str, arrangement: str) -> str:
 
 
 class Generated:
-    """Episodes in generated homes, drawn by ``draw``; ``seed`` starts the random seed.
+    """Episodes in generated homes, drawn by ``draw``; they cycle through ``kinds``.
 
-    An arrangement is named after its task's kind and a number, unique within the home; episodes
-    cycle through ``kinds``. ``identify`` makes an episode's id from scene and arrangement, as
-    ``draw`` does. ``naming`` sets how the worlds name objects.
+    An arrangement is named after its task's kind and a number, unique within the home. ``seed``
+    starts the random seed, ``identify`` makes an episode's id from scene and arrangement, and
+    ``naming`` sets how the worlds name objects.
     """
 
     files: Mapping[str, Path] = {}

@@ -165,9 +165,11 @@ UNSEEN = ("FloorPlan1", "FloorPlan2", "FloorPlan3", "FloorPlan4", "FloorPlan5")
 """The kitchens held out from training; the files ask about kitchens 6 to 30."""
 UNSEEN_SET = "unseen_kitchens"
 FOLDERS = {
-    "train": "train", "val_seen": "val/seen_scenes", "val_unseen": "val/unseen_scenes",
+    "train": "train",
+    "val_seen": "val/seen_scenes",
+    "val_unseen": "val/unseen_scenes",
     UNSEEN_SET: "val/seen_scenes",
-}  # fmt: skip
+}
 """Split -> folder of its question files."""
 SPLITS = tuple(FOLDERS)
 FILE_NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}

@@ -38,12 +38,9 @@ from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, launch
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 EPISODES = {
-    "appearance": "normal",
-    "spatial": "normal",
-    "appearance_distractors": "dup",
-    "spatial_distractors": "dup",
-    "hidden": "hidden",
-    "hidden_distractors": "hidden",
+    **dict.fromkeys(("appearance", "spatial"), "normal"),
+    **dict.fromkeys(("appearance_distractors", "spatial_distractors"), "dup"),
+    **dict.fromkeys(("hidden", "hidden_distractors"), "hidden"),
     "uncommon": "longtail",
 }
 """Split -> folder of its published episodes."""
@@ -81,8 +78,7 @@ class Pasture(Robothor):
     (plain ``hidden`` removes the visible ones). ``appearance`` and ``spatial`` can run on the
     published metadata (``simulator=words``): described objects are named by their description, and
     if PASTURE's episodes are missing, starts come from RoboTHOR's validation episodes. The other
-    splits need AI2-THOR with the authors' builds. Raises ``DataError`` or ``UsageError`` naming
-    the missing file.
+    splits need AI2-THOR with the authors' builds.
     """
 
     Settings = PastureSettings
@@ -139,7 +135,6 @@ class Pasture(Robothor):
 
     @cached_property
     def _published(self) -> Path | None:
-        """The folder of PASTURE's own episodes, or None."""
         inner_path = Path(f"robothor-objectnav-{EPISODES[self.split]}", "val", "episodes")
         roots = [self._root / "pasture", self._root]
         folders = [root / inner / inner_path for root in roots for inner in ("datasets", "")]
@@ -174,7 +169,6 @@ class Pasture(Robothor):
 
     @cached_property
     def _templates(self) -> Mapping[str, Any]:
-        """Scene -> type -> description, in the published form."""
         return dict(read_json(self._template)) if self._template else {}
 
     def _description(self, scene: str, label: str) -> str:

@@ -1,9 +1,5 @@
 """Room-to-Room and its relatives: R4R, Room-across-Room and REVERIE, on Matterport3D's graphs.
 
-    >>> from wayword.datasets.r2r import R2R
-    >>> R2R.splits[:3]
-    ('val_seen', 'val_unseen', 'train')
-
 All read their annotations as published, optionally compressed (``.gz``), and share the data in
 ``r2r/``: ``connectivity/`` and NavGPT's text pack.
 """

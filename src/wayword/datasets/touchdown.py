@@ -1,9 +1,5 @@
 """Touchdown and Map2seq: routes with instructions on the street graph of lower Manhattan.
 
-    >>> from wayword.datasets.touchdown import Touchdown
-    >>> Touchdown.splits[0]
-    'unseen_dev'
-
 Both are JSON-lines files of routes on a street graph. The first of these layouts that exists is
 read (any file may be ``.gz``):
 
@@ -108,20 +104,17 @@ class StreetRoutes(SolvableWalks):
         return Navigator(self._graph, self.settings.transition)
 
     def graph(self, scene: str) -> StreetGraph:
-        """Return the street graph, the same for every scene."""
         return self._graph
 
     def world(self, episode: Episode) -> StreetWorld:
         return StreetWorld(self.navigator, self.settings.dead_ends)
 
     def training(self) -> Training:
-        """Return training routes.
+        """Return training routes from the scenario's published training file if it exists.
 
-        Read from the scenario's published training file if it exists. Otherwise taken from
-        Map2seq's *seen* dev and test files: the routes entirely in the seen area, which is the
-        training area of the unseen scenario (1,172 of 1,600), minus the evaluated split's file and
-        any route whose id is in that split. Raises ``UsageError`` for a training
-        split.
+        Otherwise from Map2seq's *seen* dev and test files: the routes entirely in the seen area,
+        which is the training area of the unseen scenario (1,172 of 1,600), minus the evaluated
+        split's file and any route whose id is in that split.
         """
         if self._part == "train":
             raise UsageError(f"{self.name}:{self.split} is the training split; set shots=0")

@@ -25,21 +25,14 @@ ROOM_OBJECTS: Mapping[str, tuple[str, ...]] = {
 }
 """Room -> objects that identify it. Table II of the paper."""
 TARGET_ROOMS: Mapping[str, str] = {
-    "Red Bull can": "kitchen",
-    "Stevia sugar packets": "kitchen",
-    "remote control": "living room",
-    "coffee table": "living room",
-    "bust": "bedroom",
-    "olive-colored jacket": "bedroom",
-    "silver pen": "office",
-    "whiteboard": "office",
+    **dict.fromkeys(("Red Bull can", "Stevia sugar packets"), "kitchen"),
+    **dict.fromkeys(("remote control", "coffee table"), "living room"),
+    **dict.fromkeys(("bust", "olive-colored jacket"), "bedroom"),
+    **dict.fromkeys(("silver pen", "whiteboard"), "office"),
 }
 """Target -> the room it is in. Table II of the paper."""
 QUESTIONS = [
-    (target, room)
-    for target, target_room in TARGET_ROOMS.items()
-    for room in ROOM_OBJECTS
-    if room != target_room
+    (target, room) for target, own in TARGET_ROOMS.items() for room in ROOM_OBJECTS if room != own
 ]
 """Pairs of a target and a start room."""
 

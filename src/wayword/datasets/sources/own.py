@@ -232,39 +232,24 @@ class OnObject(FileFields):
     object: Text
 
 
-class WithinDistance(OnObject):
-    """``lit`` and ``near``: within ``distance`` metres."""
-
-    distance: Number = 1.5
+def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
+    return create_model("Condition", __base__=base, **fields)
 
 
-class NextToOther(OnObject):
-    """``next_to``: in or on the same receptacle as another object."""
-
-    other: Text
-
-
-_STATES: Any = {
-    **dict.fromkeys(FLAGS, (bool | None, None)),
-    "temperature": (Temperature | None, None),
-}
-InState: type[Any] = create_model(
-    "States", __base__=OnObject, **_STATES, count=(int, Field(1, ge=1))
-)
-"""``has``: the states required of ``count`` of the objects."""
-InPlace = create_model("Placed", __base__=InState, place=(Text, ...), room=(str, ""))
-"""``inside``: additionally in or on a place."""
-OnStack = create_model("Carried", __base__=InPlace, movable=(Text, ...))
-"""``stacked``: in or on a movable receptacle that is in or on a place."""
+_STATES: Any = dict.fromkeys(FLAGS, (bool | None, None))
+_HAS = _on(**_STATES, temperature=(Temperature | None, None), count=(int, Field(1, ge=1)))
+_INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
+_WITHIN = _on(distance=(Number, 1.5))  # metres
 CONDITIONS: Mapping[str, type[Any]] = {
-    "inside": InPlace,
-    "has": InState,
-    "stacked": OnStack,
+    "inside": _INSIDE,
+    "has": _HAS,
+    "stacked": _on(_INSIDE, movable=(Text, ...)),
     "held": OnObject,
-    "lit": WithinDistance,
-    "near": WithinDistance,
-    "next_to": NextToOther,
+    "lit": _WITHIN,
+    "near": _WITHIN,
+    "next_to": _on(other=(Text, ...)),
 }
+"""Condition -> its fields."""
 
 
 E = TypeVar("E", bound=FileFields)
@@ -365,9 +350,7 @@ def _read_doors(
     for n, entry in enumerate(listed, 1):
         where = Record(path, f"door {n}")
         for name in entry.between:
-            if name not in names:
-                problem = f"there is no room {name!r}"
-                raise where.error(problem, suggest(name, names), field="between")
+            check_room(where, name, names, "between")
         one, other = sorted(map(names.index, entry.between))
         door = _shared_door(rooms, one, other)
         if one == other or door is None:
@@ -390,7 +373,7 @@ def _shared_door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None
 def _place_furniture(
     rng: Random, plan: FloorPlan, listed: list[tuple[int, PieceEntry]]
 ) -> tuple[list[FurniturePiece], str]:
-    """Place furniture, fixed positions first; name a piece that did not fit: ``a desk in …``."""
+    """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
     pieces: list[FurniturePiece] = []
     for number, piece_entry in sorted(listed, key=lambda pair: pair[1].at is None):
         room, piece = plan.rooms[number], None
@@ -418,10 +401,8 @@ def _place_furniture(
 
 
 def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
-    """Place the file's objects in the home; return the arrangement and the ids of named objects.
-
-    ``clutter`` adds the usual small objects first.
-    """
+    """Place the usual small objects by ``clutter``, then the file's objects, in the home; return
+    the arrangement and the ids of named objects."""
     rng = Random(f"{home.name}/things")
     draft = Arrangement(home, {each.id: each for each in home.scene.objects})
     if task.clutter:
@@ -449,7 +430,7 @@ def arrange_objects(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangemen
 def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str) -> HouseObject:
     """Return the first receptacle of the required kind (in its room) with space for an object."""
     place, room = entry.place, entry.room
-    check_room(draft, where, room)
+    check_room(where, room, draft.home.rooms)
     listed = [o for o in draft.objects.values() if o.type == place and room in ("", draft.room(o))]
     if not listed:
         hint = suggest(place, sorted({o.type for o in draft.objects.values() if o.receptacle}))
@@ -464,11 +445,10 @@ def _holder_for(draft: Arrangement, where: Record, entry: ObjectEntry, kind: str
     return free[0]
 
 
-def check_room(draft: Arrangement, where: Record, room: str) -> None:
+def check_room(where: Record, room: str, rooms: list[str], field: str = "room") -> None:
     """Raise ``DataError`` for an unknown room; empty means any room."""
-    rooms = [each.name for each in draft.home.scene.rooms]
     if room and room not in rooms:
-        raise where.error(f"there is no room {room!r}", suggest(room, rooms), field="room")
+        raise where.error(f"there is no room {room!r}", suggest(room, rooms), field=field)
 
 
 MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expert
@@ -498,7 +478,7 @@ def _condition(
         raise where.error(f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS)))
     where = Record(path, f"goal {number} ({kind})")
     entry: Any = where.entry(CONDITIONS[kind], fields)
-    check_room(draft, where, getattr(entry, "room", ""))
+    check_room(where, getattr(entry, "room", ""), draft.home.rooms)
 
     def ids(field: str, room: str = "") -> goals.Ids:
         name = getattr(entry, field)
@@ -554,7 +534,7 @@ class FileSettings(homes.HomesSettings):
 @dataclass(frozen=True, slots=True)
 class TaskFile:
     """A task from a file. ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty
-    for a draft. ``checksum`` covers everything except the mark; ``text`` is the file's text."""
+    for a draft. ``checksum`` covers everything except the mark."""
 
     path: Path
     case: homes.Case
@@ -571,9 +551,7 @@ class TaskFile:
 
 def read_tasks(path: Path) -> list[TaskFile]:
     """Read the tasks of a file, separated by ``---`` lines, or of all YAML files in a folder.
-
-    Raises ``DataError`` with a one-line reason for an invalid task.
-    """
+    Raises ``DataError``."""
     files = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
     tasks: dict[str, TaskFile] = {}
     for task in (task for file in files for task in _read_file(file)):
@@ -617,7 +595,7 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     draft, named = arrange_objects(path, entry, home)
     required = read_goals(path, entry, draft, named)
     name, rules = entry.name or name, entry.rules or homes.read_rules("household")
-    start = _pose(path, entry.start, home, draft)
+    start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
@@ -631,9 +609,9 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
 def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
     """Solve a file's tasks with the expert, and write the file with the acceptance marks.
 
-    Without ``target_path`` the file is updated in place; comments are preserved. For a folder,
-    every file is updated. Raises ``DataError`` with the reason if a file is invalid, a task is
-    already solved at the start, or the expert cannot solve it.
+    Without ``target_path`` the file (or every file of a folder) is updated in place; comments are
+    preserved. Raises ``DataError`` if a file is invalid, a task is already solved at the start, or
+    the expert cannot solve it.
     """
     if path.is_dir():
         return [task for file in sorted(path.glob("*.y*ml")) for task in accept(file)]
@@ -718,13 +696,13 @@ def dataset_of(path: Path) -> type[FileTasks]:
     return Bound
 
 
-def _pose(path: Path, entry: StartEntry | None, home: Home, draft: Arrangement) -> dict[str, Json]:
+def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:
     """Return the agent's start: the given position, or a free one in the given or any room."""
     rng = Random(f"{home.name}/start")
     if entry is None:
         return homes.draw_start(rng, home, KIND)
     where = Record(path, "field 'start'")
-    check_room(draft, where, entry.room)
+    check_room(where, entry.room, home.rooms)
     places = [at for at in home.starts if entry.room in ("", home.layout.room_at(*at))]
     start = homes.draw_start(rng, home, KIND, places)
     if entry.at:

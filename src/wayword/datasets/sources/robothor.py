@@ -44,9 +44,8 @@ from wayword.worlds.household.scene import Scene
 
 # Free floor and walls of RoboTHOR's apartments, inferred from published starts and paths.
 #
-# RoboTHOR publishes neither walls nor reachable positions. Each apartment is furnished in five
-# ways (``FloorPlan_Train3_1`` … ``_5``) with the same walls, and each furnishing has 1,800
-# training episodes. The inference uses a grid of 0.05 m:
+# Each apartment has five furnishings (``FloorPlan_Train3_1`` … ``_5``) with the same walls, and
+# each furnishing has 1,800 training episodes. The inference uses a grid of 0.05 m:
 #
 # * *Free* cells: published starts and paths (centres of the body), lines between starts that are
 #   adjacent on the 0.25 m grid, and gaps up to 0.2 m between these: body centres on the two sides
@@ -69,22 +68,14 @@ Floats = NDArray[np.float64]
 SPACING = 0.05  # grid cell size; these constants are in metres
 GRID = 0.25
 """RoboTHOR's starts are multiples of this."""
-RADIUS = 0.2
-"""Radius of RoboTHOR's body."""
-GAP_RADIUS = 0.1
-"""Half the width of the widest gap to close."""
-OPEN_RADIUS = 0.1
-"""Radius around a body's centre that is certainly open."""
-EXPLAINED_M = 0.3
-"""Furniture within this distance explains why no body was at a position."""
-LONGEST_BRIDGE = 2.0
-"""Maximum length of wall assumed between two proven pieces."""
-THICKEST_WALL = 0.45
-"""Maximum thickness of an inferred wall between two rooms."""
-MAX_WALL_EXTENSION = 3.0
-"""Maximum extension of such a wall where furniture hides the evidence for it."""
-OUTER_WALL = 0.4
-"""Thickness of the wall around the apartment."""
+RADIUS = 0.2  # of RoboTHOR's body
+GAP_RADIUS = 0.1  # half the width of the widest gap to close
+OPEN_RADIUS = 0.1  # around a body's centre, certainly open
+EXPLAINED_M = 0.3  # furniture this near explains why no body was at a position
+LONGEST_BRIDGE = 2.0  # of wall assumed between two proven pieces
+THICKEST_WALL = 0.45  # of an inferred wall between two rooms
+MAX_WALL_EXTENSION = 3.0  # of such a wall where furniture hides the evidence for it
+OUTER_WALL = 0.4  # thickness of the wall around the apartment
 SHORTEST_WALL = 0.4  # shorter pieces of wall are noise in the inference
 
 
@@ -143,7 +134,13 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """Infer the floors of an apartment from all of its furnishings."""
     from scipy.ndimage import find_objects, label
 
-    grid = _grid(furnishings)
+    points = [xy for one in furnishings for xy in (one.starts, one.paths.reshape(-1, 2))]
+    points += [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
+    all_points = np.concatenate(points)
+    low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
+    high = np.ceil((all_points.max(axis=0) + OUTER_WALL) / GRID) * GRID
+    columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
+    grid = _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
     free_cells = np.stack([_free_cells(grid, evidence) for evidence in furnishings])
     open_cells = np.asarray(np.any([_grow(one, OPEN_RADIUS) for one in free_cells], axis=0))
     unfurnished = [~grid.boxes(evidence.boxes, EXPLAINED_M) for evidence in furnishings]
@@ -166,16 +163,6 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     # Thin diagonal segments must stay connected, so they are drawn three cells wide.
     path_cells = [_grow(grid.points(_sample(evidence.paths)), SPACING) for evidence in furnishings]
     return Floors(grid.x, grid.y, (free_cells | np.stack(path_cells)) & ~walls, walls)
-
-
-def _grid(furnishings: Sequence[Evidence]) -> _Grid:
-    points = [one.starts for one in furnishings] + [one.paths.reshape(-1, 2) for one in furnishings]
-    corners = [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
-    all_points = np.concatenate([*points, *corners])
-    low = np.floor((all_points.min(axis=0) - OUTER_WALL) / GRID) * GRID
-    high = np.ceil((all_points.max(axis=0) + OUTER_WALL) / GRID) * GRID
-    columns, rows = np.round((high - low) / SPACING).astype(int).tolist()
-    return _Grid(float(low[0]), float(low[1]), (rows + 1, columns + 1))
 
 
 def _free_cells(grid: _Grid, evidence: Evidence) -> Bools:
@@ -205,8 +192,12 @@ def _sample(lines: Floats) -> Floats:
 
 def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
     """Extend thin proven walls along the rows, at both ends, up to the next open cell."""
-    reach, longest = round(THICKEST_WALL / SPACING), round(MAX_WALL_EXTENSION / SPACING)
-    thin_walls = proven & _rows_after(opened, reach) & _rows_after(opened[::-1], reach)[::-1]
+    before, after = np.zeros((2, *proven.shape), dtype=np.bool_)  # near an open cell
+    longest = round(MAX_WALL_EXTENSION / SPACING)
+    for step in range(1, round(THICKEST_WALL / SPACING) + 1):
+        before[step:] |= opened[:-step]
+        after[:-step] |= opened[step:]
+    thin_walls = proven & before & after
     extension = np.zeros_like(proven)
     for row in np.flatnonzero(thin_walls.any(axis=1)).tolist():
         for first, last in _true_runs(thin_walls[row]):
@@ -218,14 +209,6 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
             end = last + int(right[0]) if len(right) else last
             extension[row, max(start, first - longest) : min(end, last + longest) + 1] = True
     return extension
-
-
-def _rows_after(cells: Bools, reach: int) -> Bools:
-    """Return a mask of the cells at most ``reach`` rows after a cell of the given mask."""
-    following = np.zeros_like(cells)
-    for step in range(1, reach + 1):
-        following[step:] |= cells[:-step]
-    return following
 
 
 def _possible_wall(free: Bools) -> Bools:
@@ -314,9 +297,9 @@ def apartment_of(scene: str) -> str:
 def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     """Build a furnished apartment. Raises ``DataError``.
 
-    Episodes of the ``evaluated`` split do not contribute free floor or openings in walls if other
-    splits have enough episodes in the scene (``is_independent``). A scene without object metadata
-    (as in the test split) has no objects, and its floor is inferred from starts only.
+    Episodes of the ``evaluated`` split do not contribute if other splits have enough episodes in
+    the scene (``is_independent``). A scene without object metadata (as in the test split) has no
+    objects, and its floor is inferred from starts only.
     """
     without = evaluated if evaluated and is_independent(folder, name, evaluated) else ""
     names, floors = floors_of(folder, apartment_of(name), without)

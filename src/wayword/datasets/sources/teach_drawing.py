@@ -1,10 +1,8 @@
 """TEACh's tasks drawn for a house: missing objects, parameters, plan and instructions.
 
-Generated homes get a toaster, a house plant and light switches. In every house, coffee machines
-brew, plants can be watered, books and laptops opened, candles lit and eggs cracked. Parameters and
-initial states are recorded in TEACh's games, not in its task definitions, so parameters are drawn
-from the available objects, and objects are moved and made dirty, by seed. Objects have names from
-the start: ``type_n``, numbered in the scene's order.
+Generated homes get a toaster, a house plant and light switches. Parameters and initial states are
+recorded in TEACh's games, not in its task definitions, so parameters are drawn from the available
+objects, and objects are moved and made dirty, by seed.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from wayword.core.episode import Json
 from wayword.datasets.procedural.homes.objects import OBJECTS, lying_on, names_of
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import teach
@@ -169,11 +166,15 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
 
 def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
     """Count the goal parts that hold before the first action."""
-    records: dict[str, Json] = {}
-    for o in objects.values():
-        flags = ("open", "on", "dirty", "sliced", "filled", "cooked")
-        record: dict[str, Json] = {name: getattr(o, name) for name in flags}
-        records[o.id] = {**record, "coffee": False, "boiled": False, "in": o.parent}
+    records = {
+        o.id: {
+            **{name: getattr(o, name) for name in STATES},
+            "coffee": False,
+            "boiled": False,
+            "in": o.parent,
+        }
+        for o in objects.values()
+    }
     return sum(goal.met({"objects": records, "actors": {}}) for goal in compiled.goals)
 
 
@@ -228,8 +229,7 @@ class Planner:
         if isinstance(goal, Has):
             self.make(goal.objects[0], goal.traits)
             return
-        if not isinstance(goal, Inside):
-            raise Unbuildable(f"no plan for {type(goal).__name__}")
+        assert isinstance(goal, Inside)
         items = goal.objects  # in or on one receptacle: choose the one that already has the most
         places = sorted(goal.receptacles, key=lambda r: -sum(r in self._holders(t) for t in items))
         fitting = [r for r in places if all(self._accepts(r, t) for t in items)]
@@ -287,8 +287,6 @@ class Planner:
                     self._slice(item)
                 case "boiled":
                     self._boil(item)
-                case _:
-                    raise Unbuildable(f"nothing makes an object {name}")
             self._changed[item, name] = value
 
     def serve(self, dish: teach.Dish, item: str, load: list[str]) -> None:
@@ -424,7 +422,6 @@ class Planner:
         return min(options, key=rank).id
 
     def _gap(self, one: str, other: str) -> float:
-        """Return the straight-line distance between two objects in metres."""
         a, b = (self._objects[[each, *self._holders(each)][-1]] for each in (one, other))
         return math.hypot(a.x - b.x, a.y - b.y)
 
@@ -577,8 +574,6 @@ def draw_params(rng: Random, task: str, stock: SceneStock) -> tuple[str, ...]:
             pens, books = rng.randint(0, 2), rng.randint(0, 2)
             laptops = 1 if not pens + books else rng.randint(0, 1)
             return str(pens), str(laptops), str(books)
-        case _:
-            raise Unbuildable(f"no rule draws the parameters of {task!r}")
     if not task.startswith("N "):
         return (item,)
     dish = one(stock.some(("Bowl", "Plate"), "pickupable"), "bowl or plate")
@@ -624,7 +619,7 @@ MOST_LISTED = 60
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
     """Write the commander's instruction: the task, its success condition, and object locations."""
-    text = drawn.definition.desc.format(*(" ".join(_split_words(each)) for each in drawn.params))
+    text = drawn.definition.desc.format(*map(_spaced, drawn.params))
     lines = [f"{text} (Only you know this task.)", "It is done when there is:"]
     lines += [f"- {line}" for line in goal_lines(drawn.compiled, drawn.scene)]
     lines.append("Where things are at first:")
@@ -639,7 +634,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
         return " and ".join(WORDS.get(trait, trait[0]) for trait in traits)
 
     def some(items: Ids, traits: tuple[Trait, ...] = ()) -> str:
-        kinds = " or ".join(dict.fromkeys(" ".join(_split_words(objects[t].type)) for t in items))
+        kinds = " or ".join(dict.fromkeys(_spaced(objects[t].type) for t in items))
         return f"{kinds} ({states(traits)})" if traits else kinds
 
     lines = []
@@ -682,6 +677,6 @@ def places(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> list[str
     return [f"in the {room}: {'; '.join(lines)}" for room, lines in rooms.items()]
 
 
-def _split_words(name: str) -> list[str]:
-    """Split ``SmallHandheldObjects`` or ``counter_top`` into words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
+def _spaced(name: str) -> str:
+    """Return ``small handheld objects`` for ``SmallHandheldObjects``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("_", " ")

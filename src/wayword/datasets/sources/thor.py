@@ -2,7 +2,6 @@
 
 AI2-THOR has x east, y up and z north, and rotates clockwise from +z. Here x is east, y north, z
 up, and headings are clockwise from north: (x, y, z) there is (x, z, y) here, with equal angles.
-Axis-aligned boxes, flags and receptacles are published; nothing was rendered.
 
     >>> at, centre, size = (1.0, 2.0, 0.9), (1.0, 2.0, 1.0), (0.5, 0.5, 0.5)
     >>> record = ObjectRecord("TVStand|1", "TVStand_1a", "TVStand", at, 0.0, centre, size)
@@ -313,13 +312,12 @@ ASKEW = 10.0
 def add_objects(
     builder: SceneBuilder, records: Iterable[ObjectRecord], controls: Controls | None = None
 ) -> None:
-    """Add the objects to a scene under construction: fixed ones first, then portable ones.
+    """Add the objects to a scene under construction: fixed ones first, then portable ones, so that
+    scenes that differ only in small objects can share a layout.
 
-    Receptacles are determined by :func:`find_holders`. ``controls`` lists published switches; other
-    knobs and taps control the nearest burner or basin. Fixed objects come first so that scenes
-    that differ only in small objects can share a layout. The capacity of a receptacle is raised to
-    fit its initial contents: some published starts have a pot and a pan on
-    one burner.
+    ``controls`` lists published switches; other knobs and taps control the nearest burner or basin.
+    The capacity of a receptacle is raised to fit its initial contents: some published starts have a
+    pot and a pan on one burner.
     """
     listed = tuple(filter(is_object, records))
     holder_of = find_holders(listed, [record for record in listed if can_lie_on(record)])
@@ -369,9 +367,9 @@ def _is_askew(record: ObjectRecord) -> bool:
 def upright_size(record: ObjectRecord) -> tuple[float, float]:
     """Return the width and depth (metres) of the box to use in a scene.
 
-    The axis-aligned box of an askew object is too large: for rotation t and sides w and d it is
-    w |cos t| + d |sin t| by w |sin t| + d |cos t|. We solve for w and d and align the result to the
-    nearest quarter turn. Near 45 degrees there is no solution, and we assume a square.
+    The axis-aligned box of an askew object, at an angle to the axes, is too large: for rotation t
+    and sides w and d it is w |cos t| + d |sin t| by w |sin t| + d |cos t|. We solve for w and d and
+    align the result to the nearest quarter turn. Near 45 degrees we assume a square.
     """
     width, depth = record.size[0], record.size[1]
     if not _is_askew(record):

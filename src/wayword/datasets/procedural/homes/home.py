@@ -140,6 +140,10 @@ class Home:
     layout: Layout
     starts: tuple[Point, ...]
 
+    @property
+    def rooms(self) -> list[str]:
+        return [room.name for room in self.scene.rooms]
+
     def distance_from_floor(self, x: float, y: float) -> float:
         """Return metres from a point to the nearest standing position in its room; inf if none."""
         places = self.floors.get(self.layout.room_at(x, y))

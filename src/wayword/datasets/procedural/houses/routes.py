@@ -47,17 +47,11 @@ TOUR_DISTANCE = 3.0
 """Minimum distance of a tour's goal from its start, in metres: closer counts as success."""
 TOUR_DRAWS = 2_000  # draws before a house is out of tours
 
-Turn = Literal[
-    "straight", "slightly right", "right", "sharply right", "around",
-    "sharply left", "left", "slightly left",
-]  # fmt: skip
-TURN_ANGLES: dict[Turn, float] = {
+TURN_ANGLES = {
     "straight": 0.0, "slightly right": 45.0, "right": 90.0, "sharply right": 135.0,
     "around": 180.0, "sharply left": -135.0, "left": -90.0, "slightly left": -45.0,
 }  # fmt: skip
 """Turn -> its typical angle in degrees, positive to the right."""
-
-
 Side = Literal["left", "right"]
 
 
@@ -89,7 +83,7 @@ class Route:
     stretches: tuple[Stretch, ...]
 
 
-def turn_word(angle: float) -> Turn:
+def turn_word(angle: float) -> str:
     """Return the word for a turn: straight up to 25 degrees, slightly to 65, sharply from 115."""
     size, side = abs(angle), "right" if angle > 0 else "left"
     if size <= 25.0:
@@ -97,7 +91,7 @@ def turn_word(angle: float) -> Turn:
     if size > 155.0:
         return "around"
     kind = "slightly " if size <= 65.0 else "sharply " if size > 115.0 else ""
-    return f"{kind}{side}"  # type: ignore[return-value]
+    return f"{kind}{side}"
 
 
 def find_routes(house: GeneratedHouse) -> Iterator[Route]:
@@ -113,21 +107,17 @@ def find_routes(house: GeneratedHouse) -> Iterator[Route]:
         if places[i].door is None and places[i].rooms[0] not in places[j].rooms
     ]
     rng.shuffle(pairs)
-    planner = _Planner(house)
-    used_goals: set[str] = set()
+    planner, used_goals = _Planner(house), set[str]()
     remaining_pairs: list[tuple[str, str]] = []
     for start, goal in pairs:
         heading = rng.randrange(12) * 30.0
         if goal in used_goals:
             remaining_pairs.append((start, goal))
-            continue
-        route = planner.route(start, goal, heading)
-        if route:
+        elif route := planner.route(start, goal, heading):
             used_goals.add(goal)
             yield route
     for start, goal in remaining_pairs:
-        route = planner.route(start, goal, rng.randrange(12) * 30.0)
-        if route:
+        if route := planner.route(start, goal, rng.randrange(12) * 30.0):
             yield route
 
 
@@ -147,10 +137,8 @@ class _Planner:
 
     def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
-        self._names = cache(lambda viewpoint: named_furniture(house, viewpoint))
-        self._doors = cache(
-            lambda viewpoint: {door.number for door in doors_in_sight(house, viewpoint)}
-        )
+        self._names = cache(lambda place: named_furniture(house, place))
+        self._doors = cache(lambda place: {door.number for door in doors_in_sight(house, place)})
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
         """Return the route, or None if it has no unambiguous description."""
@@ -252,20 +240,16 @@ class _Planner:
 
     def _is_direct(self, path: list[str], stretch: Stretch) -> bool:
         """True if at every step the path takes the edge that leads closest to the end."""
-        graph = self.house.graph
         end: PlacedFurniture | HousePlace = self.house.place(path[stretch.end])
         if stretch.piece is not None:
             end = self.house.furniture[stretch.piece]
-        for at in range(stretch.start, stretch.end):
-            distances = {
-                neighbor: math.dist(
-                    (end.x, end.y), graph.positions[graph.index[neighbor]][:2].tolist()
-                )
-                for neighbor in graph.adjacent[path[at]]
-            }
-            if min(distances, key=lambda near: distances[near]) != path[at + 1]:
-                return False
-        return True
+
+        def distance(viewpoint: str) -> float:
+            place = self.house.place(viewpoint)
+            return math.dist((end.x, end.y), (place.x, place.y))
+
+        adjacent, steps = self.house.graph.adjacent, range(stretch.start, stretch.end)
+        return all(min(adjacent[path[at]], key=distance) == path[at + 1] for at in steps)
 
     def _passed_object(
         self, path: list[str], stretch: Stretch, named: set[int | None]

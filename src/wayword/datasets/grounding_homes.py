@@ -22,8 +22,6 @@ from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import Table, with_article
 from wayword.worlds.household import goals
 
-# Single instructions grounded in a home: go to, pick up, open, put on, put next to.
-#
 # BabyAI's instruction types (Chevalier-Boisvert et al. 2019, section 3.2), transferred to homes,
 # where objects are distinguished by type instead of color.
 
@@ -84,9 +82,8 @@ def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
 
 def _noun_phrase(draft: Arrangement, kind: str) -> str:
     """Return ``the fridge`` if the home has exactly one, else ``a mug``."""
-    return (
-        f"the {spoken_name(kind)}" if len(draft.of(kind)) == 1 else with_article(spoken_name(kind))
-    )
+    name = spoken_name(kind)
+    return f"the {name}" if len(draft.of(kind)) == 1 else with_article(name)
 
 
 @dataclass(frozen=True)
@@ -130,11 +127,8 @@ def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
         other=_noun_phrase(draft, other) if other else "",
         on=preposition(other),
     )
-    starts = [
-        point
-        for point in draft.home.starts
-        if all(math.dist(point, (item.x, item.y)) > FAR_M for item in draft.of(target))
-    ]
+    targets = [(item.x, item.y) for item in draft.of(target)]
+    starts = [p for p in draft.home.starts if all(math.dist(p, at) > FAR_M for at in targets)]
     if not starts:
         return None
     name = homes.episode_id(scene, code)

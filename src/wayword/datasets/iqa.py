@@ -147,13 +147,8 @@ def _add_new(rng: Random, draft: Arrangement, kind: str, under: HouseObject) -> 
 
 
 def _word_question(rng: Random, kind: str, item: str, room: str, place: str = "") -> str:
-    words = {
-        "a thing": with_article(spoken_name(item)),
-        "things": plural(spoken_name(item)),
-        "room": room,
-        "on": preposition(place),
-        "place": spoken_name(place),
-    }
+    words = {"a thing": with_article(spoken_name(item)), "things": plural(spoken_name(item))}
+    words |= {"room": room, "on": preposition(place), "place": spoken_name(place)}
     return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
 
 

@@ -145,7 +145,7 @@ HOMES = 8  # homes to try per task: the episode's own, then others of its stream
 
 
 class HouseholdPairs(ABC):
-    """The episodes of a split; they cycle through the task ``kinds``."""
+    """The episodes of a split."""
 
     def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
         self._split, self._settings, self._kinds = split, settings, settings.kinds()

@@ -5,9 +5,9 @@ Generated jobs have C-WAH's kinds and counts: three to five objects in total, at
 into a sink. A book is read by holding it, as sitting is not modelled in this world.
 
 ``logs`` holds C-WAH's logged episodes as published. ``homes`` cycles through C-WAH's hundred goals
-(``env_to_pred``) and VirtualHome's fourteen homes. The objects of a goal are placed by
-Watch-And-Help's placing rules for the home (``object_info``), as in its script: all objects of
-those types are removed, then the required number plus up to two more are placed.
+and VirtualHome's fourteen homes. The objects of a goal are placed by Watch-And-Help's rules for the
+home, as in its script: all objects of those types are removed, then the required number plus up to
+two more are placed.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ def _elsewhere(draft: Arrangement, kind: str, place: HouseObject) -> int:
 
 def instruct(aim: str, parts: str, place: str, held: Sequence[str], actors: Sequence[str]) -> str:
     """Write the joint instruction: the goal and the actors."""
-    held_text = (
+    holding = (
         f" In the end somebody must hold {with_article(spoken_name(held[0]))}." if held else ""
     )
     actors_text = f" {join_words(actors)} do this together." if len(actors) > 1 else ""
-    return f"{aim}: put {parts} {place}.{held_text}{actors_text}"
+    return f"{aim}: put {parts} {place}.{holding}{actors_text}"
 
 
 def count_phrase(words: str, number: int) -> str:
@@ -440,14 +440,9 @@ def side_of(place: HouseObject, same_type: Sequence[HouseObject]) -> str:
     others = [o for o in same_type if o.id != place.id]
     if not others:
         return ""
-    east = [place.x - o.x for o in others]
-    north = [place.y - o.y for o in others]
-    sides = {
-        "northern ": min(north),
-        "southern ": -max(north),
-        "eastern ": min(east),
-        "western ": -max(east),
-    }
+    east, north = [place.x - o.x for o in others], [place.y - o.y for o in others]
+    sides = {"northern ": min(north), "southern ": -max(north)}
+    sides |= {"eastern ": min(east), "western ": -max(east)}
     best_side = max(sides, key=lambda side: sides[side])
     return best_side if sides[best_side] > 0 else "middle "
 

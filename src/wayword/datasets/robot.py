@@ -97,8 +97,7 @@ class RobotTasks(SolvableSearches):
             raise UsageError(f"base {name} has no settings, got {', '.join(base_settings)}")
         base: Base = cls() if settings is None else cls(make(settings, base_settings, name))
         methods = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
-        absent = [method for method in methods if not callable(getattr(base, method, None))]
-        if absent:
+        if absent := [name for name in methods if not callable(getattr(base, name, None))]:
             raise UsageError(f"base {name} lacks methods: {', '.join(absent)}")
         return base
 

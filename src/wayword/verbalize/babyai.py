@@ -1,7 +1,4 @@
-"""Levels of BabyAI in words: observations, and results of actions.
-
-Templates only; the order of the sentences is the same at every step.
-"""
+"""Levels of BabyAI in words, by templates: observations, and results of actions."""
 
 from __future__ import annotations
 

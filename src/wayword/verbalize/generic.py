@@ -4,9 +4,8 @@
     >>> actions(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), STOP), ("chat",)))
     'goto[a or b], stop, chat[...]'
 
-An observation has a family, and the family has a verbalizer (``verbalize/indoor.py`` and so on).
-Without one, observations are described field by field and feedback by its status: agents that use
-this module can play new families immediately.
+A family without a verbalizer is described field by field and feedback by its status, so agents that
+use this module can play new families immediately.
 """
 
 from __future__ import annotations
@@ -28,12 +27,8 @@ COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "
 
 @dataclass(frozen=True, slots=True)
 class SelfState:
-    """An actor's state as it knows it.
-
-    ``place`` is the name of its place, empty if there is none. ``heading`` is absolute (degrees
-    clockwise from north), None if unknown. ``holding`` names the objects in its hands, None for
-    bodies without hands.
-    """
+    """An actor's state as it knows it: the name of its place (or empty), its absolute ``heading``
+    (degrees clockwise from north) if known, and the objects in its hands, None without hands."""
 
     place: str = ""
     heading: float | None = None
@@ -45,8 +40,8 @@ class Verbalizer:
     """A family in words. ``name`` also names its rules and its list of actions.
 
     ``self_state`` returns the actor's own state, as values and as a sentence. ``around`` describes
-    its surroundings, with the dataset's perceiver if there is one. ``feedback`` describes the
-    result of an action. ``briefing`` returns the slots of the rules and the list of actions.
+    its surroundings, with the dataset's perceiver if there is one. ``briefing`` returns the slots
+    of the rules and the list of actions.
     """
 
     name: str

@@ -93,9 +93,8 @@ def feedback(result: Feedback) -> str:
 
 
 def briefing(space: ActionSpace) -> dict[str, str]:
-    """Return the slots of the rules and the list of actions, with the limits of a body's view,
-    reach and hands (``view``, ``touch``, ``doors``, ``names``, ``step``, ``aside``, ``aside_by``,
-    ``rooms``; for LangSuitE's own prompts ``view_steps``, ``side_degrees``, ``capacity``)."""
+    """Return the slots of the rules and the list of actions: names, rooms, and the limits of a
+    body's view, reach and hands."""
     household = space if isinstance(space, HouseholdActions) else None
     body = household.body if household else Body()
     name_rule = "Names such as mug_1 are given in the order in which things are first seen"

@@ -125,11 +125,8 @@ def numbered_exits(
     detail: Detail,
     visited: Collection[str],
 ) -> str:
-    """Return the exits as a list numbered from 1, one short line each, for slow models.
-
-    A line has a short caption (a long one is cut at a comma) and objects. Exits in the same
-    direction share its caption: later ones refer to the first.
-    """
+    """Return the exits as a list numbered from 1, one line each with a short caption (cut at a
+    comma) and objects. Later exits in the same direction refer to the caption of the first."""
     lines = []
     first: dict[int, int] = {}
     for number, exit_ in enumerate(exits, 1):
@@ -145,11 +142,7 @@ def numbered_exits(
             caption = shorten(full_caption, SHORT_CAPTION, placeholder="")
             if len(caption) < len(full_caption) and "," in caption:
                 caption = caption.rpartition(",")[0]
-            names = list(
-                dict.fromkeys(
-                    _TRAILING_NUMBER.sub("", sighting.name) for sighting in part.sightings
-                )
-            )
+            names = list(dict.fromkeys(_TRAILING_NUMBER.sub("", s.name) for s in part.sightings))
             objects = f"near {', '.join(names[:FEW_OBJECTS])}" if detail.objects and names else ""
             scene = "; ".join(filter(None, (caption if detail.captions else "", objects)))
         words = _joined(label, steep, f"{max(1.0, exit_.distance):.0f} m", visited_note)

@@ -15,10 +15,7 @@ from wayword.worlds.objectnav.simulated import STEP
 BODY_RADIUS = 0.19
 """A body's radius, metres, less the centimetre to which depth is rounded. The body is round:
 obstacles off its axis stop it later than those ahead, or not at all."""
-LOWEST_OBSTACLE, HIGHEST_OBSTACLE = (
-    0.08,
-    1.3,
-)  # metres above the floor between which a surface stops a body
+OBSTACLE_HEIGHTS = (0.08, 1.3)  # metres above the floor between which a surface stops a body
 CLEARANCE_ANGLES = (-30, 0, 30)  # degrees from straight ahead, all inside the view
 
 
@@ -44,7 +41,7 @@ def around(view: View) -> str:
 def clearances(view: View) -> list[tuple[int, float]]:
     """Return the free metres in each of ``CLEARANCE_ANGLES``, up to the reach of depth."""
     ahead, right, height = view.depth.points(view.eye)
-    is_obstacle = (height > LOWEST_OBSTACLE) & (height < HIGHEST_OBSTACLE)
+    is_obstacle = (height > OBSTACLE_HEIGHTS[0]) & (height < OBSTACLE_HEIGHTS[1])
     ahead, right = ahead[is_obstacle], right[is_obstacle]
     metres = []
     for side in CLEARANCE_ANGLES:
@@ -63,12 +60,11 @@ def feedback(result: Feedback) -> str:
     action, metres = result.details.get("action"), result.details.get("metres", 0.0)
     if action == "stop":
         return "You stopped."
-    causes = {"refused": "The robot refused", "lost": "The robot could not be reached"}
+    text = "You turned." if action == "rotate" else f"You went {metres:.2f} m."
     if not result.ok:
+        causes = {"refused": "The robot refused", "lost": "The robot could not be reached"}
         cause = causes.get(result.status, "Something is in the way")
         text = f"{cause}: you went {metres:.2f} m."
-    else:
-        text = "You turned." if action == "rotate" else f"You went {metres:.2f} m."
     reason = result.details.get("reason")
     return f"{text} ({reason})" if reason else text
 

@@ -1,7 +1,5 @@
-"""Street observations in words, line by line in the format of VELMA's prompt.
-
-There are three kinds of observation line: a junction just reached, the landmarks in view, and (if
-the scorer supports it) the flow of traffic at the start. Numbered actions come between them.
+"""Street observations in words, line by line in the format of VELMA's prompt: a junction just
+reached, the landmarks in view, and (if the scorer supports it) the flow of traffic at the start.
 
 Source: VELMA (Schumann et al. 2023), section 5.3, figures 1 and 7, appendix D. The junction's line,
 the five directions and the numbering are the paper's; the other sentences are our own.
@@ -49,9 +47,8 @@ def observation(
         >>> observation(3, True, [("a park", 0)])
         ['There is a 3-way intersection.', 'You see a park on your left.']
 
-    ``exits`` is the number of exits, including the one to the previous panorama: a junction has at
-    least three. ``changed``: the panorama is new. ``landmarks`` are names, each with the number of
-    its view (0 to 4, see ``VIEWS``).
+    ``exits`` counts the exits, including the one to the previous panorama. ``changed``: the
+    panorama is new. ``landmarks`` are names, each with the number of its view in ``VIEWS``.
     """
     flows = {"with": sentences.flow_with, "against": sentences.flow_against}
     lines = [flows[flow]] if flow else []

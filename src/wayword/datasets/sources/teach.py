@@ -37,10 +37,8 @@ FOLDER = Path("teach") / "meta_data_files"
 @dataclass(frozen=True, slots=True)
 class Component:
     """An object of a task; ``determiner`` says how many (``a``, ``all``, a number, a parameter).
-
     ``conditions``: AI2-THOR property -> required value. If ``task_name`` is set, that task must be
-    done instead, with ``task_params``.
-    """
+    done instead, with ``task_params``."""
 
     determiner: str
     conditions: Mapping[str, str | int] = field(default_factory=dict)
@@ -212,10 +210,6 @@ class Served:
 
 # Compilation of a definition and its parameters to goals in a scene.
 #
-#     found = compile_task(definitions()["Coffee"], (), classes, scene)
-#     found.goals      conditions, for judges
-#     found.dishes     objects to make, for planners
-#
 # Simplifications: slices stay together, so any number of them is one sliced object; slicing an
 # egg cracks it; sinks and bathtubs are represented by their basins; "toasted" and "cooked" are
 # both ``cooked``, regardless of the heat source. TEACh's ``isCooked`` and ``simbotIsCooked`` are
@@ -336,7 +330,16 @@ class Compiler:
         determiner = fill_params(each.determiner, params)
         count = int({"all": "0", "a": "1"}.get(determiner, determiner))
         if each.task_name:
-            return self._sub_task(built, each, params, count)
+            part, given = CompiledPart(), tuple(fill_params(p, params) for p in each.task_params)
+            for _ in range(count):
+                inner = self.build(definitions()[each.task_name], given)
+                built.every += inner.every
+                traits = inner.anchor.traits if inner.anchor else ()
+                if SLICED in traits and part.dishes:
+                    break  # the first sliced object already covers the other slices
+                built.dishes += inner.dishes
+                part.dishes += [inner.anchor] if inner.anchor else []
+            return part
         objects, traits, place = self._conditions(each, params)
         if determiner == "all":
             built.every += [goals.Has((item,), (trait,)) for item in objects for trait in traits]
@@ -351,21 +354,6 @@ class Compiler:
         dishes = [Dish(objects, traits) for _ in range(count)]
         built.dishes += dishes
         return CompiledPart(dishes)
-
-    def _sub_task(
-        self, built: Compiled, each: Component, params: tuple[str, ...], count: int
-    ) -> CompiledPart:
-        part = CompiledPart()
-        given = tuple(fill_params(param, params) for param in each.task_params)
-        for _ in range(count):
-            inner = self.build(definitions()[each.task_name], given)
-            built.every += inner.every
-            traits = inner.anchor.traits if inner.anchor else ()
-            if SLICED in traits and part.dishes:
-                break  # the first sliced object already covers the other slices
-            built.dishes += inner.dishes
-            part.dishes += [inner.anchor] if inner.anchor else []
-        return part
 
     def _conditions(
         self, each: Component, params: tuple[str, ...]

@@ -96,10 +96,8 @@ def _fixture(kind: str, *affordances: str, **fields: Any) -> HouseObject:
 def shuffle_room(rng: Random, scene: Scene, from_floor: FromFloor) -> Scene:
     """Move some objects of a published room to other plausible places, and make some dirty."""
     objects = [enable(o) for o in scene.objects]
-    open_to_all = [
-        o for o in scene.objects
-        if o.receptacle and not o.capacity and "heater" not in o.affordances
-    ]  # fmt: skip
+    unlimited = [o for o in scene.objects if o.receptacle and not o.capacity]
+    open_to_all = [o for o in unlimited if "heater" not in o.affordances]
     for n, item in enumerate(objects):
         is_loose = "pickupable" in item.affordances and item.type in OBJECTS
         places = OBJECTS[item.type].places if is_loose else {}
@@ -123,13 +121,10 @@ def lay_object(
     ``fallback`` or use the best spot tried."""
     x_span = 0.4 * max(0.0, holder.width - item.width)
     y_span = 0.4 * max(0.0, holder.depth - item.depth)
-    spots = [
-        (
-            round(holder.x + rng.uniform(-x_span, x_span), 3),
-            round(holder.y + rng.uniform(-y_span, y_span), 3),
-        )
-        for _ in range(SPOT_TRIES)
-    ]
+    spots = []
+    for _ in range(SPOT_TRIES):
+        x = round(holder.x + rng.uniform(-x_span, x_span), 3)
+        spots.append((x, round(holder.y + rng.uniform(-y_span, y_span), 3)))
     best = min(spots, key=lambda spot: from_floor(*spot))
     x, y = next((spot for spot in spots if from_floor(*spot) <= REACH_M), best)
     if fallback is not None and from_floor(x, y) > REACH_M:
@@ -244,13 +239,9 @@ class Planner:
         """Choose an object for each dish and objects for its load, without repetition."""
         chosen = []
         for dish in dishes:
-            size = sum(portion.count for portion in dish.load)
-            item = self._best_object(dish.objects, dish.traits, size)
-            load = [
-                (self._best_object(portion.objects, portion.traits), portion.traits)
-                for portion in dish.load
-                for _ in range(portion.count)
-            ]
+            portions = [portion for portion in dish.load for _ in range(portion.count)]
+            item = self._best_object(dish.objects, dish.traits, len(portions))
+            load = [(self._best_object(p.objects, p.traits), p.traits) for p in portions]
             chosen.append((dish, item, load))
         return chosen
 
@@ -472,12 +463,9 @@ class SceneStock:
 
     def some(self, names: tuple[str, ...], *enable: str, most: int = 99) -> list[str]:
         """Names that match 1 to ``most`` objects, all with the affordances ``enable``."""
-        matches = []
-        for name in names:
-            items = self.of(name)
-            if 0 < len(items) <= most and all(frozenset(enable) <= o.affordances for o in items):
-                matches.append(name)
-        return matches
+        items = {name: self.of(name) for name in names}
+        able = [name for name in items if all({*enable} <= o.affordances for o in items[name])]
+        return [name for name in able if 0 < len(items[name]) <= most]
 
     def carried(self) -> tuple[str, ...]:
         """Return the types of small objects by TEACh's names, then classes."""

@@ -1,9 +1,8 @@
 """VirtualHome's home graphs as household scenes, and Watch-And-Help's goals as conditions.
 
-A graph has nodes with class, box, properties and states, and labelled edges. A goal is a set of
-predicates with required counts, such as ``on_plate_137: 2`` or ``inside_apple_fridge: 1``.
-VirtualHome uses Unity's frame: left-handed, y up, metres. Our x is its x, our y (north) its z, and
-our height its y.
+A goal is a set of predicates with required counts, such as ``on_plate_137: 2`` or
+``inside_apple_fridge: 1``. VirtualHome uses Unity's frame: left-handed, y up, metres. Our x is its
+x, our y (north) its z, and our height its y.
 
 Sources: VirtualHome (Puig et al. 2018), environment graphs; github.com/xavierpuigf/virtualhome.
 Watch-And-Help (Puig et al. 2021), section 3; C-WAH (Zhang et al. 2023) uses the same format.

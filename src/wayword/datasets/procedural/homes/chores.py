@@ -72,15 +72,9 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
         return _draw_light(rng, arrangement)
     if kind == PICK_STACK:
         return _draw_stack(rng, arrangement)
-    return (
-        _draw_treatment(rng, arrangement, kind)
-        if kind in TREATMENTS
-        else _draw_placement(rng, arrangement, kind)
-    )
-
-
-def _draw_placement(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
-    """Draw a placement: one object, or two of a type, moved to other furniture."""
+    if kind in TREATMENTS:
+        return _draw_treatment(rng, arrangement, kind)
+    # A placement: one object, or two of a type, moved to other furniture.
     count = 2 if kind == PICK_TWO else 1
     for target, receptacle in _pairs(rng, arrangement, tuple(OBJECTS), count):
         traits = () if kind == PICK_TWO else _draw_slicing(rng, arrangement, target)
@@ -143,7 +137,6 @@ def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:
 def _pairs(
     rng: random.Random, arrangement: Arrangement, types: tuple[str, ...], at_least: int = 1
 ) -> Iterator[tuple[str, str]]:
-    """Iterate over pairs of object type and receptacle type in random order."""
     available = [t for t in types if len(arrangement.of(t)) >= at_least]
     rng.shuffle(available)
     for target in available:
@@ -211,18 +204,11 @@ def ask_for(rng: random.Random, chore: Chore) -> str:
     """Phrase a chore as an instruction."""
     target = f"{'sliced ' if chore.sliced else ''}{spoken_name(chore.target)}"
     place, movable = spoken_name(chore.receptacle), spoken_name(chore.movable)
-    words = {
-        "a thing": with_article(target),
-        "A thing": with_article(target).capitalize(),
-        "things": plural(target),
-        "on": preposition(chore.receptacle),
-        "the place": f"the {place}",
-        "place": place,
-        "the lamp": f"the {spoken_name(chore.lamp)}",
-        "the movable": f"the {movable}",
-        "into": "on" if chore.movable == "plate" else "in",
-        "a movable": with_article(movable) if movable else "",
-    }
+    words = {"things": plural(target), "on": preposition(chore.receptacle), "place": place}
+    words |= {"a thing": with_article(target), "A thing": with_article(target).capitalize()}
+    words |= {"the place": f"the {place}", "the lamp": f"the {spoken_name(chore.lamp)}"}
+    words |= {"the movable": f"the {movable}", "into": "on" if chore.movable == "plate" else "in"}
+    words["a movable"] = with_article(movable) if movable else ""
     for adjective in ("clean", "hot", "warm", "cold", "chilled"):
         words[f"a {adjective} thing"] = with_article(f"{adjective} {target}")
     return rng.choice(SENTENCES[chore.kind]).format_map(words)

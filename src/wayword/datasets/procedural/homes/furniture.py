@@ -20,8 +20,8 @@ class Part:
     """An object built into or standing on a piece of furniture.
 
     ``along`` (right) and ``deep`` (front) are offsets from the centre as fractions of the piece's
-    half extents; ``bottom`` is the height of its underside. ``stands``: it is on top, like any
-    object. ``controls``: it switches the previous part.
+    half extents. ``stands``: it is on top, like any object. ``controls``: it switches the previous
+    part.
     """
 
     kind: str
@@ -122,19 +122,17 @@ def find_place(
     rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], clear: list[Box]
 ) -> FurniturePiece | None:
     """Try random positions; return the first whose box and front are free, or None."""
-    kind_spec = FURNITURE_KINDS[kind]
+    spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
-        width, depth = (
-            (kind_spec.depth, kind_spec.width) if front[0] else (kind_spec.width, kind_spec.depth)
-        )
+        width, depth = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
         west, east = room.x0 + OFF_WALL + width / 2, room.x1 - OFF_WALL - width / 2
         south, north = room.y0 + OFF_WALL + depth / 2, room.y1 - OFF_WALL - depth / 2
         x = rng.uniform(room.x0 + width / 2 + OFF_WALL, room.x1 - width / 2 - OFF_WALL)
         y = rng.uniform(room.y0 + depth / 2 + OFF_WALL, room.y1 - depth / 2 - OFF_WALL)
-        if not kind_spec.free and front[0]:  # its back against the wall
+        if not spec.free and front[0]:  # its back against the wall
             x = west if front[0] > 0 else east
-        elif not kind_spec.free:
+        elif not spec.free:
             y = south if front[1] > 0 else north
         piece = FurniturePiece(kind, round(x, 2), round(y, 2), width, depth, front, number)
         box, front_box = piece.box, front_of(piece)

@@ -136,27 +136,22 @@ def arrange(rng: random.Random, home: Home, clutter: float = 1.0) -> Arrangement
             continue
         count = round(rng.uniform(0.2, spec.most + 0.4) * clutter)
         for number in range(1, count + 1):
-            free = [
-                o
-                for o in supports
-                if not o.capacity or o.capacity - held[o.id] > min(SPARE, o.capacity - 1)
-            ]
+            spare = {o.id: o.capacity - held[o.id] - min(SPARE, o.capacity - 1) for o in supports}
+            free = [o for o in supports if not o.capacity or spare[o.id] > 0]
             if not free:
                 break
             (under,) = rng.choices(free, weights=[spec.places[o.type] for o in free])
             held[under.id] += 1
             dirty = "dirtyable" in spec.affordances and rng.random() < DIRTY_SHARE
-            arrangement.place_on(
-                rng, replace(spec.make(f"{kind}|{number}", kind), dirty=dirty), under
-            )
+            item = replace(spec.make(f"{kind}|{number}", kind), dirty=dirty)
+            arrangement.place_on(rng, item, under)
     return arrangement
 
 
 def names_of(objects: Iterable[HouseObject]) -> dict[str, str]:
     """Map object ids to names (``mug_2``), as in a world where every object is named."""
-    counts: dict[str, int] = {}
-    names: dict[str, str] = {}
+    counts, names = Counter[str](), dict[str, str]()
     for each in objects:
-        counts[each.type] = counts.get(each.type, 0) + 1
+        counts[each.type] += 1
         names[each.id] = f"{each.type}_{counts[each.type]}"
     return names

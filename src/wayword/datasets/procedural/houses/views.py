@@ -1,8 +1,4 @@
-"""Views from a viewpoint, by direction, and their captions.
-
-Instructions mention only objects listed here, so everything they mention is also in the captions
-that an agent reads.
-"""
+"""Views from a viewpoint, by direction, and their captions: all that instructions mention."""
 
 from __future__ import annotations
 

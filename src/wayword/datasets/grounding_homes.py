@@ -10,14 +10,8 @@ from random import Random
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
+from wayword.datasets.procedural.homes import chores
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.chores import (
-    NEVER_GOALS,
-    PICK_AND_PLACE,
-    draw_chore,
-    preposition,
-    spoken_name,
-)
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import Table, with_article
 from wayword.worlds.household import goals
@@ -56,7 +50,7 @@ def draw_goal(
         target = rng.choice(closed_types)
         return goals.Has(draft.ids(target), (("open", True),)), target, ""
     if kind == PUT_ON:
-        chore = draw_chore(rng, draft, PICK_AND_PLACE)
+        chore = chores.draw_chore(rng, draft, chores.PICK_AND_PLACE)
         if chore is None or chore.sliced:
             return None
         objects, places = draft.ids(chore.target), draft.ids(chore.receptacle)
@@ -74,7 +68,7 @@ def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
     return all(
         place.id not in taken
         and place.type in OBJECTS[target].places
-        and place.type not in NEVER_GOALS
+        and place.type not in chores.NEVER_GOALS
         and draft.free_slots(place) >= 1
         for place in holders
     )
@@ -82,7 +76,7 @@ def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
 
 def _noun_phrase(draft: Arrangement, kind: str) -> str:
     """Return ``the fridge`` if the home has exactly one, else ``a mug``."""
-    name = spoken_name(kind)
+    name = chores.spoken_name(kind)
     return f"the {name}" if len(draft.of(kind)) == 1 else with_article(name)
 
 
@@ -125,7 +119,7 @@ def _draw(rng: Random, draft: Arrangement, code: str) -> Task | None:
     text = rng.choice(SENTENCES[kind]).format(
         thing=_noun_phrase(draft, target),
         other=_noun_phrase(draft, other) if other else "",
-        on=preposition(other),
+        on=chores.preposition(other),
     )
     targets = [(item.x, item.y) for item in draft.of(target)]
     starts = [p for p in draft.home.starts if all(math.dist(p, at) > FAR_M for at in targets)]

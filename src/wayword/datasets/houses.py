@@ -16,14 +16,9 @@ from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
+from wayword.datasets.procedural.houses import routes
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.routes import (
-    Route,
-    Stretch,
-    find_routes,
-    find_tours,
-    turn_word,
-)
+from wayword.datasets.procedural.houses.routes import Route, Stretch
 from wayword.datasets.procedural.houses.views import capitalized, percept
 from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
@@ -77,7 +72,7 @@ def _write_clause(
     rng: Random, house: GeneratedHouse, stretch: Stretch, style: _Style, *, is_last: bool
 ) -> str:
     parts, room = [], house.room_name(stretch.room)
-    turn = turn_word(stretch.angle)
+    turn = routes.turn_word(stretch.angle)
     has_no_target = stretch.door is None and stretch.piece is None
     if turn != "straight" or has_no_target or rng.random() < style.straight:
         parts.append(rng.choice(TURNS[turn]))
@@ -148,7 +143,9 @@ class _CachedHouse:
 
     def __init__(self, scene: str, length: int) -> None:
         self.house = build_house(scene)
-        self._source = find_tours(self.house, length - 1) if length else find_routes(self.house)
+        self._source = (
+            routes.find_tours(self.house, length - 1) if length else routes.find_routes(self.house)
+        )
         self._routes = list[Route]()
 
     def route(self, number: int) -> Route:

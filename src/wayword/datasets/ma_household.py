@@ -24,13 +24,6 @@ from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources import ithor, teach
 from wayword.datasets.sources import teach_drawing as drawing
-from wayword.datasets.sources.teach_drawing import (
-    DrawnTask,
-    Stage,
-    draw_task,
-    furnish,
-    shuffle_room,
-)
 from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
@@ -52,8 +45,8 @@ class Pair:
     """An episode with everything needed to play it."""
 
     task: Task
-    drawn: DrawnTask
-    stage: Stage
+    drawn: drawing.DrawnTask
+    stage: drawing.Stage
 
     def world(self, body: Body) -> HouseholdWorld:
         scene = self.drawn.scene
@@ -94,8 +87,8 @@ def draw_pair(
     kind: str,
     number: int,
     classes: teach.Classes,
-    stages: Iterable[tuple[Random, Stage]],
-    check_task: Callable[[DrawnTask], None] = lambda drawn: None,
+    stages: Iterable[tuple[Random, drawing.Stage]],
+    check_task: Callable[[drawing.DrawnTask], None] = lambda drawn: None,
 ) -> Pair | str:
     """Draw the task of that kind and number in a scene; return the reason if it cannot be built.
 
@@ -105,7 +98,7 @@ def draw_pair(
     definition, cause = teach.definitions()[kind], ""
     for rng, stage in stages:
         try:
-            drawn = draw_task(rng, definition, classes, stage.scene)
+            drawn = drawing.draw_task(rng, definition, classes, stage.scene)
             check_task(drawn)
         except teach.Unbuildable as unfit:
             cause = str(unfit)
@@ -213,12 +206,12 @@ class GeneratedPairs(HouseholdPairs):
 def _generated_pair(scene: str, kind: str, number: int, clutter: float) -> Pair | str:
     home = homes.cached_home(scene)
 
-    def stages() -> Iterator[tuple[Random, Stage]]:
+    def stages() -> Iterator[tuple[Random, drawing.Stage]]:
         for attempt in range(GENERATED_TRIES):
             rng = Random(f"teach/{scene}/{kind}/{number}/{attempt}")
             home_scene = arrange(rng, home, clutter).scene()
-            full = furnish(rng, home_scene, home.starts, home.distance_from_floor)
-            yield rng, Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
+            full = drawing.furnish(rng, home_scene, home.starts, home.distance_from_floor)
+            yield rng, drawing.Stage(full, home.starts, home.layout.with_scene, home.layout.room_at)
 
     return draw_pair(scene, kind, number, teach.CLASSES, stages())
 
@@ -325,11 +318,11 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
     starts = ithor.cells(folder, room).main
     places = np.array(starts)
 
-    def stages() -> Iterator[tuple[Random, Stage]]:
+    def stages() -> Iterator[tuple[Random, drawing.Stage]]:
         for attempt in range(TRIES):
             rng = Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
-            scene = shuffle_room(rng, ithor.scene(folder, room), from_floor)
-            yield rng, Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
+            scene = drawing.shuffle_room(rng, ithor.scene(folder, room), from_floor)
+            yield rng, drawing.Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
 
     def from_floor(x: float, y: float) -> float:
         """Return metres from a point to the nearest standing position."""
@@ -338,7 +331,7 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
     def room_at(x: float, y: float) -> str:
         return ithor.room_of(room)
 
-    def check_reach(drawn: DrawnTask) -> None:
+    def check_reach(drawn: drawing.DrawnTask) -> None:
         """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""
         objects = {o.id: o for o in drawn.scene.objects}
         for name in {each for order in drawn.plan for each in (order.object, order.other) if each}:

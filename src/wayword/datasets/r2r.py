@@ -35,13 +35,7 @@ from wayword.core.geometry import absolute, plain_sum
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
-from wayword.perception.recorded import (
-    RecordedPerceiver,
-    ScanPictures,
-    camera_headings,
-    pack_sightings,
-    reverie_sightings,
-)
+from wayword.perception import recorded
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -187,20 +181,20 @@ class R2R(SolvableWalks):
     def _perceiver(self) -> Perceiver:
         settings, name = self.settings, "recorded:navgpt"
         if settings.objects == "reverie":
-            sightings = reverie_sightings(self.folder.parent / "reverie", self.graph)
+            sightings = recorded.reverie_sightings(self.folder.parent / "reverie", self.graph)
             name += "+reverie"
         else:
-            sightings = pack_sightings(self._pack_folder)
+            sightings = recorded.pack_sightings(self._pack_folder)
         name += f":{Path(settings.observations).name}" if settings.observations else ""
-        captions = RecordedPerceiver(self._pack_folder, sightings, name)
+        captions = recorded.RecordedPerceiver(self._pack_folder, sightings, name)
         if not settings.pictures:
             return captions
         folder, graphs = Path(settings.pictures), self.folder / "connectivity"
         if not folder.is_dir():
             raise UsageError(f"dataset.pictures: no such folder: {folder}")
-        return ScanPictures(
+        return recorded.ScanPictures(
             *(captions, folder),
-            lambda scan: camera_headings(find(graphs, f"{scan}_connectivity.json")),
+            lambda scan: recorded.camera_headings(find(graphs, f"{scan}_connectivity.json")),
         )
 
     @cached_property

@@ -16,17 +16,9 @@ from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Sighting
 from wayword.datasets.procedural.tables import Table
+from wayword.datasets.procedural.towns import town as plans
 from wayword.datasets.procedural.towns.routes import Ending, Passed, TownLeg, TownRoute, find_routes
-from wayword.datasets.procedural.towns.town import (
-    LARGEST,
-    LIGHT,
-    SMALLEST,
-    Town,
-    TownPerceiver,
-    build_town,
-    in_sight,
-    scene_name,
-)
+from wayword.datasets.procedural.towns.town import LIGHT, Town, TownPerceiver
 from wayword.settings import Checked, Count
 from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph
@@ -155,7 +147,7 @@ class TownsSettings(Checked):
     towns: Count = 20
     episodes: Count = 200
     seed: int = 0
-    size: Annotated[int, Ge(SMALLEST), Le(LARGEST)] = 6
+    size: Annotated[int, Ge(plans.SMALLEST), Le(plans.LARGEST)] = 6
     transition: Literal["modified", "original", "paper"] = "modified"
     length: Literal[0] | Annotated[int, Ge(4), Le(256)] = 0
 
@@ -170,7 +162,7 @@ class _CachedTown:
     """A town and the routes generated so far."""
 
     def __init__(self, scene: str, length: int) -> None:
-        self.town = build_town(scene)
+        self.town = plans.build_town(scene)
         self._source, self._routes = find_routes(self.town, length), list[TownRoute]()
 
     def route(self, number: int) -> TownRoute:
@@ -183,7 +175,7 @@ class _CachedTown:
 
     @cached_property
     def sights(self) -> Mapping[str, tuple[Sighting, ...]]:
-        return in_sight(self.town)
+        return plans.in_sight(self.town)
 
 
 class Towns(SolvableWalks):
@@ -242,7 +234,7 @@ class Towns(SolvableWalks):
         return Task(episode, PathReference(episode.id, route.path))
 
     def scene(self, number: int) -> str:
-        return scene_name(self.split, self.settings.seed, self.settings.size, number)
+        return plans.scene_name(self.split, self.settings.seed, self.settings.size, number)
 
     def town(self, scene: str) -> Town:
         return self._cached_town(scene).town

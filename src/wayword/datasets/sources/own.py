@@ -46,21 +46,9 @@ from wayword.datasets.procedural.floorplans import (
     shared_walls,
 )
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.furniture import (
-    FURNITURE_KINDS,
-    FurniturePiece,
-    find_place,
-    front_of,
-    threshold,
-)
-from wayword.datasets.procedural.homes.home import (
-    MAX_ROOMS,
-    MIN_ROOMS,
-    Home,
-    build_scene,
-    home_name,
-    reachable_starts,
-)
+from wayword.datasets.procedural.homes import furniture
+from wayword.datasets.procedural.homes import home as plans
+from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
 from wayword.settings import load_yaml
 from wayword.worlds.household import goals
@@ -96,8 +84,8 @@ SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 
 def _standing_kinds() -> list[str]:
     """Return free-standing furniture kinds; a microwave, for example, comes with its counter."""
-    parts = {part.kind for each in FURNITURE_KINDS.values() for part in each.parts}
-    return [kind for kind in FURNITURE_KINDS if kind not in parts]
+    parts = {part.kind for each in furniture.FURNITURE_KINDS.values() for part in each.parts}
+    return [kind for kind in furniture.FURNITURE_KINDS if kind not in parts]
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -129,7 +117,7 @@ class HomeEntry(FileFields):
     """A generated home."""
 
     example = "home: {rooms: 4, seed: 7}"
-    rooms: int = Field(4, ge=MIN_ROOMS, le=MAX_ROOMS)
+    rooms: int = Field(4, ge=plans.MIN_ROOMS, le=plans.MAX_ROOMS)
     seed: int = Field(0, ge=0, le=10**9)
     number: int = Field(0, ge=0, le=9999)
 
@@ -306,7 +294,7 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     """Build the home given by ``home`` or ``rooms``; a home of custom rooms is called ``name``."""
     if task.home:
         return homes.cached_home(
-            home_name("own", task.home.seed, task.home.rooms, task.home.number)
+            plans.home_name("own", task.home.seed, task.home.rooms, task.home.number)
         )
     rooms = [each.plan for each in task.rooms]
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
@@ -329,9 +317,9 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
         if missing:
             problem = f"has no free space for {missing}"
             continue
-        scene = build_scene(name, plan, pieces, [closed for _, closed in doors])
+        scene = plans.build_scene(name, plan, pieces, [closed for _, closed in doors])
         layout = Layout(scene)
-        starts = reachable_starts(layout)
+        starts = plans.reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
         problem = "has rooms or furniture that cannot be reached on foot"
@@ -372,27 +360,27 @@ def _shared_door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None
 
 def _place_furniture(
     rng: Random, plan: FloorPlan, listed: list[tuple[int, PieceEntry]]
-) -> tuple[list[FurniturePiece], str]:
+) -> tuple[list[furniture.FurniturePiece], str]:
     """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
-    pieces: list[FurniturePiece] = []
-    for number, piece_entry in sorted(listed, key=lambda pair: pair[1].at is None):
+    pieces: list[furniture.FurniturePiece] = []
+    for number, entry in sorted(listed, key=lambda pair: pair[1].at is None):
         room, piece = plan.rooms[number], None
-        if piece_entry.at is None:
+        if entry.at is None:
             same_room = [other for other in pieces if other.room == number]
-            free_points = [threshold(door) for door in plan.doors if number in door.rooms]
-            free_points += [front_of(other) for other in same_room]
-            taken_boxes = [other.box for other in same_room]
-            piece = find_place(rng, piece_entry.kind, number, room, taken_boxes, free_points)
+            clear = [furniture.threshold(door) for door in plan.doors if number in door.rooms]
+            clear += [furniture.front_of(other) for other in same_room]
+            taken = [other.box for other in same_room]
+            piece = furniture.find_place(rng, entry.kind, number, room, taken, clear)
         else:
-            spec, front = FURNITURE_KINDS[piece_entry.kind], SIDES[piece_entry.facing]
+            spec, front = furniture.FURNITURE_KINDS[entry.kind], SIDES[entry.facing]
             width, depth = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-            x, y = room.x0 + piece_entry.at[0], room.y0 + piece_entry.at[1]
-            candidate = FurniturePiece(piece_entry.kind, x, y, width, depth, front, number)
+            x, y = room.x0 + entry.at[0], room.y0 + entry.at[1]
+            candidate = furniture.FurniturePiece(entry.kind, x, y, width, depth, front, number)
             west, south, east, north = candidate.box
             if room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1:
                 piece = candidate
         if piece is None:
-            return pieces, f"the {piece_entry.kind} in the {room.name}"
+            return pieces, f"the {entry.kind} in the {room.name}"
         pieces.append(piece)
     return pieces, ""
 

@@ -32,13 +32,7 @@ from wayword.core.files import (
     write_cached_arrays,
 )
 from wayword.core.geometry import Box, Point
-from wayword.datasets.sources.thor import (
-    ObjectRecord,
-    Records,
-    add_objects,
-    read_records,
-    read_scenes,
-)
+from wayword.datasets.sources import thor
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
 
@@ -316,7 +310,7 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     for a, b in outline(floors, number):
         builder.wall(a, b)
     builder.floor(list(zip(xs.tolist(), ys.tolist(), strict=True)), SPACING)
-    add_objects(builder, records_of(folder, name))
+    thor.add_objects(builder, records_of(folder, name))
     return builder.build()
 
 
@@ -387,15 +381,15 @@ def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evi
     return Evidence(np.array(sorted(starts)), paths, boxes, in_view, hidden)
 
 
-def _box(record: ObjectRecord) -> Box:
+def _box(record: thor.ObjectRecord) -> Box:
     (x, y, _), (wide, deep, _) = record.centre, record.size
     return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
 
 
-def records_of(folder: Path, name: str) -> Records:
+def records_of(folder: Path, name: str) -> thor.Records:
     """Return the objects of a scene; empty if unpublished."""
     path = find(folder, METADATA)
-    return read_records(path, name) if name in read_scenes(path) else ()
+    return thor.read_records(path, name) if name in thor.read_scenes(path) else ()
 
 
 def point_of(path: Path, where: str, record: Any, name: str) -> Point:

@@ -22,19 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.datasets.procedural.floorplans import (
-    CORNER,
-    DOOR,
-    LARGEST,
-    ROOM_TYPES,
-    SMALLEST,
-    FloorPlan,
-    PlanDoor,
-    PlanRoom,
-    draw_plan,
-    draw_wing,
-    turned,
-)
+from wayword.datasets.procedural import floorplans
+from wayword.datasets.procedural.floorplans import CORNER, DOOR, FloorPlan, PlanDoor, PlanRoom
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS, FurniturePiece, furnish
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.house import Fail, House
@@ -60,9 +49,11 @@ ARCH_WIDTH = 1.2
 
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
     """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway."""
-    if count > LARGEST:
+    if count > floorplans.LARGEST:
         return _draw_wings(rng, count)
-    return draw_plan(rng, count) if count >= SMALLEST else _draw_row(rng, count)
+    return (
+        floorplans.draw_plan(rng, count) if count >= floorplans.SMALLEST else _draw_row(rng, count)
+    )
 
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
@@ -73,7 +64,7 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
     doors: list[PlanDoor] = []
     wing_tops = [0.0, 0.0]
     for n, size in enumerate(sizes):
-        wing, side = draw_wing(rng, size), n % 2
+        wing, side = floorplans.draw_wing(rng, size), n % 2
         shift_y = round(wing_tops[side] - min(room.y0 for room in wing.rooms), 2)
         first, suffix = 1 + len(rooms), f" {n + 1}" if n else ""
         for room in wing.rooms:
@@ -90,7 +81,7 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
         doors.append(PlanDoor((0, first), edge, middle, True, ARCH_WIDTH))
         wing_tops[side] = round(shift_y + max(room.y1 for room in wing.rooms) + WING_GAP, 2)
     corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(wing_tops) - WING_GAP, 2))
-    return turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
+    return floorplans.turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
 def _mirror_x(x: float, side: int) -> float:
@@ -104,7 +95,7 @@ def _draw_row(rng: random.Random, count: int) -> FloorPlan:
     names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
     edges = [0.0]
     for name in names:
-        width = STUDIO_WIDTH if name == STUDIO else ROOM_TYPES[name].width
+        width = STUDIO_WIDTH if name == STUDIO else floorplans.ROOM_TYPES[name].width
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
     spans = zip(names, edges, edges[1:], strict=False)
     rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)

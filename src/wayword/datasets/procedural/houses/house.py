@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point
-from wayword.datasets.procedural.floorplans import (
-    HALLWAY,
-    LARGEST,
-    SMALLEST,
-    FloorPlan,
-    PlanRoom,
-    draw_plan,
-)
+from wayword.datasets.procedural import floorplans
+from wayword.datasets.procedural.floorplans import HALLWAY, FloorPlan, PlanRoom
 from wayword.datasets.procedural.tables import Table
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
@@ -321,12 +315,12 @@ def build_house(scene: str) -> GeneratedHouse:
     Raises ``UsageError`` for a name not produced by ``scene_name``.
     """
     match = re.fullmatch(r"[a-z]+-s-?\d+-r(\d+)-\d+", scene)
-    if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
+    if match is None or not floorplans.SMALLEST <= int(match[1]) <= floorplans.LARGEST:
         raise UsageError(f"{scene!r} is not a generated house such as 'test-s0-r9-0003'")
     rng = random.Random(f"house/{scene}")
-    plan = draw_plan(rng, int(match[1]))
+    plan = floorplans.draw_plan(rng, int(match[1]))
     while plan.cut_off:  # rare: a shared wall is too short for its door
-        plan = draw_plan(rng, int(match[1]))
+        plan = floorplans.draw_plan(rng, int(match[1]))
     walls = build_walls(plan)
     places = set_places(rng, plan, scene)
     graph = join_places(places, walls, scene)

@@ -326,8 +326,7 @@ class Questions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kitchen:
-    """A kitchen. ``home``: the scene without small objects; episodes start on any floor cell.
-    ``small_objects``: those objects. ``places``: the furniture they may be in or on."""
+    """A kitchen: its home without the small objects, and the furniture they may be in or on."""
 
     home: Home
     small_objects: tuple[HouseObject, ...]
@@ -351,8 +350,8 @@ def _asked_ids(room: Kitchen, question: IquadQuestion) -> tuple[Ids, Ids]:
     present_ids = tuple(o.id for o in room.small_objects if o.type == kind)
     if question.kind == CONTAINS:
         return present_ids, (f"{kind}|1",) if question.answer == "yes" else ()
-    count = int(question.answer) if question.kind == COUNTS else len(present_ids) or 1
-    count = 0 if question.answer == "no" else count
+    count = {"yes": len(present_ids) or 1, "no": 0}.get(question.answer)
+    count = int(question.answer) if count is None else count
     return present_ids[:count], tuple(f"{kind}|{n}" for n in range(1, count - len(present_ids) + 1))
 
 

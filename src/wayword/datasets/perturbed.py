@@ -137,8 +137,6 @@ def _add_typos(text: str, rate: float, rng: Random) -> str:
 
 
 def _perturbed_perceiver(base: Any, rates: Perturbations) -> Any:
-    """Return the perceiver's class with captions missing or wrong, and with orders in the scene."""
-
     class PerturbedPerceiver(base):  # type: ignore[misc]
         def perceive(self, scene: str, place: str) -> Percept:
             percept: Percept = super().perceive(scene, place)
@@ -174,8 +172,6 @@ def _close_passages(graph: Any, task: Task, rates: Perturbations) -> ViewpointGr
 
 
 def _failing_world(base: Any, rates: Perturbations) -> Any:
-    """Return the world's class with actions that fail by chance."""
-
     class FailingWorld(base):  # type: ignore[misc]
         def reset(self, episode: Episode) -> None:
             super().reset(episode)
@@ -185,9 +181,9 @@ def _failing_world(base: Any, rates: Perturbations) -> Any:
             self._tried[actor] += 1
             key = self._drawn_for, actor, self._tried[actor]
             draw = rates.rng("failing", *key).random()
-            slips = action.name != STOP.name and draw < rates.failing
-            return (
-                Feedback(SLIPPED, {"action": action.name}) if slips else super().step(actor, action)
-            )
+            if action.name != STOP.name and draw < rates.failing:
+                return Feedback(SLIPPED, {"action": action.name})
+            feedback: Feedback = super().step(actor, action)
+            return feedback
 
     return FailingWorld

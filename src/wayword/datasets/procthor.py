@@ -84,7 +84,6 @@ class Procthor(SolvableSearches):
         return path, houses
 
     def _build(self, scene: str) -> SimulatedScene:
-        """Return a house with its ground and surfaces."""
         path, houses = self._houses
         return SimulatedScene(scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {})
 
@@ -123,8 +122,7 @@ dataset = Procthor
 # ``rotation`` about ``y``, ``children``). THOR's x is our x, its z is our y.
 #
 # The size of an object depends on its asset, which the file only names. We use typical sizes by
-# type, also for occlusion and for the floor area under furniture. Walls, doors and floors are as
-# published.
+# type, also for occlusion and for the floor area under furniture.
 #
 # Source: ProcTHOR (Deitke et al. 2022), "Large-Scale Embodied AI Using Procedural Generation".
 

@@ -56,9 +56,8 @@ VIEW_STEP = 30.0
 @dataclass(frozen=True, slots=True)
 class R2RSettings:
     """``objects``: source of the listed objects (NavGPT's pack, or REVERIE's boxes within 3 m).
-
-    ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``.
-    ``sample_seed`` draws the ``sample72`` subset.
+    ``sub_instructions`` adds FGR2R's sub-instructions to ``episode.extra``. ``sample_seed`` draws
+    the ``sample72`` subset.
 
     ``annotations``: file in either format that replaces the split's own, e.g. MapGPT's 216
     episodes. ``observations``: folder of new captions in the layout of NavGPT's pack. ``pictures``:
@@ -362,8 +361,7 @@ class Reverie(R2R):
     box in ``reverie/bbox_by_scan/{scan}.json``.
 
     An episode succeeds if the target is in view from the last viewpoint, as in the authors'
-    evaluation; ``rgs`` also requires that the object named at the stop is the target. Raises the
-    same errors as R2R.
+    evaluation; ``rgs`` also requires that the object named at the stop is the target.
     """
 
     name = "reverie"

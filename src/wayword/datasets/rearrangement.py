@@ -131,11 +131,10 @@ def _change_lid(
 ) -> str:
     """Open or close one of the ``holders`` receptacles; return its id, or empty if none is left."""
     lids = [o.id for o in holders if "openable" in o.affordances and o.id not in changed]
-    if not lids:
-        return ""
-    lid = draft.objects[rng.choice(lids)]
-    draft.objects[lid.id] = replace(lid, open=not lid.open)
-    return lid.id
+    lid = rng.choice(lids) if lids else ""
+    if lid:
+        draft.objects[lid] = replace(draft.objects[lid], open=not draft.objects[lid].open)
+    return lid
 
 
 def _move_object(
@@ -147,13 +146,9 @@ def _move_object(
     items = [o for o in single if o.parent in places and o.id not in changed]
     rng.shuffle(items)
     for item in items:
-        likely = [
-            draft.objects[place]
-            for place in sorted(places - {item.parent})
-            if draft.objects[place].type in OBJECTS[item.type].places
-            and draft.free_slots(draft.objects[place]) >= SPARE
-        ]
-        if likely:
+        others = [draft.objects[place] for place in sorted(places - {item.parent})]
+        suitable = [o for o in others if o.type in OBJECTS[item.type].places]
+        if likely := [o for o in suitable if draft.free_slots(o) >= SPARE]:
             draft.place_on(rng, item, rng.choice(likely))
             return item.id
     return ""
@@ -215,8 +210,8 @@ def read_shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffle:
 
 # Goals of a published rearrangement episode in a text world.
 #
-# AI2-THOR compares 3D poses: an object is correct if its box overlaps the target's by half, a
-# lid if its openness is within 0.2 of the target. ``put`` is less precise, so the rules are:
+# AI2-THOR compares boxes at 3D poses and the openness of lids. ``put`` is less precise, so the
+# rules are:
 #
 # - An object in or on the wrong receptacle is displaced. It is correct anywhere in or on the
 #   right one.

@@ -86,7 +86,6 @@ class Tour(SolvableWalks):
         return IndoorWorld(self._graph)
 
     def perceiver(self) -> TourPerceiver:
-        """Return the perceiver of captions in ``seen/`` and pictures in ``pictures/``."""
         return self._perceiver
 
     @property

@@ -1,7 +1,6 @@
 """Floor plans: rectangular rooms in two rows along a hallway, and the doors between them.
 
 In some houses the living room spans the end of the hallway; some rooms are reached through another.
-Finally the plan is rotated and mirrored at random, so that no heading is special.
 """
 
 from __future__ import annotations
@@ -105,7 +104,6 @@ class PlanDoor:
     width: float
 
     def other(self, room: int) -> int:
-        """Return the room on the other side."""
         return self.rooms[1] if room == self.rooms[0] else self.rooms[0]
 
 

@@ -75,8 +75,7 @@ class AlfredTrajectory:
 
     ``start`` is x, y (metres) and heading (degrees), ``horizon`` the downward camera tilt
     (degrees). ``toggles``: label -> initially on. ``named``: label and place of the furniture in
-    the published plan, as in older scenes. Each of ``annotations`` is one person's description: the
-    goal, then the steps.
+    the published plan. Each of ``annotations`` is a goal, then steps.
     """
 
     entry: AlfredEntry
@@ -208,9 +207,8 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
         if trajectory.dirty_and_empty and record.pickupable:
             flags |= {"isDirty"} if "dirtyable" in flags else set()
             flags -= {"isFilledWithLiquid"} if "canFillWithLiquid" in flags else set()
-        if record.label in trajectory.toggles:
-            flags.discard("isToggled")
-            flags |= {"isToggled"} if trajectory.toggles[record.label] else set()
+        if (is_on := trajectory.toggles.get(record.label)) is not None:
+            flags = flags | {"isToggled"} if is_on else flags - {"isToggled"}
         updated.append(replace(record, flags=frozenset(flags)))
     return tuple(updated)
 

@@ -628,11 +628,8 @@ def accept(path: Path, target_path: Path | None = None) -> list[TaskFile]:
 
 
 class FileTasks(homes.SourcedTasks):
-    """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``.
-
-    Solved examples (``shots``) are drawn from ``household``'s generated tasks. Raises
-    ``DataError`` for a task that was not accepted, or was changed since.
-    """
+    """The tasks of a file or folder, as used by ``wayword run AGENT --on ./task.yaml``. Raises
+    ``DataError`` for a task that was not accepted, or was changed since."""
 
     name = KIND
     Settings = FileSettings
@@ -643,15 +640,15 @@ class FileTasks(homes.SourcedTasks):
     def source(self, split: str) -> homes.EpisodeSource:
         tasks = read_tasks(self.file)
         for task in tasks:
-            remedy = f"check it with `wayword task new {self.file}`"
+            mark, problem = task.accepted if isinstance(task.accepted, Mapping) else {}, ""
             if not task.accepted:
-                raise DataError(task.path, "", "has not been solved by the expert yet", remedy)
-            mark = task.accepted if isinstance(task.accepted, Mapping) else {}
-            if mark.get("task") != task.checksum:
+                problem = "has not been solved by the expert yet"
+            elif mark.get("task") != task.checksum:
                 problem = "was changed since the expert solved it"
-                raise DataError(task.path, "", problem, remedy)
-            if mark.get("scene") != task.scene:
-                problem = "was accepted by another version of Wayword, which builds another one"
+            elif mark.get("scene") != task.scene:
+                problem = "was accepted by another version of Wayword, which builds another home"
+            if problem:
+                remedy = f"check it with `wayword task new {self.file}`"
                 raise DataError(task.path, "", problem, remedy)
         vars(self)["max_steps"] = max(task.max_steps for task in tasks)  # as set in the files
         return _FileSource(tasks, self.settings)

@@ -212,8 +212,7 @@ class Served:
 #
 # Simplifications: slices stay together, so any number of them is one sliced object; slicing an
 # egg cracks it; sinks and bathtubs are represented by their basins; "toasted" and "cooked" are
-# both ``cooked``, regardless of the heat source. TEACh's ``isCooked`` and ``simbotIsCooked`` are
-# not distinguished.
+# both ``cooked``, regardless of the heat source.
 
 PROPERTIES = Table[str]("teach", "properties", package=__package__)
 """AI2-THOR's property -> our state."""

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -248,8 +249,7 @@ DOOR_WIDTH = 0.93
 """Width of VirtualHome's door frames, metres."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doorway:
+class Doorway(NamedTuple):
     """A gap from ``a`` to ``b`` between two rooms; ``door`` is its node id, 0 if there is none."""
 
     a: Point
@@ -284,16 +284,12 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
     """Return the doorways between rooms; those that lead out of the house stay closed."""
-    places: list[tuple[float, float, int]] = []
+    places: dict[Point, int] = {}  # centre -> node id of the door, 0 if there is none
     for number, node in graph.nodes.items():
-        if node.category != "Doors" or node.box is None:
-            continue
-        x, y, door_id = node.box.x, node.box.y, number if node.kind == "door" else 0
-        same_place = next((p for p in places if math.dist(p[:2], (x, y)) < 0.5), None)
-        if same_place:
-            places[places.index(same_place)] = (*same_place[:2], same_place[2] or door_id)
-        else:
-            places.append((x, y, door_id))
+        if node.category == "Doors" and node.box is not None:
+            at = node.box.x, node.box.y
+            at = next((other for other in places if math.dist(other, at) < 0.5), at)
+            places[at] = places.get(at, 0) or (number if node.kind == "door" else 0)
 
     def joins(dx: float, dy: float) -> bool:
         """True if the two sides of the doorway are in different rooms."""
@@ -302,7 +298,7 @@ def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
         return first is not None and second is not None and first is not second
 
     doorways, half_width = [], DOOR_WIDTH / 2
-    for x, y, door_id in places:
+    for (x, y), door_id in places.items():
         if joins(BOTH_SIDES_M, 0.0):
             doorways.append(Doorway((x, y - half_width), (x, y + half_width), door_id))
         elif joins(0.0, BOTH_SIDES_M):
@@ -382,12 +378,11 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         corners = ((-half_x, -half_y), (half_x, -half_y), (half_x, half_y), (-half_x, half_y))
         builder.room(words, [(box.x + dx, box.y + dy) for dx, dy in corners])
     doorways = doorways_of(graph, list(rooms.values()))
-    for gap in doorways:
-        if gap.door:
-            node = graph.nodes[gap.door]
-            builder.door(f"door|{gap.door}", gap.a, gap.b, closed="CLOSED" in node.states)
+    for a, b, door in doorways:
+        if door:
+            builder.door(f"door|{door}", a, b, closed="CLOSED" in graph.nodes[door].states)
         else:
-            builder.opening(gap.a, gap.b)
+            builder.opening(a, b)
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
         item = _object(graph, node)
         if item.solid and any(blocks(item, gap) for gap in doorways):

@@ -67,7 +67,7 @@ class HomesSettings(Checked):
     """Verbs that the task never uses, excluded from the set ``all``."""
     paper: ClassVar[tuple[str, ...]] = (*WALKING, *CARRYING, "stop")
     answers: ClassVar[bool] = False
-    """True if the task is a question that the stop action answers."""
+    """True if the stop action answers a question."""
     hands: ClassVar[int] = 1
 
     homes: Count = 20

@@ -112,9 +112,7 @@ class HousePlace:
 
 def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePlace, ...]:
     """Place one to four viewpoints per room, more in the hallway, one per doorway; sorted by id.
-
-    Ids are opaque (six hexadecimal digits of a hash), so that they reveal nothing about the plan.
-    """
+    Ids are opaque, so that they reveal nothing about the plan."""
     spots: list[tuple[float, float, tuple[int, ...], int | None]] = []
     for number, room in enumerate(plan.rooms):  # a jittered grid in each
         width, height = room.x1 - room.x0, room.y1 - room.y0

@@ -60,8 +60,8 @@ class Stretch:
     """Part of a path from index ``start`` to ``end``, within ``room``.
 
     ``angle`` is the turn before the first step (degrees, positive to the right). ``door`` and
-    ``to``: the doorway it ends in and the room beyond; ``piece``: the furniture it ends next to. If
-    all are None, it is one step straight ahead. ``past``: an object on the way, and its side.
+    ``to``: the doorway it ends in and the room beyond; ``piece``: the furniture it ends next to.
+    ``past``: an object on the way, and its side.
     """
 
     start: int
@@ -260,11 +260,10 @@ class _Planner:
         for number in self._names(path[stretch.start]) - named:
             piece = self.house.furniture[number]
             for one, other in pairwise(steps) if piece.room == stretch.room else ():
-                distance, share = project_onto(
-                    (piece.x, piece.y), (one.x, one.y), (other.x, other.y)
-                )
-                offset_x, offset_y = piece.x - one.x, piece.y - one.y
-                leftward = (other.x - one.x) * offset_y - (other.y - one.y) * offset_x
+                at, start, end = ((each.x, each.y) for each in (piece, one, other))
+                distance, share = project_onto(at, start, end)
+                dx, dy = at[0] - start[0], at[1] - start[1]
+                leftward = (end[0] - start[0]) * dy - (end[1] - start[1]) * dx
                 if distance <= PASSING_RANGE and 0.2 <= share <= 0.8:
                     passed.append((distance, number, "left" if leftward > 0 else "right"))
         return min(passed)[1:] if passed else None

@@ -1,10 +1,8 @@
 """Routes: gold paths, divided into legs that an instruction must describe.
 
-Routes are drawn by applying the transition function, so actions can follow every path. A leg goes
-straight through some junctions and ends with a turn at the next; the last leg ends next to a
-landmark, or a counted number of steps after the last turn. The legs, in order, are therefore
-enough to find the goal: an agent only has to count junctions (or traffic lights) and spot one
-landmark.
+A leg goes straight through some junctions and ends with a turn at the next; the last leg ends next
+to a landmark, or a counted number of steps after the last turn. The legs, in order, are therefore
+enough to find the goal.
 """
 
 from __future__ import annotations
@@ -30,10 +28,8 @@ Turn = Literal[
 ]
 TURN_ACTIONS: dict[Turn, tuple[Word, ...]] = {
     "straight": (),
-    "left": ("left",),
-    "right": ("right",),
-    "slight left": ("left",),
-    "slight right": ("right",),
+    **dict.fromkeys(("left", "slight left"), ("left",)),
+    **dict.fromkeys(("right", "slight right"), ("right",)),
     "sharp left": ("left", "left"),
     "sharp right": ("right", "right"),
 }
@@ -132,8 +128,7 @@ class TownLeg:
     """A leg straight to a junction, and a turn there.
 
     ``junction``: number of the junction on this leg, counted from 1; ``light``: its number among
-    junctions with a traffic light, 0 if it has none. ``corner``: the landmark at the junction and
-    its side on approach. ``passed``: landmarks on the way, in order.
+    junctions with a traffic light, 0 if it has none. ``corner``: the landmark at the junction.
     """
 
     turn: Turn
@@ -245,12 +240,10 @@ class _TownPlanner:
             ending = self._end_by_steps(walk, length)
         else:
             ending = self._end_beside(walk, crossings, length)
-        if ending is None:
-            return None
         path = [self._place(state) for state in walk.states]
-        actions = len(path) + len(walk.turns)
-        if len(set(path)) < len(path):
+        if ending is None or len(set(path)) < len(path):
             return None
+        actions = len(path) + len(walk.turns)
         hops = self.town.graph.hops(path[0], path[-1])
         usual = SHORTEST <= actions <= LONGEST and hops >= DIRECTNESS * (len(path) - 1)
         if not (actions == length and hops > 1 if length else usual):
@@ -282,9 +275,8 @@ class _TownPlanner:
             lights += lit
             corner = self._at_corner(walk, junction)
             straight_on = number < crossed_count
-            options = [
-                e for e in self._exits(walk.states[-1]) if (e.turn == "straight") == straight_on
-            ]
+            exits_here = self._exits(walk.states[-1])
+            options = [e for e in exits_here if (e.turn == "straight") == straight_on]
             if not options:
                 return None
             option = self.rng.choice(options)
@@ -301,11 +293,10 @@ class _TownPlanner:
         for _ in range(crossings):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
-            options = self._exits(walk.states[-1])
-            straight_exit = next((option for option in options if option.turn == "straight"), None)
-            if straight_exit is None:
+            straight = [e.state for e in self._exits(walk.states[-1]) if e.turn == "straight"]
+            if not straight:
                 return None
-            walk.states.append(straight_exit.state)
+            walk.states.append(straight[0])
             junctions, lights = junctions + 1, lights + (junction in self.town.lights)
         ahead = self._run(walk.states[-1])[:-1]
         exact = length - len(walk.states) - len(walk.turns) - 1
@@ -323,13 +314,13 @@ class _TownPlanner:
 
     def _is_first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
         """True if a landmark is alongside here and was not to the side at any earlier state."""
-        if not self._alongside(ahead[goal]):
+        names = [passed.name for passed in self._alongside(ahead[goal])]
+        if not names:
             return False
-        name = self._alongside(ahead[goal])[0].name
-        landmark = next(each for each in self.town.landmarks if each.name == name)
+        landmark = next(each for each in self.town.landmarks if each.name == names[0])
         return not any(
             TURNED <= abs(self._angle(state, landmark)) <= BEHIND_WALKER
-            and name in self._names_in_sight(state)
+            and landmark.name in self._names_in_sight(state)
             for state in (walk.states[-1], *ahead[:goal])
         )
 
@@ -348,11 +339,8 @@ class _TownPlanner:
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
         """Return a landmark farther on that is visible nowhere on the route; "" if none is."""
         in_view = {name for state in walk.states for name in self._names_in_sight(state)}
-        for state in beyond[2:TOO_FAR_RANGE]:
-            for passed in self._alongside(state):
-                if passed.name not in in_view:
-                    return passed.name
-        return ""
+        names = (each.name for state in beyond[2:TOO_FAR_RANGE] for each in self._alongside(state))
+        return next((name for name in names if name not in in_view), "")
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
         """Walk to the next junction; return the landmarks passed."""
@@ -380,17 +368,13 @@ class _TownPlanner:
     def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
         """Return the landmark at the junction if it is visible from the last step before it."""
         landmark = self.corner.get(junction)
-        if landmark is None:
+        if landmark is None or landmark.name not in self._names_in_sight(walk.states[-2]):
             return None
-        before_angle, at_angle = (self._angle(state, landmark) for state in walk.states[-2:])
-        on_left = before_angle < 0
-        if not SIDEWAYS <= abs(before_angle) <= BESIDE[1] or (
-            abs(at_angle) < BESIDE[1] and (at_angle < 0) != on_left
-        ):
+        before, at = (self._angle(state, landmark) for state in walk.states[-2:])
+        changes_side = abs(at) < BESIDE[1] and (at < 0) != (before < 0)
+        if changes_side or not SIDEWAYS <= abs(before) <= BESIDE[1]:
             return None
-        if landmark.name not in self._names_in_sight(walk.states[-2]):
-            return None
-        return Passed(landmark.name, "left" if on_left else "right")
+        return Passed(landmark.name, "left" if before < 0 else "right")
 
     def _angle(self, state: State, landmark: Landmark) -> float:
         """Return the angle to a landmark: relative to the heading, degrees, right positive."""

@@ -100,7 +100,6 @@ class Streets:
     streets: tuple[Street, ...]
 
     def streets_at(self, corner: int) -> list[int]:
-        """Return the indices of the streets that end at a corner."""
         return [n for n, street in enumerate(self.streets) if corner in (street.a, street.b)]
 
 
@@ -185,11 +184,8 @@ LIGHT_SHARE = {3: 0.4, 4: 0.85, 5: 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """A named object. ``home`` is the panorama or junction it belongs to.
-
-    It is visible from the panoramas of ``streets``, including the corners at their ends; ``x`` and
-    ``y`` are metres. ``where`` is ``street``, ``corner`` or ``light``.
-    """
+    """A named object at ``x`` and ``y`` (metres), visible from the panoramas of ``streets``.
+    ``home`` is the panorama it belongs to; ``where`` is ``street``, ``corner`` or ``light``."""
 
     name: str
     x: float
@@ -228,7 +224,6 @@ class Town:
         return self.graph.degree(panorama) > 2
 
     def point(self, panorama: int) -> Point:
-        """Return a panorama's position in metres."""
         x, y = self.xy[panorama].tolist()
         return x, y
 
@@ -282,11 +277,9 @@ def _line_streets(
     """Place landmarks next to the panoramas of each street, at least three panoramas apart."""
     landmarks = []
     for number, chain in enumerate(chains):
-        free = list(range(1, len(chain) - 1))
-        for _ in range(rng.choice((1, 2, 2, 3))):
-            if not free:
-                break
-            k = rng.choice(free)
+        free, count = list(range(1, len(chain) - 1)), rng.choice((1, 2, 2, 3))
+        while free and count:
+            k, count = rng.choice(free), count - 1
             free = [other for other in free if abs(other - k) >= 3]
             heading = math.radians(bearing(points[chain[k - 1]], points[chain[k + 1]]))
             side = rng.choice((-1, 1))
@@ -341,10 +334,8 @@ def in_sight(town: Town) -> Mapping[str, tuple[Sighting, ...]]:
 
 
 class TownPerceiver(Perceiver):
-    """Perceiver and landmark scorer for towns: exact within ``SIGHT``, blind beyond it.
-
-    ``sights`` maps a scene to the landmarks visible from each of its panoramas.
-    """
+    """Perceiver and landmark scorer for towns: exact within ``SIGHT``, blind beyond it. ``sights``
+    maps a scene to the landmarks visible from each of its panoramas."""
 
     name = "symbolic"
 

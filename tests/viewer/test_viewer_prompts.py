@@ -71,7 +71,7 @@ def test_the_state_of_a_whole_house_is_a_folded_table() -> None:
     (folded,) = page.all("details")
     assert "20 of them" in folded.text
     assert [head.text for head in page.all("th", scope="col")] == [
-        *("name", "x", "room", "open", "dirty"),
+        *("name", "x", "room", "open"),
     ]
     assert len(page.all("tbody")) == 1
     assert len(page.all("tr")) == 21

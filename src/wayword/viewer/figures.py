@@ -223,8 +223,9 @@ def wind(heading: float) -> str:
 
 @template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns of a table that are not empty."""
-    filled = {str(k) for row in rows for k, v in row.items() if v not in ("", None) and v != []}
+    """Return the columns of a table that are not empty, or a no, in every row."""
+    empty = ("", None, [])
+    filled = {str(k) for row in rows for k, v in row.items() if v not in empty and v is not False}
     keys = dict.fromkeys(str(key) for row in rows for key in row)
     return [key for key in keys if key in filled and key != "type"]
 

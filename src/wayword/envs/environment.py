@@ -231,7 +231,7 @@ class Environment:
         game = self._game.clone()
         view = None if self._agents else self._view.clone(game)
         if view is not None:
-            other._game, other._view, other._meter = game, view, self._meter.clone()
+            other._game, other._view, other._meter = game, view, copy.copy(self._meter)
             return other
         other._game = None
         other._begin(self._game.dataset, self._game.task)

@@ -23,7 +23,6 @@ Sources: Ng, Harada and Russell (1999); for the end of episodes, Grzes (2017).
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -108,9 +107,6 @@ class RewardMeter:
         return {
             name: weight * self._term(name, game, turns) for name, weight in self._weights.items()
         }
-
-    def clone(self) -> RewardMeter:
-        return copy.copy(self)
 
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
         """A term before it is weighted; ``turns`` are the actor's new turns."""

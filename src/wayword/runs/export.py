@@ -63,15 +63,6 @@ class Export:
     data: Path | None = None
     thoughts: bool = False
 
-    def opened(self) -> tuple[type[Strategy], StrategySettings]:
-        """The strategy's class and settings. Raises ``UsageError`` if it is not a strategy."""
-        cls = registry.load("agent", self.strategy)
-        if not issubclass(cls, Strategy):
-            remedy = "use act, react, react_emmem or a custom subclass of Strategy"
-            raise UsageError(f"--as {self.strategy}: not a strategy; {remedy}")
-        settings: StrategySettings = make(cls.Settings, self.settings, self.strategy)
-        return cls, settings
-
 
 @dataclass(slots=True)
 class Card:
@@ -159,7 +150,11 @@ def export(
     Raises ``UsageError`` for an agent that is not a strategy and for data that differ from the
     run's, ``RecordingError`` for a path that is not a run folder.
     """
-    cls, settings = options.opened()
+    cls = registry.load("agent", options.strategy)
+    if not issubclass(cls, Strategy):
+        remedy = "use act, react, react_emmem or a custom subclass of Strategy"
+        raise UsageError(f"--as {options.strategy}: not a strategy; {remedy}")
+    settings: StrategySettings = make(cls.Settings, options.settings, options.strategy)
     opened = [RunFolder.read(path) for path in runs]
     fields = cls(settings, Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]

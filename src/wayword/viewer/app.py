@@ -93,8 +93,7 @@ def application(
 
 
 class _Site:
-    """Handlers of all addresses. Starlette runs synchronous ones on threads, so pages never wait
-    for others."""
+    """Handlers of all addresses. Starlette runs synchronous ones on threads."""
 
     def __init__(self, content: Content, games: Games) -> None:
         self._content, self._games = content, games
@@ -270,8 +269,7 @@ async def _body(request: Request) -> dict[str, str | int]:
 
 
 def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
-    """Stream the result of ``look`` on each change. Each browser has its own stream: a slow one
-    gets only the latest state, a closed one is dropped."""
+    """Stream the result of ``look`` on each change. A slow browser gets only the latest state."""
 
     async def events() -> AsyncIterator[str]:
         last = ""
@@ -431,7 +429,10 @@ class Guard:
         """Return the refusal of a request, or None. A request with the token sets a cookie."""
         host, origin = headers.get("host", ""), headers.get("origin")
         name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-        if not self._accepts(name.strip("[]"), name):
+        accepted = name in self._names or is_loopback(name.strip("[]"))
+        with suppress(ValueError):  # off loopback people write addresses; no name points elsewhere
+            accepted |= bool(self._token and ipaddress.ip_address(name.strip("[]")))
+        if not accepted:
             return PlainTextResponse("this server only answers requests to its own host name", 403)
         try:
             same_origin = origin is None or urlsplit(origin).netloc == host
@@ -454,15 +455,6 @@ class Guard:
         return PlainTextResponse(
             "this server needs a token: open the address that was printed at its start", 401
         )
-
-    def _accepts(self, address: str, name: str) -> bool:
-        if name in self._names or is_loopback(address):
-            return True
-        try:  # off loopback people write addresses; those cannot be pointed elsewhere
-            ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return bool(self._token)
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())

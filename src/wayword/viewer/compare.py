@@ -79,8 +79,7 @@ class RunPair:
 
 
 def compare_page(pairs: Sequence[RunPair], sources: Sources, written: Mapping[str, str]) -> str:
-    """Return the page: the first run compared with each other run, and one table of all runs,
-    ``written`` in several formats."""
+    """Return the page of some runs; ``written`` is the table of all in several formats."""
     return page(
         "compare_page.html", "compare", served=True, pairs=pairs, written=written,
         flips=flips_parts(pairs, sources, {}), account=accounting.METRICS, listed=LISTED,
@@ -125,8 +124,7 @@ Difference = tuple[Metric, Sequence[tuple[str, str]], str]
 
 
 def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> Difference:
-    """Return a row; colored if the interval excludes 0 after Bonferroni's correction for the number
-    of metrics."""
+    """Return a row; colored if the interval excludes 0 after Bonferroni's correction."""
     metric, gap = line.metric, line.difference
     few = math.isnan(gap.low)
     # The interval is 95% wide: widened to 1 - 0.05 / tests by the normal quantiles' ratio.
@@ -199,8 +197,7 @@ def find_divergence(one: Trajectory, other: Trajectory) -> int:
 def walks_page(
     names: Sequence[str], slugs: Sequence[str], records: Sequence[EpisodeRecord], sources: Sources
 ) -> str:
-    """Return the page of an episode in two runs: both walks on one map, the steps, and where they
-    diverge. Families without places get two maps."""
+    """Return the page of an episode in two runs. Families without places get two maps."""
     walks = [record.trajectory for record in records]
     letters = maps.letters_of(sources, *walks)
     sources = replace(sources, letters=letters)

@@ -222,8 +222,7 @@ class Content:
         return {"total": len(chosen), "rows": lines, "ready": ready}
 
     def search(self, name: str, words: str) -> Json:
-        """Return the episodes whose texts contain the words; ``ready`` is False while the run's
-        texts are read for the first time."""
+        """Return the episodes whose texts contain the words; ``ready`` once all are read."""
         matches, ready = self._search(self.library.rows(name), words)
         return {"matches": [visible(each) for each in matches], "ready": ready}
 

@@ -139,7 +139,11 @@ class Document:
     @cached_property
     def rises(self) -> dict[int, str]:
         """Steps that led up or down by half a metre or more: ``↑ 2.9 m``."""
-        heights = maps.heights(self.scene, self.sources)
+        graph = self.sources.graph(self.scene)
+        positions = getattr(graph, "positions", None)
+        if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
+            return {}
+        heights = dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
         rises, places = {}, dict(self.trajectory.start)
         for number, step in enumerate(self.trajectory.steps, 1):
             before, after = (
@@ -461,8 +465,7 @@ def _ended(document: Document) -> str:
 
 
 def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
-    """Find the first step after the walk was last at its farthest on the gold path that the expert
-    would not have taken."""
+    """Find the expert's first disagreement after the walk's last stay farthest on the gold path."""
     trajectory, progress = document.trajectory, document.progress
     last = len(trajectory.steps)
     poses = [next(iter(trajectory.start.values()), {}), *(step.pose for step in trajectory.steps)]
@@ -713,8 +716,7 @@ def expert_advice(
 def _advised(
     trajectory: Trajectory, sources: Sources, first: int = 1
 ) -> Iterator[tuple[int, str, bool]]:
-    """Yield the steps from ``first`` for which an expert has a plan, its action, and True if it is
-    what was done; one expert for the whole episode."""
+    """Yield steps from ``first`` with the action of one expert, and True if it was done."""
     dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
     if task is None or dataset is None:
         return

@@ -75,8 +75,7 @@ CURVE = 34
 
 
 def curve_of(progress: Mapping[str, Any], steps: int) -> tuple[str, str]:
-    """Return the points of the curve of the distance to success, with its title; empty if the
-    distance is unknown."""
+    """Return the points of the curve of the distance to success, and its title; empty if flat."""
     if not progress["informative"] or len(progress["course"]) != steps + 1:
         return "", ""
     course, conditions, width = progress["course"], progress["conditions"], 1000 / steps
@@ -361,20 +360,16 @@ def new_details(step: Written) -> dict[str, Any]:
 
 @template_function
 def brief_pose(pose: Any) -> Any:
-    """A pose as ``d800c0, facing 36° north-east`` or ``kitchen (2.0, 1.5), facing …``, else
-    unchanged."""
+    """``d800c0, facing 36° north-east``, ``kitchen (2.0, 1.5), facing …``; else the pose."""
     if not isinstance(pose, Mapping):
         return pose
-    place, heading = place_of(pose), pose.get("heading")
+    place, heading = place_of(pose) or str(pose.get("place", "")), pose.get("heading")
     x, y = pose.get("x"), pose.get("y")
-    if "heading" in pose and isinstance(x, int | float) and isinstance(y, int | float):
+    if all(isinstance(each, int | float) for each in (heading, x, y)):
         place = f"{pose.get('room', '')} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
-    place = place or str(pose.get("place", ""))
-    if place and set(pose) == {"place"}:
-        return place
     if place and isinstance(heading, int | float):
         return f"{place}, facing {figures.number(heading, 'heading')}"
-    return pose
+    return place if place and set(pose) == {"place"} else pose
 
 
 def listed_notes(notes: Sequence[Written]) -> list[Written]:

@@ -224,7 +224,7 @@ def wind(heading: float) -> str:
 @template_function
 def filled_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns of a table that are not empty, or a no, in every row."""
-    empty = ("", None, [])
+    empty: tuple[Any, ...] = ("", None, [])
     filled = {str(k) for row in rows for k, v in row.items() if v not in empty and v is not False}
     keys = dict.fromkeys(str(key) for row in rows for key in row)
     return [key for key in keys if key in filled and key != "type"]
@@ -274,8 +274,7 @@ _OBSERVATION = macro("steps.html", "observation")
 
 
 def _walls(walls: Any) -> Any:
-    """Return the steps to the walls of a grid ahead, left and right (None beyond the view) as text;
-    any other value of a run folder unchanged."""
+    """Return the steps to the walls ahead, left and right (None: beyond the view) as text."""
     if not isinstance(walls, list | tuple) or len(walls) != 3:
         return walls
     if not all(steps is None or isinstance(steps, int) for steps in walls):

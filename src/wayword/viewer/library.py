@@ -237,8 +237,7 @@ class Library:
         return [NamedRun(name, path) for name, path in names.items()]
 
     def find(self, name: str) -> NamedRun:
-        """Return the run with a name or slug, so that no path leads elsewhere, or raise
-        ``UsageError``."""
+        """Return the listed run with a name or slug. Raises ``UsageError``."""
         for each in self.runs():
             if name in (each.name, each.slug):
                 return each

@@ -31,8 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Html(Markup):
-    """Text that is already markup, from a template or the code, never from a caller; ``format``
-    escapes its arguments."""
+    """Text that is markup, from a template or the code; ``format`` escapes its arguments."""
 
     __slots__ = ()
 

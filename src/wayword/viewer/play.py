@@ -521,8 +521,7 @@ class _MapBuilder:
         return True
 
     def _point(self, place: str, pose: Mapping[str, Any], grid: bool) -> Point | None:
-        """Return the position of a look: its coordinates, else its known place, else one unit along
-        the new heading."""
+        """Return a look's coordinates, else its known place, else one unit along its heading."""
         x, y = finite(pose.get("x")), finite(pose.get("y"))
         if x is not None and y is not None:
             return (x, -y) if grid else (x, y)

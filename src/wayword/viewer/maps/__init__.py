@@ -28,8 +28,7 @@ width, so that the reader sees the turns that were not taken."""
 
 
 def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None) -> Map | None:
-    """Return each actor's walk, through the points of places in ``positions`` if given; None if no
-    pose has a position."""
+    """Return each actor's walk, through ``positions`` if given; None if no pose has a position."""
     walks = {
         actor: list(_walk(trajectory, actor, positions or {}))
         for actor, start in trajectory.start.items()
@@ -72,8 +71,7 @@ def walked_on_graph(
 
 
 def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
-    """Assign letters to the places of an episode: the gold path first, then visited places, then
-    places only seen."""
+    """Assign letters to an episode's places: the gold path, then visited places, then seen ones."""
     if sources.letters is not None:
         return sources.letters
     places = list(sources.gold(walks[0].episode_id))
@@ -196,15 +194,6 @@ def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -
     if before := [stop for stops in first for stop in stops if stop.step < divergence]:
         mark = at(max(before, key=lambda stop: stop.step).point)
     return Sketch([corners(line) for line in lines], corners(gold), mark)
-
-
-def heights(scene: str, sources: Sources) -> dict[str, float]:
-    """Return the height of each place of a scene (metres); empty if places have none."""
-    graph = sources.graph(scene)
-    positions = getattr(graph, "positions", None)
-    if positions is None or positions.ndim != 2 or positions.shape[1] != 3:
-        return {}
-    return dict(zip(graph.ids, positions[:, 2].tolist(), strict=True))
 
 
 def together(

@@ -120,7 +120,7 @@ class Map:
 
 def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
     """Return each item with the first and last step (from 1) of the frames that contain it; the
-    last frame is the end, after all steps."""
+    last frame is the end."""
     since: dict[T, int] = {}
     steps = max(1, len(frames) - 1)
     for number, frame in enumerate(frames[:steps], 1):

@@ -100,8 +100,7 @@ def _shapes(
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:
-    """Return the corners of an actor's view, its position first: up to the next wall, closed door
-    or tall piece of furniture, or its range."""
+    """Return the corners of an actor's view, its position first, up to the next obstacle."""
     body, half = me.body, np.radians(me.body.view_angle / 2)
     turns = np.radians(me.heading) + np.linspace(-half, half, RAYS)
     dx, dy = np.sin(turns)[:, None], np.cos(turns)[:, None]

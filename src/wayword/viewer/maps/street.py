@@ -56,8 +56,7 @@ def goal_region(graph: Any, goal: str, places: Iterable[str]) -> frozenset[str]:
 
 
 def _points(graph: Any) -> dict[str, Point]:
-    """Convert latitudes and longitudes to metres east and north, with the longitude scale at the
-    center: accurate enough within a city."""
+    """Convert latitudes and longitudes to metres, with the longitude scale at the center."""
     positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
     if positions is None or len(positions) != len(ids) or not positions.any():
         return {}

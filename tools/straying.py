@@ -4,8 +4,10 @@
     wayword bench --agent tools/straying.py --tracks follow,street,find --set plan=gold
     wayword bench --agent tools/straying.py --tracks together --set plan=skills
 
-It plays the expert's actions until, with probability ``chance`` at each step, it strays: from then
-on it takes random actions other than stop until the episode ends. Further actors stop at once.
+It plays the expert's actions until, with probability ``chance`` at each step, it strays: it stops,
+or, with ``wanders=true``, takes random actions until the episode ends, which may solve the task by
+luck. Further actors stop at once. On ``find`` an action is several motions, so there the horizon
+is not known.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from wayword.core.world import Feedback, Observation, World
 
 @dataclass(frozen=True, slots=True)
 class StrayingSettings:
-    """``chance``: probability of straying at each step. ``plan``: the kind of the expert's plan."""
+    """``chance``: probability of straying at each step. ``plan``: the kind of the expert's plan.
+    ``wanders``: go on at random after straying instead of stopping."""
 
     chance: Annotated[float, Ge(0.0), Le(1.0)] = 0.05
     plan: str = "expert"
+    wanders: bool = False
 
 
 class Straying(Agent):
@@ -54,7 +58,8 @@ class Straying(Agent):
         self._strayed = self._strayed or self._rng.random() < self._settings.chance
         if self._strayed:
             moves = [action for action in space.listed if action != STOP]
-            return Decision(self._rng.choice(moves) if moves else STOP)
+            is_over = not (self._settings.wanders and moves)
+            return Decision(STOP if is_over else self._rng.choice(moves))
         try:
             if self._plan is None:
                 self._plan = self._make_plan(self._settings.plan)

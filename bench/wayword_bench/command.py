@@ -5,19 +5,25 @@ Listing the commands of ``wayword`` imports this module, so the library is impor
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
 from wayword.cli import completing, show
-from wayword.cli.running import Concurrency, Data, Dollars, ModelName, Rpm, Set, carry_out
+from wayword.cli.running import Concurrency, Data, Dollars, ModelName, Rpm, Set, print_notices
 
 if TYPE_CHECKING:
+    from wayword.runs.active import OnProgress
     from wayword.runs.plan import Plan
     from wayword_bench.ladders import Entry, Track
+
+    Plans = Sequence[tuple[int, Plan]]
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 Folder = Annotated[Path, Argument(help="A folder of the bench, or a card.json.")]
@@ -73,7 +79,7 @@ def play(
         return
     from wayword.core.errors import UsageError
     from wayword.runs.forecast import forecast, row_lines
-    from wayword.runs.plan import shared_datasets
+    from wayword.runs.plan import shared_datasets, takes_a_person
     from wayword.settings import parse
     from wayword_bench import ladders, page
 
@@ -85,7 +91,14 @@ def play(
     entry = ladders.Entry(
         version_, agent or version_.agent, model, parse(settings or []), names, quick, salt, out
     )
-    options = {"concurrency": concurrency, "rpm": rpm, "engine": engine, "data": data}
+    episodes = ladders.QUICK_EPISODES if quick else version_.episodes
+    at_once = 1 if engine else max(1, concurrency // episodes)
+    options = {
+        "concurrency": concurrency // at_once,
+        "rpm": rpm and rpm / at_once,
+        "engine": engine,
+        "data": data,
+    }
     climbs = []
     for track in entry.chosen():
         plans = list(entry.plans(track, **options))
@@ -105,48 +118,93 @@ def play(
             for track, plans in climbs
             for length, plan in plans
         ]
+        rounds = sum(each.calls * math.ceil(each.episodes / concurrency) for _, each in rows)
         typer.echo("\n".join(row_lines(rows)))
+        typer.echo(
+            f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "
+            f"{concurrency}, if no ladder ends early"
+        )
         return
     entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
-    complete, spent = _climb(entry, climbs, max_dollars)
-    for track, _ in climbs if robust else ():
-        for _, plan in entry.robust_plans(track, **options):
-            left = None if max_dollars is None else max(0.0, max_dollars - spent)
-            result = carry_out(replace(plan, max_dollars=left))
-            complete = complete and result.outcome.complete
-            spent += ladders.cost(list(ladders.results(result.path, track)))["dollars"]
+    with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
+        player = _Player(entry, row, len(climbs), at_once, max_dollars)
+        asyncio.run(player.play(climbs, options if robust else None))
     card = ladders.make_card(entry.folder, entry.header())
     ladders.write_card(entry.folder, card)
     path = page.write_card_page(entry.folder, card)
     typer.echo(f"{ladders.render(card)}\n\n{path}")
-    if not complete:
+    if not player.complete:
         raise typer.Exit(1)
 
 
-def _climb(
-    entry: Entry, climbs: list[tuple[Track, list[tuple[int, Plan]]]], max_dollars: float | None
-) -> tuple[bool, float]:
-    """Play each ladder up to where it is hopeless. Return True if no episode is left, and the
-    dollars spent."""
-    from wayword_bench import ladders
+class _Player:
+    """Plays ``at_once`` ladders at a time. Runs in progress share what is left of a budget, so
+    that they cannot spend more together. ``complete``: no episode is left."""
 
-    complete, spent = True, 0.0
-    for track, plans in climbs:
+    def __init__(
+        self,
+        entry: Entry,
+        row: Callable[..., OnProgress],
+        tracks: int,
+        at_once: int,
+        max_dollars: float | None,
+    ) -> None:
+        self.complete = True
+        self._entry, self._row = entry, row
+        self._at_once, self._turns = at_once, asyncio.Semaphore(at_once)
+        self._tracks, self._running = tracks, 0  # ladders not yet ended, runs in progress
+        self._max_dollars = max_dollars
+        self._spent = self._reserved = 0.0
+
+    async def play(
+        self, climbs: Sequence[tuple[Track, Plans]], robust_options: dict[str, Any] | None
+    ) -> None:
+        """Play ladders; with ``robust_options``, also the perturbed runs of their middle levels."""
+
+        async def play_track(track: Track, plans: Plans) -> None:
+            async with self._turns:
+                await self._climb(track, plans)
+                if robust_options is not None:
+                    for kind, plan in self._entry.robust_plans(track, **robust_options):
+                        await self._run(track, f"{track.name}, {kind}", plan)
+                self._tracks -= 1
+
+        await asyncio.gather(*(play_track(*climb) for climb in climbs))
+
+    async def _climb(self, track: Track, plans: Plans) -> None:
+        """Play a ladder up to where it is hopeless."""
+        from wayword_bench import ladders
+
         solved, tried = list[int](), list[int]()
         for length, plan in plans:
-            if not entry.salt:
-                ladders.check_level(track, length, plan)
-            left = None if max_dollars is None else max(0.0, max_dollars - spent)
-            show.notice(f"{track.name}, length {length} {track.unit}")
-            result = carry_out(replace(plan, max_dollars=left))
-            complete = complete and result.outcome.complete
-            rows = [row for row in ladders.outcomes(entry.folder, track) if row[0] == len(tried)]
-            spent += sum(scores.get("cost", 0.0) for *_, scores in rows)
-            solved.append(sum(won for _, _, won, _ in rows))
-            tried.append(len(rows))
-            if ladders.is_hopeless(solved, tried, entry.quick):
-                break
-    return complete, spent
+            if not self._entry.salt:  # drawing a level takes long: others are played meanwhile
+                await asyncio.to_thread(ladders.check_level, track, length, plan)
+            path = await self._run(track, f"{track.name}, length {length}", plan)
+            won = [row[1] for row in ladders.results(path, track)]
+            solved.append(sum(won))
+            tried.append(len(won))
+            show.notice(f"{track.name}, length {length}: {solved[-1]} of {tried[-1]} solved")
+            if ladders.is_hopeless(solved, tried, self._entry.quick):
+                return
+
+    async def _run(self, track: Track, label: str, plan: Plan) -> Path:
+        """Play a run with its share of the budget, and return its folder."""
+        from wayword.runs.config import billed
+        from wayword.runs.running import run_async
+
+        share = None
+        if self._max_dollars is not None:
+            free = max(1, min(self._at_once, self._tracks) - self._running)
+            share = max(0.0, (self._max_dollars - self._spent - self._reserved) / free)
+        self._running += 1
+        self._reserved += share or 0.0
+        result = await run_async(replace(plan, max_dollars=share), self._row(label, track.name))
+        self._running -= 1
+        self._reserved -= share or 0.0
+        self._spent += billed(result.path)[1]
+        self.complete = self.complete and result.outcome.complete
+        print_notices(result)
+        return result.path
 
 
 @app.command("card")

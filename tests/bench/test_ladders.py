@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from typer.testing import CliRunner
 
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
-from wayword.runs.plan import open_dataset
+from wayword.core.rollout import Outcome
+from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.results import RunResult
 from wayword_bench import ladders as bench
 
 VERSION = bench.open_bench()
@@ -167,3 +170,35 @@ def test_a_loss_is_paired_by_episode(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (row["kind"], row["clean"], row["perturbed"]) == ("typos", 0.75, 0.25)
     assert row["loss"][0] == 0.5
     assert 0 <= row["loss"][1] < 0.5 < row["loss"][2]
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(8, 1), (16, 2), (40, 3)])
+def test_ladders_are_played_at_once_within_one_budget(
+    concurrency: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[float] = []
+    seen, reserved = [], []
+
+    async def run_async(plan: Plan, on_progress: Any) -> RunResult:
+        assert plan.max_dollars is not None
+        running.append(plan.max_dollars)
+        await asyncio.sleep(0)
+        seen.append(len(running))
+        reserved.append(0.1 * (len(seen) - len(running)) + sum(running))
+        await asyncio.sleep(0)
+        running.remove(plan.max_dollars)
+        return RunResult(tmp_path, Outcome(), 0)
+
+    monkeypatch.setattr("wayword.runs.running.run_async", run_async)
+    monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.1, 1))
+    monkeypatch.setattr(bench, "results", lambda path, track: iter([("town1_0", True, {})]))
+    monkeypatch.setattr(bench, "make_card", lambda *_: {})
+    monkeypatch.setattr(bench, "write_card", lambda *_: tmp_path)
+    monkeypatch.setattr(bench, "render", lambda *_: "")
+    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: tmp_path)
+    options = "--tracks", "follow,street,grid", "--concurrency", str(concurrency)
+    wayword("--agent", "random", "--quick", *options, "--max-dollars", "5", "--salt", "x")
+    assert max(seen) == most
+    assert len(seen) == 9
+    assert max(reserved) <= 5.0 + 1e-9
+    assert min(reserved) > 1.0

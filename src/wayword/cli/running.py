@@ -327,7 +327,6 @@ def carry_out(
 ) -> RunResult:
     """Run a plan with a progress bar and print its notices; ``slow`` as in ``show.progress``."""
     from wayword.runs.plan import takes_a_person
-    from wayword.runs.running import counted
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
@@ -338,6 +337,14 @@ def carry_out(
         tracked(track, plan, bar, show.notice) as progress,
     ):
         result = run_plan(plan, progress, person)
+    print_notices(result)
+    return result
+
+
+def print_notices(result: RunResult) -> None:
+    """Print what a user should know about a run that has ended."""
+    from wayword.runs.running import counted
+
     if result.resumed:
         resumed = counted(result.resumed, "episode was", "episodes were")
         show.notice(f"{resumed} already finished and kept")
@@ -350,7 +357,6 @@ def carry_out(
         show.notice(f"{result.outcome.exhausted}; run the same command to resume")
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; run the same command to resume")
-    return result
 
 
 # ``wayword reproduce``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -20,6 +20,16 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
 
     ``slow`` is a timer from :func:`notice_later`, which the first report of progress cancels.
     """
+    with progress_rows(hidden, slow or notice_later(f"{label}: reading the data …")) as row:
+        yield row(label)
+
+
+@contextmanager
+def progress_rows(
+    hidden: bool = False, slow: Timer | None = None
+) -> Iterator[Callable[..., OnProgress]]:
+    """One view of several progress bars. The function ``row(label, name="")`` starts a bar and
+    returns its ``OnProgress``; a bar of the same name is replaced."""
     from rich import progress as columns
     from rich.console import Console
     from rich.table import Column
@@ -30,7 +40,6 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
     console = Console(stderr=True)
-    means = RunningMeans()
     bar = columns.Progress(  # in a narrow terminal, the note is truncated, not the numbers
         columns.TextColumn("{task.description}"),
         *([columns.BarColumn()] if console.width >= _WIDE else []),
@@ -42,21 +51,30 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
         console=console,
         refresh_per_second=4,
     )
-    row = bar.add_task(label, total=None, note="")
+    rows: dict[str, columns.TaskID] = {}
 
-    def update(done: int, total: int, scores: Mapping[str, float]) -> None:
-        wait.cancel()
-        if hidden:
-            return
-        bar.start()  # not earlier, so that an error at the start shows no empty bar
-        means.add(scores)
-        bar.update(row, completed=done, total=total, note=means.text())
+    def row(label: str, name: str = "") -> OnProgress:
+        if name not in rows:
+            rows[name] = bar.add_task(label, total=None, note="")
+        bar.reset(rows[name], description=label, total=None, note="")
+        means = RunningMeans()
 
-    wait = slow or notice_later(f"{label}: reading the data …")
+        def update(done: int, total: int, scores: Mapping[str, float]) -> None:
+            if slow is not None:
+                slow.cancel()
+            if hidden:
+                return
+            bar.start()  # not earlier, so that an error at the start shows no empty bar
+            means.add(scores)
+            bar.update(rows[name], completed=done, total=total, note=means.text())
+
+        return update
+
     try:
-        yield update
+        yield row
     finally:
-        wait.cancel()
+        if slow is not None:
+            slow.cancel()
         bar.stop()
 
 

@@ -226,10 +226,11 @@ class _Stage:
     def _expert_steps(self, task: Task) -> float:
         """Turns of the expert per actor; half the limit if no expert can play the episode."""
         actors = len(task.episode.actors)
-        if actors <= 1 and "skills" in (self.dataset.solutions or ()):
-            # the expert prefers single motions, but a model uses skills
-            with suppress(WaywordError, PlanningFailed):
-                return len(self.dataset.solve(task, "skills"))
+        # the expert prefers single motions, but a model uses skills; the oracle takes shortcuts
+        for how in ("skills", "gold") if actors <= 1 else ():
+            if how in self.dataset.solutions:
+                with suppress(WaywordError, PlanningFailed):
+                    return len(self.dataset.solve(task, how))
         steps = 0.0
         with suppress(WaywordError):
             names = ("team", *EXPERTS) if actors > 1 else EXPERTS

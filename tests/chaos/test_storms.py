@@ -58,7 +58,7 @@ FAULTS: list[tuple[int, Any]] = [
 def _stormy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, share: float) -> RunResult:
     """A run against a server that sends a fault for that share of requests."""
     quick = RetryPolicy(retries=12, first=0.001, longest=0.002, max_failures=99)
-    monkeypatch.setattr(opening, "RetryPolicy", lambda retries: quick)
+    monkeypatch.setattr(opening.rate, "RetryPolicy", lambda retries: quick)
     rng, lock = random.Random(seed), threading.Lock()
 
     def answer(route: str, body: Any, headers: dict[str, str]) -> tuple[int, Any]:

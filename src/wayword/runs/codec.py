@@ -47,19 +47,10 @@ from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from wayword.core import model
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Image,
-    Message,
-    Prompt,
-    Sampling,
-    TokenLogprob,
-    Usage,
-)
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
@@ -232,15 +223,18 @@ def _read_trajectory(record: Json) -> Trajectory:
 
 
 _WRITERS: dict[Any, Callable[[Any], Any]] = {
-    **dict.fromkeys((Trajectory, Step, Feedback, Note, Verdict, ModelCall, Sampling), _write),
-    **dict.fromkeys((Message, Completion, Choice, Usage, Percept, Sector, Sighting), _write),
+    **dict.fromkeys((Trajectory, Step, Feedback, Note, Verdict, ModelCall, model.Sampling), _write),
+    **dict.fromkeys(
+        (model.Message, model.Completion, model.Choice, model.Usage, Percept, Sector, Sighting),
+        _write,
+    ),
     **dict.fromkeys((Decision, Rejection), _write_decision),
-    TokenLogprob: lambda token: [
+    model.TokenLogprob: lambda token: [
         token.token,
         token.logprob,
         *([token.alternatives] if token.alternatives else []),
     ],
-    Image: lambda image: {
+    model.Image: lambda image: {
         "media_type": image.media_type,
         "data": base64.b64encode(image.data).decode(),
     },
@@ -250,13 +244,13 @@ _WRITERS: dict[Any, Callable[[Any], Any]] = {
 _READERS: dict[Any, Callable[[Json], Any]] = {
     Trajectory: _read_trajectory,
     Decision | Rejection: _read_decision,
-    TokenLogprob: lambda token: TokenLogprob(*restore(token)),
-    Image: lambda image: Image(base64.b64decode(image["data"]), image["media_type"]),
-    Prompt: lambda prompt: (
-        prompt if isinstance(prompt, str) else tuple(_read(Message, each) for each in prompt)
+    model.TokenLogprob: lambda token: model.TokenLogprob(*restore(token)),
+    model.Image: lambda image: model.Image(base64.b64decode(image["data"]), image["media_type"]),
+    model.Prompt: lambda prompt: (
+        prompt if isinstance(prompt, str) else tuple(_read(model.Message, each) for each in prompt)
     ),
-    Completion | Choice | None: lambda answer: _read(
-        Choice if "options" in answer else Completion, answer
+    model.Completion | model.Choice | None: lambda answer: _read(
+        model.Choice if "options" in answer else model.Completion, answer
     ),
 }
 """Readers of types that are not constructed field by field."""

@@ -19,16 +19,7 @@ from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import LedgerRow, Totals
-from wayword.runs.codec import (
-    Appender,
-    dump,
-    lines_end,
-    plain,
-    read_lines,
-    restore,
-    unusable,
-    write_atomically,
-)
+from wayword.runs import codec
 
 NAME = "run.json"
 
@@ -129,22 +120,22 @@ class Session:
 def add_session(run: Path, session: Session) -> None:
     """Append a session to the run folder. Raises ``RecordingError``."""
     with closing(_appending(run / SESSIONS)) as lines:
-        lines.append(dump(asdict(session)) + b"\n")
+        lines.append(codec.dump(asdict(session)) + b"\n")
 
 
-def _appending(path: Path) -> Appender:
+def _appending(path: Path) -> codec.Appender:
     try:
-        lines = Appender(path)
+        lines = codec.Appender(path)
     except OSError as error:
-        raise unusable(path, error, "give a writable folder") from error
-    lines.cut(lines_end(path))
+        raise codec.unusable(path, error, "give a writable folder") from error
+    lines.cut(codec.lines_end(path))
     return lines
 
 
 def sessions(run: Path) -> Iterator[Session]:
     """Sessions that ended normally; a killed session is not logged. Raises ``RecordingError``."""
     path = run / SESSIONS
-    for number, line in read_lines(path):
+    for number, line in codec.read_lines(path):
         fields = ("seconds", "finished", "dropped_tokens", "dropped_dollars")
         seconds, finished, tokens, dollars = (_number(path, number, line, f) for f in fields)
         yield Session(str(line.get("started", "")), seconds, int(finished), int(tokens), dollars)
@@ -160,10 +151,10 @@ class Spending:
 
     def __init__(self, run: Path) -> None:
         self._path = run / CALLS
-        self._lines: Appender | None = None
+        self._lines: codec.Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
         if lines > _COMPACT:
-            write_atomically(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
+            codec.write_atomically(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
 
     def write(self, row: LedgerRow) -> None:
         if self._lines is None:
@@ -178,14 +169,16 @@ class Spending:
     @staticmethod
     def _line(row: LedgerRow) -> bytes:
         line = asdict(replace(row, dollars=round(row.dollars, 9)))
-        return dump({k: v for k, v in line.items() if v or k in ("tokens", "dollars")}) + b"\n"
+        return (
+            codec.dump({k: v for k, v in line.items() if v or k in ("tokens", "dollars")}) + b"\n"
+        )
 
 
 def billed(run: Path) -> tuple[int, float, int]:
     """Tokens and US dollars of all billed calls, including those of unfinished episodes, and the
     number of log lines. Raises ``RecordingError``."""
     path, totals, number = run / CALLS, Totals(), 0
-    for number, line in read_lines(path):
+    for number, line in codec.read_lines(path):
         tokens, dollars = (_number(path, number, line, field) for field in ("tokens", "dollars"))
         call, is_open = str(line.get("call", "")), line.get("open") is True
         totals.add(LedgerRow(int(tokens), dollars, call, is_open))
@@ -212,7 +205,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     variable, never the value."""
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config must have a mapping in the field 'identity'")
-    content: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
+    content: dict[str, Json] = {"format": FORMAT} | codec.plain(config) | {"format": FORMAT}
     secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(content, ""):
         for name, secret in secrets.items():
@@ -227,7 +220,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
 def write_config(run: Path, content: dict[str, Json]) -> None:
     """Write ``run.json`` atomically."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_atomically(run / NAME, redacted(text).encode(errors="backslashreplace"))
+    codec.write_atomically(run / NAME, redacted(text).encode(errors="backslashreplace"))
 
 
 def read_config(run: Path) -> dict[str, Json]:
@@ -244,7 +237,7 @@ def read_config(run: Path) -> dict[str, Json]:
     except NotADirectoryError:
         raise RecordingError(f"{run}: a file, not a run folder") from None
     except OSError as error:
-        raise unusable(path, error) from error
+        raise codec.unusable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: is not JSON ({error}); give another folder") from error
     if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
@@ -285,7 +278,7 @@ def difference(
 
 def readable(content: dict[str, Json]) -> dict[str, Any]:
     """The config as given to ``prepared``, without the field ``format``."""
-    return {k: v for k, v in restore(content).items() if k != "format"}
+    return {k: v for k, v in codec.restore(content).items() if k != "format"}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

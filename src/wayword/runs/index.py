@@ -32,15 +32,7 @@ from wayword.core.errors import RecordingError
 from wayword.core.files import cache_folder, keep
 from wayword.metrics.intervals import Floats
 from wayword.metrics.summary import Scores
-from wayword.runs.codec import (
-    FOOT_SIZE,
-    Member,
-    corrupt,
-    parsed,
-    read_member,
-    read_members,
-    restore,
-)
+from wayword.runs import codec
 
 _BATCH = 500  # records added to the text index per transaction
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
@@ -151,13 +143,17 @@ class Index:
             if not unchanged or feet != self._feet:  # the last records have moved or changed
                 self._clear()
             before = self._count()
-            for member in read_members(self._files[EPISODES], self._ends[EPISODES], len(self)):
+            for member in codec.read_members(
+                self._files[EPISODES], self._ends[EPISODES], len(self)
+            ):
                 self._insert(entry_of(self._files[EPISODES], member), member.foot)
             path = self._files[FAILURES]
-            for member in read_members(path, self._ends[FAILURES], len(self._failures)):
-                failure = parsed(path, member.number, member.line)
+            for member in codec.read_members(path, self._ends[FAILURES], len(self._failures)):
+                failure = codec.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
-                    raise corrupt(path, member.number, "field 'episode' is missing or malformed")
+                    raise codec.corrupt(
+                        path, member.number, "field 'episode' is missing or malformed"
+                    )
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
                 self._ends[FAILURES] = member.at + member.size
@@ -179,8 +175,8 @@ class Index:
     def _foot(self, name: str, end: int) -> bytes:
         with suppress(OSError), self._files[name].open("rb") as file:
             if end:
-                file.seek(end - FOOT_SIZE)
-                return file.read(FOOT_SIZE)
+                file.seek(end - codec.FOOT_SIZE)
+                return file.read(codec.FOOT_SIZE)
         return b""
 
     def end(self, name: str) -> int:
@@ -199,7 +195,7 @@ class Index:
     def _insert(self, entry: Entry, foot: bytes) -> None:
         if entry.episode_id in self._numbers:
             problem = f"duplicate of episode {entry.episode_id!r}"
-            raise corrupt(self._files[EPISODES], entry.number, problem)
+            raise codec.corrupt(self._files[EPISODES], entry.number, problem)
         for key, score in entry.scores.items():
             if abs(score) > sys.float_info.max:  # a damaged file may contain a huge integer
                 entry.scores[key] = math.inf if score > 0 else -math.inf
@@ -376,7 +372,7 @@ class Index:
             first = (number or 0) + 1
             entries = list(self.entries(range(first, min(len(self) + 1, first + _BATCH))))
             for entry in entries:
-                record = read_member(self._files[EPISODES], entry.number, entry.at)
+                record = codec.read_member(self._files[EPISODES], entry.number, entry.at)
                 text = instruction(entry.episode_id) if instruction else ""
                 texts = [[text], *_texts_of(record["trajectory"])]
                 # without repeated lines, as each prompt repeats most of the previous one
@@ -415,9 +411,9 @@ def _texts_of(trajectory: Mapping[str, Json]) -> tuple[list[str], list[str], lis
     return thoughts, prompts, answers
 
 
-def entry_of(path: Path, member: Member) -> Entry:
+def entry_of(path: Path, member: codec.Member) -> Entry:
     """The index entry of a record. Raises ``RecordingError`` if it is damaged."""
-    record = checked(path, member.number, parsed(path, member.number, member.line))
+    record = checked(path, member.number, codec.parsed(path, member.number, member.line))
     ended = str(record["trajectory"].get("ended", ""))
     return Entry(record["episode"], record["scores"], ended, member.at, member.size, member.number)
 
@@ -426,12 +422,12 @@ def checked(path: Path, number: int, record: dict[str, Json]) -> dict[str, Json]
     """The record of an episode, its scores restored. Raises ``RecordingError`` if it is damaged."""
     for field, cls in {"episode": str, "scores": dict, "trajectory": dict}.items():
         if not isinstance(record.get(field), cls):
-            raise corrupt(path, number, f"field {field!r} is missing or malformed")
+            raise codec.corrupt(path, number, f"field {field!r} is missing or malformed")
     try:
-        scores = restore(record["scores"])
+        scores = codec.restore(record["scores"])
         problems = [f"{k!r}: {v!r}" for k, v in scores.items() if not isinstance(v, int | float)]
     except (TypeError, ValueError, AttributeError) as error:
         problems = [str(error)]
     if problems:
-        raise corrupt(path, number, f"field 'scores' has invalid values ({problems[0]})")
+        raise codec.corrupt(path, number, f"field 'scores' has invalid values ({problems[0]})")
     return {**record, "scores": scores}

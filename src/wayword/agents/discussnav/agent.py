@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt
 
+from wayword.agents import prompting
 from wayword.agents.answers import choice_schema
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
@@ -37,13 +38,6 @@ from wayword.agents.discussnav.directions import (
     scene_text,
 )
 from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
-from wayword.agents.prompting import (
-    PromptAgent,
-    PromptSettings,
-    Temperature,
-    ask_both,
-    joined,
-)
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -56,7 +50,7 @@ from wayword.verbalize import indoor
 
 
 @dataclass(frozen=True, slots=True)
-class DiscussNavSettings(PromptSettings):
+class DiscussNavSettings(prompting.PromptSettings):
     """Settings of DiscussNav, in addition to those of all prompts.
 
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; turning one
@@ -81,12 +75,12 @@ class DiscussNavSettings(PromptSettings):
     tags: str = "yolo"
     scene_memory: bool = True
     samples: Annotated[int, Ge(1)] = 5
-    temperature: Temperature = 1.0
+    temperature: prompting.Temperature = 1.0
     patience: Annotated[float, Gt(0.0)] = 600.0
     decoding: Literal["constrained", "free"] = "constrained"
 
 
-class DiscussNav(PromptAgent):
+class DiscussNav(prompting.PromptAgent):
     """Consults experts on instruction, scene, completion and decision before every move."""
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
@@ -134,7 +128,7 @@ class DiscussNav(PromptAgent):
             step, self._last_step = self._last_step, {}
             if step and self._settings.completion:
                 summary = experts.summarise(self._meeting, **step)
-                self._directions, text = await ask_both(self._look(directions), summary)
+                self._directions, text = await prompting.ask_both(self._look(directions), summary)
                 self._history.add(text)
             else:
                 self._directions = await self._look(directions)
@@ -239,7 +233,7 @@ class DiscussNav(PromptAgent):
         ).replace("\n\n\n\n", "\n\n")
         limit_text = self._steps.limit_text(f"step_limit_{self._surroundings.goal}")
         form = self._prompts[f"format_{self._settings.decoding}"]
-        fixed = joined(fixed, form, limit_text)
+        fixed = prompting.joined(fixed, form, limit_text)
         current = fill(
             "now",
             event=self._event,

@@ -23,16 +23,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import (
-    Decoding,
-    NamedAnswer,
-    Reply,
-    ask,
-    choice_schema,
-    read_choice,
-    read_pick,
-    replies,
-)
+from wayword.agents import answers
 from wayword.agents.clauses import named_part, note_followed
 from wayword.agents.prompting import Conversation, PromptAgent, PromptSettings, ask_both, joined
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -125,15 +116,17 @@ class NavGPT(PromptAgent):
         listed = indoor.objects(observation)
         question = user(self._prompts.fill("object", opening=self._opening, objects=listed))
         names = [each.id for each in observation.objects]
-        decoding: Decoding = "free" if self._settings.decoding == "free" else "constrained"
-        picked = read_pick(await ask(self._toolkit.model(), [question], names, decoding, 24), names)
+        decoding: answers.Decoding = "free" if self._settings.decoding == "free" else "constrained"
+        picked = answers.read_pick(
+            await answers.ask(self._toolkit.model(), [question], names, decoding, 24), names
+        )
         if isinstance(picked, Rejection):
             return Decision(STOP, answer.thought, fallback_for=picked)
         return Decision(Action("stop", (picked,)), answer.thought)
 
     async def _answer_by_id(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
-    ) -> NamedAnswer | Rejection:
+    ) -> answers.NamedAnswer | Rejection:
         """Ask with a prompt that contains the history and every direction; exits have IDs."""
         description = indoor.observation(observation, percept, self._detail)
         messages = self._messages(observation, description)
@@ -142,13 +135,13 @@ class NavGPT(PromptAgent):
         scene = indoor.observation(observation, percept, replace(self._detail, neighbors=False))
         summary = self._summarise(percept, scene, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
-        answer = read_choice(reply, legal, self._known_viewpoints)
+        answer = answers.read_choice(reply, legal, self._known_viewpoints)
         self._known_viewpoints.update(legal, [observation.viewpoint])
         return answer
 
     async def _answer_by_number(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
-    ) -> NamedAnswer | Rejection:
+    ) -> answers.NamedAnswer | Rejection:
         """Ask with the next message of the chat; exits have numbers, from 1."""
         chat, exits = self._write_message(observation, percept, legal)
         self._budget.fit(chat.history, chat.length(self._message_text), self._budget.answer)
@@ -157,7 +150,9 @@ class NavGPT(PromptAgent):
         reply = await self._ask(chat.messages(self._message_text, gap_text), numbers)
         # The chat contains the exact answer: any change would end the cached prefix.
         self._answer = reply.text
-        answer = read_choice(reply, numbers, (), "number of an exit", "a number of the list")
+        answer = answers.read_choice(
+            reply, numbers, (), "number of an exit", "a number of the list"
+        )
         if isinstance(answer, Rejection) or answer.choice is None:
             return answer
         return replace(answer, choice=exits[int(answer.choice) - 1])
@@ -238,13 +233,13 @@ class NavGPT(PromptAgent):
         text = joined(self._opening, *past, current, self._prompts[f"cue_{decoding}"])
         return [system(principle), user(text)]
 
-    async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
+    async def _ask(self, messages: list[Message], legal: Collection[str]) -> answers.Reply:
         settings, schema = self._settings, None
         if settings.decoding != "free":
             # At two characters per token, an answer of full length is within the token limit.
             by_number = settings.decoding == "numbered"
             length = SHORT_THOUGHT if by_number else 2 * self._budget.answer
-            schema = choice_schema("action", legal, settings.thought_length or length)
+            schema = answers.choice_schema("action", legal, settings.thought_length or length)
         stop = () if schema else ("\nObservation:",)
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
@@ -258,7 +253,7 @@ class NavGPT(PromptAgent):
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
         completion = await self._toolkit.model("summary").complete(prompt, sampling)
-        reply = replies(completion, sampling, "the token limit of the role 'summary'")[0]
+        reply = answers.replies(completion, sampling, "the token limit of the role 'summary'")[0]
         text = reply.text.strip()
         if reply.cut_off and not text:
             self._toolkit.note("summary_cut_off", reason=reply.cut_off)

@@ -39,19 +39,11 @@ from wayword.agents.search.costmap import (
     frontiers,
     shortest_route,
 )
+from wayword.core import geometry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.geometry import (
-    Point,
-    absolute,
-    angles_apart,
-    bearing,
-    bearings,
-    relative,
-    string_pull,
-)
 from wayword.core.perceiver import GroundedRegion, Perceiver
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.core.world import Feedback
@@ -75,7 +67,7 @@ MOST_ROUTES = 30  # routes planned for one object: a body that keeps colliding m
 class TargetSighting:
     """A sighting of the target: the viewing ``point`` (metres), and heading and distance to it."""
 
-    point: Point
+    point: geometry.Point
     heading: float
     distance: float
 
@@ -88,7 +80,7 @@ class Aim:
 
     def turn(self, view: View, heading: float) -> Action | None:
         """Return the turn that faces the heading, None if it is faced as well as possible."""
-        off = relative(heading, view.heading)
+        off = geometry.relative(heading, view.heading)
         if abs(off) < 0.5 or self.turns_left <= 0:
             return None
         self.turns_left -= 1
@@ -108,9 +100,9 @@ class Approach:
     in all approaches of a search.
     """
 
-    point: Point
+    point: geometry.Point
     resolution: float
-    tried_points: list[Point] = field(default_factory=list)
+    tried_points: list[geometry.Point] = field(default_factory=list)
     nearest_sighting: TargetSighting | None = None
     plan: list[Action] = field(default_factory=list)
     _facing: bool = False
@@ -132,7 +124,7 @@ class Approach:
             return self.plan.pop(0)
         position = (view.x, view.y)
         if self._facing:
-            turn = self._aim.turn(view, bearing(position, self.point))
+            turn = self._aim.turn(view, geometry.bearing(position, self.point))
             if turn is not None:
                 return turn
             self._facing = False
@@ -205,7 +197,7 @@ class Return:
         return self._aim.turn(view, self.goal.heading)
 
 
-def route_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
+def route_towards(view: View, costmap: Costmap, point: geometry.Point) -> list[Action]:
     """Return the straight runs to the reachable cell nearest to a point; empty if it is less than
     half a cell nearer than the body."""
     cells, xs, ys, metres = costmap.reachable(view.x, view.y)
@@ -226,10 +218,12 @@ def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     # although one from the cell's centre is.
     start = costmap.spot(view.x, view.y)
     path: list[Spot] = route if start == route[0] else [start, *route]
-    return [goto(*costmap.point(*corner)) for corner in string_pull(path, costmap.is_clear)[1:]]
+    return [
+        goto(*costmap.point(*corner)) for corner in geometry.string_pull(path, costmap.is_clear)[1:]
+    ]
 
 
-def point_ahead(point: Point, heading: float, metres: float) -> Point:
+def point_ahead(point: geometry.Point, heading: float, metres: float) -> geometry.Point:
     """Return the point at a distance (metres) in a direction (degrees)."""
     angle = math.radians(heading)
     return point[0] + metres * math.sin(angle), point[1] + metres * math.cos(angle)
@@ -282,7 +276,7 @@ WIDENING = (60.0, 90.0, 135.0, 180.0)
 class NextPoint:
     """The next place (metres), the reason, and the rejected answer if it is a fallback for one."""
 
-    point: Point | None
+    point: geometry.Point | None
     thought: str = ""
     fallback_for: Rejection | None = None
 
@@ -311,15 +305,15 @@ class Searcher(Agent):
         self._view: View | None = None
         self._views: list[View] = []
         self._plan: list[Action] = []
-        self._goal: Point | None = None
+        self._goal: geometry.Point | None = None
         self._replans = self._approach_count = 0
         self._approach: Approach | Return | None = None
-        self._tried_points: list[Point] = []
+        self._tried_points: list[geometry.Point] = []
         self._nearest_sighting: TargetSighting | None = None
         self._target_heading: float | None = None
         self._aim = Aim()
-        self._blocked_at: Point | None = None
-        self._last_free_point: Point = (0.0, 0.0)
+        self._blocked_at: geometry.Point | None = None
+        self._last_free_point: geometry.Point = (0.0, 0.0)
         self._is_traveling = self._is_backing_off = False
         self._has_moved = True  # to where it starts
 
@@ -397,7 +391,7 @@ class Searcher(Agent):
         self.costmap.add(view)
         if self._blocked_at is not None:
             # Close the first cell ahead of the collision, except the body's last safe cell.
-            heading = bearing((view.x, view.y), self._blocked_at)
+            heading = geometry.bearing((view.x, view.y), self._blocked_at)
             safe = self.costmap.cell(*self._last_free_point)
             for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
                 x, y = point_ahead((view.x, view.y), heading, step)
@@ -434,7 +428,7 @@ class Searcher(Agent):
         detection = self.detector.ground(view, self.target)
         if detection is None or detection.score < self.settings.grounding_threshold:
             return None
-        return detection, absolute(view.heading + detection.bearing)
+        return detection, geometry.absolute(view.heading + detection.bearing)
 
     def _stop_at_target(self) -> Decision | None:
         """The stop rule: return the next action once the target has been grounded (approach it,
@@ -486,13 +480,13 @@ class Searcher(Agent):
         self.toolkit.note(GAVE_UP, why=why, turn=self.turns)
         return Decision(STOP, f"I give up: {why}.")
 
-    def point_towards(self, heading: float) -> Point | None:
+    def point_towards(self, heading: float) -> geometry.Point | None:
         """Return a reachable point at about ``settings.distance`` in a direction (absolute
         degrees), None if the body cannot move. It is drawn from the nearest cells in the field of
         view, which is widened if no cell there can be reached."""
         view = self.view
         cells, xs, ys, metres = self.costmap.reachable(view.x, view.y)
-        angles = angles_apart(bearings(xs - view.x, ys - view.y), heading)
+        angles = geometry.angles_apart(geometry.bearings(xs - view.x, ys - view.y), heading)
         away_m = np.hypot(xs - view.x, ys - view.y)
         usable = (away_m >= 2 * CELL) & (metres > 0)
         for half_width in (view.field_of_view / 2, *WIDENING):

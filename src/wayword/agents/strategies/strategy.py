@@ -20,17 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from wayword.agents import prompting
 from wayword.agents.answers import MOST_LISTED, AnswerForm, Reply, StrategyRecipe, one_line
 from wayword.agents.legal import Legal, offered
-from wayword.agents.prompting import (
-    Conversation,
-    NotNegative,
-    PromptAgent,
-    Prompts,
-    PromptSettings,
-    Turn,
-    joined,
-)
 from wayword.agents.strategies import examples
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, parse_state
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -47,7 +39,7 @@ _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
 
 def system_text(
-    prompts: Prompts,
+    prompts: prompting.Prompts,
     voice: Verbalizer,
     form: str,
     episode: Episode,
@@ -113,7 +105,7 @@ STOP_SEQUENCES = ("\nObservation:",)
 """A free answer that goes on with this label invents the next observation."""
 
 
-class AnyWorldAgent(PromptAgent):
+class AnyWorldAgent(prompting.PromptAgent):
     """Base of the agents of this folder, which share its prompts: rules and actions of any world.
     A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
 
@@ -136,16 +128,16 @@ class AnyWorldAgent(PromptAgent):
         length = len(fixed + before + now) + sum(map(len, tried))
         self._budget.fit(self._history, length, self._budget.answer)
         past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
-        if steps := joined(*past, gap="\n"):
+        if steps := prompting.joined(*past, gap="\n"):
             steps = self._prompts.fill("plan_steps_taken", steps=steps)
         length = self._settings.thought_length or self._budget.answer
         schema = form.schema(length) if self._constrained else None
-        messages = [system(fixed), user(joined(before, steps, now))]
+        messages = [system(fixed), user(prompting.joined(before, steps, now))]
         return (await self._budget.ask(messages, schema, self._settings.temperature))[0]
 
 
 @dataclass(frozen=True, slots=True)
-class StrategySettings(PromptSettings):
+class StrategySettings(prompting.PromptSettings):
     """Settings of a strategy, in addition to those of all prompts.
 
     ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
@@ -167,7 +159,7 @@ class StrategySettings(PromptSettings):
     menu: Literal["in_view", "all"] = "in_view"
     own_state: Literal["always", "start"] = "always"
     list_actions: bool = False
-    shots: NotNegative = 0
+    shots: prompting.NotNegative = 0
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
     thoughts: bool = False
@@ -178,7 +170,7 @@ class StrategySettings(PromptSettings):
             raise UsageError("shots and examples_file exclude each other; set one of them")
 
 
-_EXAMPLES = SharedKey[list[Turn]]("in-context examples")
+_EXAMPLES = SharedKey[list[prompting.Turn]]("in-context examples")
 
 
 class Strategy(AnyWorldAgent):
@@ -192,7 +184,7 @@ class Strategy(AnyWorldAgent):
         super().__init__(settings, toolkit)
         name, inline = type(self).__name__, ":" in self.recipe
         self._recipe = StrategyRecipe(self.recipe if inline else self._prompts[self.recipe], name)
-        self._conversation: Conversation | None = None
+        self._conversation: prompting.Conversation | None = None
         self._earlier_actions: set[Action] = set()
         self._opening_moves: list[str] = []
         self._message_text = self._answer = self._feedback = ""
@@ -268,7 +260,7 @@ class Strategy(AnyWorldAgent):
         return {}
 
     @property
-    def turns(self) -> Sequence[Turn]:
+    def turns(self) -> Sequence[prompting.Turn]:
         return self._conversation.turns if self._conversation is not None else ()
 
     @property
@@ -282,7 +274,7 @@ class Strategy(AnyWorldAgent):
             if name not in checkable
         ]
 
-    def _chat(self, observation: Observation, space: ActionSpace) -> Conversation:
+    def _chat(self, observation: Observation, space: ActionSpace) -> prompting.Conversation:
         """Write the next message and return the chat. It is created at the first turn, when the
         actor and its space are known."""
         if self._conversation is None:
@@ -308,7 +300,9 @@ class Strategy(AnyWorldAgent):
             if example_turns:
                 prompt_name = "examples_file" if self._settings.examples_file else "examples"
                 fixed += "\n\n" + self._prompts[prompt_name]
-            self._conversation = Conversation(fixed, self._opening(self._episode), example_turns)
+            self._conversation = prompting.Conversation(
+                fixed, self._opening(self._episode), example_turns
+            )
         started = bool(self._conversation.turns)
         self._message_text = self._message(observation, self._feedback, started, space)
         return self._conversation
@@ -320,7 +314,7 @@ class Strategy(AnyWorldAgent):
         """Return the text before the first observation; it is kept when old steps are dropped."""
         return self._task(episode)
 
-    def _examples(self) -> list[Turn]:
+    def _examples(self) -> list[prompting.Turn]:
         """Return the turns of the examples, cached if they are the same for all episodes. Drawn
         examples take at most half of the context if its size is known."""
         settings, budget, file = self._settings, self._budget, self._settings.examples_file
@@ -330,7 +324,7 @@ class Strategy(AnyWorldAgent):
         if settings.draw == "episode":
             seed = zlib.crc32(f"{seed}/{self._episode.id}".encode())
 
-        def turns_of(example: Demonstration) -> list[Turn]:
+        def turns_of(example: Demonstration) -> list[prompting.Turn]:
             return examples.example_turns(
                 example,
                 partial(self.answer, episode=example.episode),
@@ -340,7 +334,7 @@ class Strategy(AnyWorldAgent):
                 settings.thoughts,
             )
 
-        def every_turn() -> list[Turn]:
+        def every_turn() -> list[prompting.Turn]:
             if file:
                 return [turn for example in examples.read_examples(Path(file)) for turn in example]
             room = budget.context / 2 * budget.characters_per_token if budget.is_limited else None
@@ -369,11 +363,11 @@ class Strategy(AnyWorldAgent):
             lines.append(fill("now_possible", actions=generic.actions(space)))
         if space is not None:
             lines.append(self._steps.left_text("steps_left"))
-        return fill("observation", observation=joined(*lines, gap="\n"))
+        return fill("observation", observation=prompting.joined(*lines, gap="\n"))
 
     async def _ask(
         self,
-        chat: Conversation,
+        chat: prompting.Conversation,
         schema: Mapping[str, Json] | None,
         stop: tuple[str, ...] = (),
         role: str = "main",

@@ -22,15 +22,7 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cached_json, find, parse_at, read_bytes, read_field, require_data
 from wayword.core.geometry import absolute
-from wayword.datasets.procedural.homes.chores import (
-    KINDS,
-    LOOK_IN_LIGHT,
-    PICK_CLEAN,
-    PICK_COOL,
-    PICK_HEAT,
-    PICK_STACK,
-    PICK_TWO,
-)
+from wayword.datasets.procedural.homes import chores
 from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household import goals as conditions
 from wayword.worlds.household.layout import Layout
@@ -297,7 +289,7 @@ def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
 #
 # Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` in its code.
 
-TREATMENTS = {PICK_HEAT: "heated", PICK_COOL: "cooled", PICK_CLEAN: "cleaned"}
+TREATMENTS = {chores.PICK_HEAT: "heated", chores.PICK_COOL: "cooled", chores.PICK_CLEAN: "cleaned"}
 """Task type -> the state that the object must have been brought to."""
 PARAMETERS = {
     "object": "object_target",
@@ -307,9 +299,9 @@ PARAMETERS = {
 }
 """Role of an object in a task -> the parameter with its label."""
 NEEDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(KINDS, ("object", "receptacle")),
-    LOOK_IN_LIGHT: ("object", "lamp"),
-    PICK_STACK: ("object", "receptacle", "movable"),
+    **dict.fromkeys(chores.KINDS, ("object", "receptacle")),
+    chores.LOOK_IN_LIGHT: ("object", "lamp"),
+    chores.PICK_STACK: ("object", "receptacle", "movable"),
 }
 """Task type -> its roles."""
 
@@ -320,12 +312,12 @@ def goals(
     """Return the goal conditions of a task type; ``ids``: role -> interchangeable objects."""
     objects, places = ids["object"], ids.get("receptacle", ())
     traits: tuple[conditions.Trait, ...] = (("sliced", True),) if sliced else ()
-    count = 2 if kind == PICK_TWO else 1
+    count = 2 if kind == chores.PICK_TWO else 1
     required: list[conditions.GoalCondition] = []
     required += [conditions.Has(objects, traits, count)] if sliced else []
-    if kind == LOOK_IN_LIGHT:
+    if kind == chores.LOOK_IN_LIGHT:
         required += [conditions.Held(objects), conditions.Lit(ids["lamp"])]
-    elif kind == PICK_STACK:
+    elif kind == chores.PICK_STACK:
         movables = ids["movable"]
         required += [conditions.Inside(objects, movables, traits)]
         required += [conditions.Inside(movables, places)]

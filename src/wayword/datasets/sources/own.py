@@ -37,14 +37,7 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, suggest
 from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
-from wayword.datasets.procedural.floorplans import (
-    CORNER,
-    DOOR,
-    FloorPlan,
-    PlanDoor,
-    PlanRoom,
-    shared_walls,
-)
+from wayword.datasets.procedural import floorplans
 from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes import furniture
 from wayword.datasets.procedural.homes import home as plans
@@ -155,9 +148,9 @@ class RoomEntry(FileFields):
         return [{"kind": each} if isinstance(each, str) else each for each in pieces]
 
     @property
-    def plan(self) -> PlanRoom:
+    def plan(self) -> floorplans.PlanRoom:
         (x, y), (width, depth) = self.at, self.size
-        return PlanRoom(self.name, x, y, round(x + width, 4), round(y + depth, 4))
+        return floorplans.PlanRoom(self.name, x, y, round(x + width, 4), round(y + depth, 4))
 
 
 class DoorEntry(FileFields):
@@ -305,7 +298,7 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
             remedy = f"move or shrink room {n} or this one"
             raise where.error(f"{b.name} overlaps {a.name}", remedy, field="at")
     doors = _read_doors(path, task.doors, rooms)
-    plan = FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
+    plan = floorplans.FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
     for number in plan.cut_off:
         problem = f"no doors lead from {rooms[0].name} to {rooms[number].name}"
         remedy = "place rooms wall to wall, and list a door between them"
@@ -327,8 +320,8 @@ def read_home(path: Path, task: TaskEntry, name: str) -> Home:
 
 
 def _read_doors(
-    path: Path, listed: list[DoorEntry] | None, rooms: list[PlanRoom]
-) -> list[tuple[PlanDoor, bool]]:
+    path: Path, listed: list[DoorEntry] | None, rooms: list[floorplans.PlanRoom]
+) -> list[tuple[floorplans.PlanDoor, bool]]:
     """Read the doors (True if closed); without a list, put one in every shared wall."""
     if listed is None:
         pairs = combinations(range(len(rooms)), 2)
@@ -342,24 +335,26 @@ def _read_doors(
         one, other = sorted(map(names.index, entry.between))
         door = _shared_door(rooms, one, other)
         if one == other or door is None:
-            problem = f"share no wall that is {DOOR + 2 * CORNER:g} m long"
+            problem = f"share no wall that is {floorplans.DOOR + 2 * floorplans.CORNER:g} m long"
             raise where.error(f"{' and '.join(entry.between)} {problem}", field="between")
         doors.append((door, entry.closed))
     return doors
 
 
-def _shared_door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None:
+def _shared_door(
+    rooms: list[floorplans.PlanRoom], one: int, other: int
+) -> floorplans.PlanDoor | None:
     """Return a door in the middle of a wall shared by two rooms; None if the wall is too short."""
-    for vertical, line, low, high in shared_walls(rooms[one], rooms[other]):
-        if high - low >= DOOR + 2 * CORNER:
+    for vertical, line, low, high in floorplans.shared_walls(rooms[one], rooms[other]):
+        if high - low >= floorplans.DOOR + 2 * floorplans.CORNER:
             middle = round((low + high) / 2, 4)
             x, y = (line, middle) if vertical else (middle, line)
-            return PlanDoor((one, other), x, y, vertical, DOOR)
+            return floorplans.PlanDoor((one, other), x, y, vertical, floorplans.DOOR)
     return None
 
 
 def _place_furniture(
-    rng: Random, plan: FloorPlan, listed: list[tuple[int, PieceEntry]]
+    rng: Random, plan: floorplans.FloorPlan, listed: list[tuple[int, PieceEntry]]
 ) -> tuple[list[furniture.FurniturePiece], str]:
     """Place furniture, fixed positions first; name a piece that did not fit: ``the desk in …``."""
     pieces: list[furniture.FurniturePiece] = []

@@ -14,15 +14,9 @@ from wayword.core.errors import UsageError
 from wayword.core.files import sha256
 from wayword.core.model import Model, Wrapper
 from wayword.core.trajectory import ModelCall
+from wayword.models.middleware import rate
 from wayword.models.middleware.budget import Account, PaidModel
 from wayword.models.middleware.prices import load_prices
-from wayword.models.middleware.rate import (
-    Limiter,
-    RateLimit,
-    RateLimitedModel,
-    RetryingModel,
-    RetryPolicy,
-)
 from wayword.settings import make
 
 ReadCalls = Callable[[str], Iterable[ModelCall]]
@@ -127,7 +121,7 @@ def wrap(
     model: Model,
     options: Options | None = None,
     account: Account | None = None,
-    limiter: RateLimit | None = None,
+    limiter: rate.RateLimit | None = None,
 ) -> Model:
     """Wrap a model. Closing the result closes the model.
 
@@ -143,9 +137,11 @@ def wrap(
     price = load_prices(options.prices).of(model.name)
     wrapped = model
     if options.requests_per_minute:
-        wrapped = RateLimitedModel(wrapped, limiter or Limiter(options.requests_per_minute))
+        wrapped = rate.RateLimitedModel(
+            wrapped, limiter or rate.Limiter(options.requests_per_minute)
+        )
     on_retry = None if account is None else account.retried
-    wrapped = RetryingModel(wrapped, RetryPolicy(options.retries), on_retry)
+    wrapped = rate.RetryingModel(wrapped, rate.RetryPolicy(options.retries), on_retry)
     wrapped = PaidModel(wrapped, account, price)
     if options.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel

@@ -27,16 +27,9 @@ from wayword.core.errors import DataError
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
 from wayword.worlds import street
-from wayword.worlds.street.moves import (
-    WORDS,
-    DeadEnds,
-    Navigator,
-    State,
-    path_actions,
-    shortest_actions,
-)
+from wayword.worlds.street import moves
 
-_MENU = ActionSpace(tuple(Action(word) for word in WORDS))
+_MENU = ActionSpace(tuple(Action(word) for word in moves.WORDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +70,14 @@ class StreetWorld(Walkable):
     (degrees; rounded, not snapped).
     """
 
-    def __init__(self, navigator: Navigator, dead_ends: DeadEnds = "open") -> None:
+    def __init__(self, navigator: moves.Navigator, dead_ends: moves.DeadEnds = "open") -> None:
         self.navigator, self.dead_ends = navigator, dead_ends
         self.graph = navigator.graph
         # Shared by all of the navigator's worlds that have the same rule for dead ends.
-        self._outcomes: dict[str, dict[State, tuple[State, Feedback, bool, bool]]]
-        self._outcomes = navigator.outcomes.setdefault(dead_ends, {word: {} for word in WORDS})
+        self._outcomes: dict[str, dict[moves.State, tuple[moves.State, Feedback, bool, bool]]]
+        self._outcomes = navigator.outcomes.setdefault(
+            dead_ends, {word: {} for word in moves.WORDS}
+        )
         self._state = navigator.start(0, 0)
         self._changed, self._steps, self._stopped = True, 0, False
 
@@ -138,14 +133,14 @@ class StreetWorld(Walkable):
 
     def route(self, actor: str, goal: str) -> list[Action]:
         """Return a shortest path without a stop. Raises ``ValueError`` if none exists."""
-        words = shortest_actions(self.navigator, self._state, self.graph.index[goal])
+        words = moves.shortest_actions(self.navigator, self._state, self.graph.index[goal])
         return [Action(word) for word in words]
 
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
         """Convert a path to actions, ending in ``stop``. Raises ``ValueError`` for a path that does
         not follow the links."""
         numbers = [self.graph.index[panorama] for panorama in path]
-        return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
+        return [Action(word) for word in moves.path_actions(self.navigator, self._state, numbers)]
 
 
 @cache

@@ -37,7 +37,7 @@ from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.figures import value
-from wayword.viewer.index import Overview, RunCard, home_page, index_page
+from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import (
     Cache,
     Library,
@@ -119,7 +119,8 @@ class Content:
     def home(self) -> str:
         cards = [self.card(each) for each in self.library.runs()]
         cards.sort(key=lambda card: card.started, reverse=True)
-        return redacted(home_page(", ".join(map(str, self.library.given)), cards))
+        where = ", ".join(map(str, self.library.given))
+        return redacted(page("home_page.html", "home", served=True, where=where, cards=cards))
 
     def card(self, each: NamedRun) -> RunCard:
         href = f"run/{each.slug}/"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
@@ -165,8 +166,7 @@ class PromptHistory:
 
 def split_lines(text: str) -> list[str]:
     """Lines with their newlines; only ``\\n`` ends a line, as in the page's script."""
-    lines = text.split("\n")
-    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _pieces(base: Sequence[str], new: Sequence[str], call: int) -> Iterator[Piece]:

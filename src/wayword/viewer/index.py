@@ -235,11 +235,6 @@ class RunCard:
     figures: Sequence[tuple[Metric | None, float | None]] = ((None, None),) * 4
 
 
-def home_page(where: str, cards: Sequence[RunCard]) -> str:
-    """The whole document."""
-    return page("home_page.html", "home", served=True, where=where, cards=cards)
-
-
 def line_of(card: RunCard, each: NamedRun) -> str:
     """``running      3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
     if card.notice:

@@ -72,11 +72,15 @@ def turn(page: Page, number: int) -> None:
 
 def click(page: Page, selector: str) -> None:
     """Move the mouse there and press it: nothing else is touched."""
-    found = page.locator(selector).first
-    found.scroll_into_view_if_needed()
-    box = found.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    # In one go: the board may be rendered again at any time.
+    x, y = page.locator(selector).first.evaluate(
+        """found => {
+          found.scrollIntoView({ block: "center" });
+          const box = found.getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        }"""
+    )
+    page.mouse.click(x, y)
 
 
 def at_the_end(page: Page, world: str) -> None:

@@ -4,7 +4,7 @@
     >>> from wayword.core.episode import Episode
     >>> from wayword.worlds.street.graph import build
     >>> graph = build("corner", ["a", "b"], [("a", 0, "b"), ("b", 180, "a")])
-    >>> world = StreetWorld(Navigator(graph))
+    >>> world = StreetWorld(moves.Navigator(graph))
     >>> world.reset(Episode("1", "Go on.", "corner", {"panorama": "a", "heading": 0}))
     >>> world.step("agent", Action("forward")).status
     'ok'

@@ -197,7 +197,7 @@ def test_a_container_that_others_can_reach_needs_a_token() -> None:
         cwd=FOLDER / "openenv", env=environment,
     )  # fmt: skip
     assert done.returncode != 0
-    assert "set WAYWORD_ENV_TOKEN first" in done.stderr
+    assert "set WAYWORD_ENV_TOKEN" in done.stderr
 
 
 def test_the_dockerfile_copies_and_starts_what_is_there() -> None:

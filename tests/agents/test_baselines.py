@@ -21,11 +21,3 @@ def test_random_stops_after_its_steps_and_repeats_itself() -> None:
     assert len(first.actions("agent")) == 5
     assert str(first.actions("agent")[-1]) == "stop"
     assert first.visited("agent") == again.visited("agent")
-
-
-def test_random_can_leave_stopping_to_chance() -> None:
-    lengths = {
-        len(play(RandomAgent, RandomSettings(may_stop=True), {}, episode, 50).steps)
-        for episode in (0, 1)
-    }
-    assert all(1 <= length <= 50 for length in lengths)

@@ -220,23 +220,6 @@ def test_a_text_of_ones_own_replaces_a_prompt(tmp_path: Path) -> None:
     assert model.prompts == ["coffee table, bed, table? For mug."]
 
 
-def test_the_walks_so_far_are_told_on_request() -> None:
-    captions = {"prompt": "captions", "resolution": 0.0, "decoding": "free"}
-    plain, told = Listener("Right."), Listener("Right.")
-    play(plain, **captions)
-    play(told, **captions, walks=True)
-    assert not any("already walked" in prompt for prompt in plain.prompts)
-    assert "already walked" not in told.prompts[0]
-    for number, prompt in enumerate(told.prompts[1:], 1):
-        assert [n for n in range(1, 9) if f"Walk {n}: Right, towards" in prompt] == [
-            *range(1, number + 1)
-        ]
-    seen = told.prompts[0].partition("On my right is ")[2].partition(". Behind")[0]
-    assert f"Walk 1: Right, towards {seen}." in told.prompts[1]
-    with pytest.raises(UsageError, match="walks=true has an effect only with prompt=captions"):
-        LGXSettings(walks=True)
-
-
 def test_the_resolution_is_the_papers_unless_it_is_set() -> None:
     assert LGXSettings().captures == 12
     assert LGXSettings(prompt="captions").captures == 4

@@ -181,12 +181,6 @@ def test_own_state_can_be_told_at_the_start_only() -> None:
     assert start.prompts[-1].count("You turned left.") == 2
 
 
-def test_legal_actions_can_be_listed_at_every_step() -> None:
-    answers = ["Action: goto[b]", "Action: stop"]
-    _, model = play_in(SmallHouse(), Act, answers, decoding="free", list_actions=True)
-    assert model.prompts[1].endswith("Possible now: goto[d or c or s or a], stop")
-
-
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
 def test_examples_show_actions_and_true_states_and_no_thoughts(decoding: str) -> None:
     shown = [Action("turn_left"), Action("go_grab", ("mug_1",)), Action("stop")]

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from wayword.agents.baselines.oracles import GoldOracle
-from wayword.agents.baselines.simple import ForwardAgent, ForwardSettings
+from wayword.agents.baselines.simple import ForwardAgent
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Dataset, SolvableWalks, Task
@@ -25,7 +25,7 @@ from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.graph import StreetGraph, build
 from wayword.worlds.street.moves import Navigator
-from wayword.worlds.street.world import StreetObservation, StreetWorld
+from wayword.worlds.street.world import StreetWorld
 
 ROUTE = ("a", "b", "c", "d", "e")
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_walked_is_refused() -> None:
 
 
 def test_forward_says_forward_39_times() -> None:
-    agent, here = ForwardAgent(ForwardSettings(), Toolkit()), world()
+    agent, here = ForwardAgent(NoSettings(), Toolkit()), world()
     asyncio.run(agent.begin(task().episode))
     said = []
     while "stop" not in said:
@@ -240,16 +240,8 @@ def test_forward_says_forward_39_times() -> None:
     assert said == ["forward"] * 39 + ["stop"]
 
 
-def test_forward_stops_after_the_moves_it_is_given() -> None:
-    agent = ForwardAgent(ForwardSettings(moves=1), Toolkit())
-    seen = StreetObservation("town", "a", 0, (0,), True, 0)
-    assert act(agent, seen, ActionSpace(())) == "forward"
-    agent.on_feedback(Decision(Action("forward")), world().step("agent", Action("forward")))
-    assert act(agent, seen, ActionSpace(())) == "stop"
-
-
 def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
-    agent = ForwardAgent(ForwardSettings(), Toolkit())
+    agent = ForwardAgent(NoSettings(), Toolkit())
     ways = (Neighbor("north", 10, 0, 1), Neighbor("east", 95, 0, 1), Neighbor("south", 180, 0, 1))
 
     def said(heading: float) -> str:
@@ -266,4 +258,4 @@ def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
 
 def test_forward_knows_no_other_worlds() -> None:
     with pytest.raises(UsageError, match="acts in indoor and street worlds"):
-        act(ForwardAgent(ForwardSettings(), Toolkit()), Observation(), ActionSpace(()))
+        act(ForwardAgent(NoSettings(), Toolkit()), Observation(), ActionSpace(()))

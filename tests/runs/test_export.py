@@ -105,7 +105,7 @@ def test_a_conversation_is_what_the_strategy_asks_and_reads(
 def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
     gold: Path, tmp_path: Path
 ) -> None:
-    settings = {"context": 1500, "list_actions": True}
+    settings = {"context": 1400}
     steps, chat = tmp_path / "steps.jsonl", tmp_path / "chat.jsonl"
     card = export([gold], steps, Export("act", "steps", settings))
     export([gold], chat, Export("act", "chat", settings))

@@ -207,7 +207,6 @@ from wayword.agents.baselines.simple import RandomAgent
 class Settings:
     scores_file: str = ""
     steps: int = 2
-    may_stop: bool = False
 
 
 class Scored(RandomAgent):

@@ -82,7 +82,6 @@ def test_each_option_is_part_of_the_run(played: Plan, more: Mapping[str, Any], f
 
 OTHERS: Mapping[str, Any] = {
     "steps": 3,
-    "may_stop": True,
     "step_limit": "hidden",
     "history": False,
     "houses": 3,
@@ -196,7 +195,7 @@ def test_more_episodes_and_a_cache_are_the_same_run(asked: Plan, tmp_path: Path)
 
 def test_a_written_out_default_is_the_same_run(tmp_path: Path) -> None:
     most = registry.load("dataset", "houses").max_steps
-    tree = {"dataset": SMALL, "may_stop": False, "steps": 1}
+    tree = {"dataset": {**SMALL, "length": 0}, "steps": 1}
     plan = Plan("random", "houses", "", tree, limit=1, out=tmp_path / "run")
     run(replace(plan, settings={"dataset": SMALL, "steps": 1}))
     assert run(replace(plan, max_steps=most, seed=0)).resumed == 1

@@ -9,7 +9,7 @@ import pytest
 from helpers.small_flat import LampSeen
 from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.core import registry
-from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.action import Action
 from wayword.core.world import Feedback
 from wayword.verbalize import generic
 from wayword.worlds.street.world import StreetObservation
@@ -101,14 +101,6 @@ def test_a_rejection_is_told_the_same_in_every_world() -> None:
     told = Feedback("rejected", {"kind": "unknown", "reason": "there is no action 'fly'"})
     for voice in (generic.PLAIN, *EVERY):
         assert generic.feedback(told, voice) == "That was no action: there is no action 'fly'."
-
-
-def test_menus_group_what_differs_in_its_last_argument() -> None:
-    pairs = [("put", ("mug_1", place)) for place in ("table_1", "box_1")]
-    actions = (*(Action(verb, words) for verb, words in pairs), Action("forward"), STOP)
-    assert generic.actions(ActionSpace(actions, ("ask",))) == (
-        "put[mug_1, table_1 or box_1], forward, stop, ask[...]"
-    )
 
 
 def test_every_voice_has_its_rules_and_its_actions() -> None:

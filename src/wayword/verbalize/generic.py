@@ -1,8 +1,4 @@
-"""Any world in words: surroundings, the actor's own state, feedback, legal actions.
-
-    >>> from wayword.core.action import STOP, Action, ActionSpace
-    >>> actions(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), STOP), ("chat",)))
-    'goto[a or b], stop, chat[...]'
+"""Any world in words: surroundings, the actor's own state, feedback.
 
 A family without a verbalizer is described field by field and feedback by its status, so agents that
 use this module can play new families immediately.
@@ -17,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from wayword.core.action import Action, ActionSpace
+from wayword.core.action import ActionSpace
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import SLIPPED, Feedback, Observation
@@ -72,21 +68,6 @@ def sentences(family: str) -> Mapping[str, str]:
     """Return a family's part of ``sentences.toml``: status or ``status.verb`` -> sentence."""
     text = files("wayword.verbalize").joinpath("sentences.toml").read_text(encoding="utf-8")
     return dict(tomllib.loads(text)[family])
-
-
-def actions(legal: ActionSpace) -> str:
-    """Return the legal actions; those that differ only in their last argument are grouped."""
-    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for action in legal.listed:
-        last_arguments = groups.setdefault((action.name, action.arguments[:-1]), [])
-        last_arguments += action.arguments[-1:]
-    listed = [
-        str(
-            Action(name, (*arguments, " or ".join(last_arguments)) if last_arguments else arguments)
-        )
-        for (name, arguments), last_arguments in groups.items()
-    ]
-    return ", ".join([*listed, *(f"{verb}[...]" for verb in legal.open_verbs)])
 
 
 def compass(heading: float) -> str:

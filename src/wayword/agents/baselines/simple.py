@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -22,16 +22,20 @@ WIDEST_ANGLE = 90.0  # maximum angle (degrees) between the heading and an indoor
 
 @dataclass(frozen=True, slots=True)
 class RandomSettings:
-    """``steps``: number of moves before stopping; 0: 39 in the street, else 5.
-
-    ``may_stop``: draw from all actions instead, stopping included, without a number of moves.
-    """
+    """``steps``: number of moves before stopping; 0: 39 in the street, else 5."""
 
     steps: int = 0
-    may_stop: bool = False
 
 
-class RandomAgent(Agent):
+class _Baseline(Agent):
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self._settings, self._rng, self._moves_taken = settings, toolkit.rng, 0
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._moves_taken += 1
+
+
+class RandomAgent(_Baseline):
     """Takes listed actions with equal probability, seeded by episode, for the number of moves of a
     typical route.
 
@@ -42,12 +46,7 @@ class RandomAgent(Agent):
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
 
-    def __init__(self, settings: RandomSettings, toolkit: Toolkit) -> None:
-        self._settings, self._rng, self._moves_taken = settings, toolkit.rng, 0
-
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if self._settings.may_stop:
-            return Decision(space.listed[self._rng.randrange(len(space.listed))])
         usual = STREET_MOVES if isinstance(observation, StreetObservation) else INDOOR_MOVES
         if self._moves_taken >= (self._settings.steps or usual):
             return Decision(STOP)
@@ -57,18 +56,8 @@ class RandomAgent(Agent):
         moves = [action for action in space.listed if action != STOP]
         return Decision(self._rng.choice(moves) if moves else STOP)
 
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        self._moves_taken += 1
 
-
-@dataclass(frozen=True, slots=True)
-class ForwardSettings:
-    """``moves``: number of moves before stopping; 0: 39 in the street, 5 indoors."""
-
-    moves: int = 0
-
-
-class ForwardAgent(Agent):
+class ForwardAgent(_Baseline):
     """Goes straight ahead, and stops after the number of moves of a typical route.
 
     In the street it goes forward until it has seen 40 panoramas: the baseline of VELMA (Schumann et
@@ -76,27 +65,20 @@ class ForwardAgent(Agent):
     is within 90 degrees of it, or after five moves.
     """
 
-    Settings: ClassVar[type[ForwardSettings]] = ForwardSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
-
-    def __init__(self, settings: ForwardSettings, toolkit: Toolkit) -> None:
-        self._moves, self._moves_taken = settings.moves, 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):
-            return Decision(FORWARD if self._moves_taken < (self._moves or STREET_MOVES) else STOP)
+            return Decision(FORWARD if self._moves_taken < STREET_MOVES else STOP)
         if isinstance(observation, IndoorObservation):
             facing = observation.heading
             angles = {e: abs(relative(e.heading, facing)) for e in observation.neighbors}
             exit_ = min(angles, key=angles.__getitem__, default=None)
-            has_gone = self._moves_taken >= (self._moves or INDOOR_MOVES)
+            has_gone = self._moves_taken >= INDOOR_MOVES
             if exit_ is None or angles[exit_] > WIDEST_ANGLE or has_gone:
                 return Decision(STOP)
             return Decision(Action("goto", (exit_.viewpoint,)))
         raise UsageError("forward acts in indoor and street worlds; choose another agent")
-
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        self._moves_taken += 1
 
 
 agents = {"random": RandomAgent, "forward": ForwardAgent}

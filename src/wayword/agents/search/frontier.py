@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,9 +25,8 @@ class FrontierSettings(SearchSettings):
     """Settings of the frontier agent, in addition to those of all searchers. By default it
     approaches the target and has no limit on ``turns``.
 
-    ``least``: minimum number of cells of a frontier. ``pick``: go to the ``nearest`` one by route
-    length (Yamauchi 1997) or to the ``largest``. ``reach``: frontiers within this distance (metres)
-    of a full turn are ignored.
+    ``least``: minimum number of cells of a frontier. ``reach``: frontiers within this distance
+    (metres) of a full turn are ignored.
     """
 
     approach: bool = True
@@ -35,7 +34,6 @@ class FrontierSettings(SearchSettings):
     resolution: float = 60.0
     least: int = 3
     reach: float = 1.2
-    pick: Literal["nearest", "largest"] = "nearest"
 
 
 class FrontierAgent(Searcher):
@@ -46,8 +44,8 @@ class FrontierAgent(Searcher):
         wayword run frontier --on apartments --set grounding=glip      GoW: GLIP on wheels
 
     With simulated detectors, it stands in for CoW, OWL-CoW (Gadre et al. 2023) and GLIP on Wheels
-    (LGX, Table III). The target is looked for in every view, also on the way. Source of the
-    exploration: Yamauchi 1997.
+    (LGX, Table III). The target is looked for in every view, also on the way. The nearest frontier
+    by route length is next (Yamauchi 1997).
     """
 
     Settings: ClassVar[type[FrontierSettings]] = FrontierSettings
@@ -74,10 +72,8 @@ class FrontierAgent(Searcher):
         return best
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
-        """Choose one of ``options``: route length (metres) and viewing point of each frontier, the
-        largest frontier first."""
-        _, point = min(options) if self.settings.pick == "nearest" else options[0]
-        return NextPoint(point, f"The {self.settings.pick} of {len(options)} frontiers.")
+        """Choose one of ``options``: route length (metres) and viewing point of each frontier."""
+        return NextPoint(min(options)[1], f"The nearest of {len(options)} frontiers.")
 
     def _options(self) -> list[tuple[float, Point]]:
         """Return the route length to each reachable frontier and the nearest point to view it from,

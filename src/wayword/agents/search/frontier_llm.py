@@ -45,8 +45,8 @@ Metres = Annotated[float, Ge(0.0)]
 
 @dataclass(frozen=True)
 class FrontierLLMSettings(FrontierSettings, ListingSettings):
-    """Settings of ``frontier`` (``pick`` has no effect), with LGX's ``scene`` and ``scene_quality``
-    for the detector that lists objects.
+    """Settings of ``frontier``, with LGX's ``scene`` and ``scene_quality`` for the detector that
+    lists objects.
 
     ``near``: maximum distance (metres) of the objects listed with a frontier. ``decoding``: the
     model writes a number (``constrained`` or ``free``), or ``choose`` ranks the numbers by

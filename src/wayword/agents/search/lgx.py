@@ -156,9 +156,8 @@ class LGXSettings(ListingSettings):
     ``prompt``: one of the paper's seven. ``decoding``: ``constrained`` (the answer is a listed
     name) or ``free`` (an answer without a listed name lowers PSR, and a random direction is taken).
     ``resolution``: 0 for the paper's, 90 degrees with captions, else 30. ``max_tokens`` and
-    ``temperature`` of the answer (the released code: 50 and 0.7). ``walks``: the prompt with
-    captions begins with the directions taken so far and what was seen there (not in the paper).
-    ``prompts``: a folder of texts that replace the shipped ones.
+    ``temperature`` of the answer (the released code: 50 and 0.7). ``prompts``: a folder of texts
+    that replace the shipped ones.
     """
 
     prompt: PromptName = "robot"
@@ -166,14 +165,11 @@ class LGXSettings(ListingSettings):
     resolution: Annotated[float, Ge(0.0), Le(360.0)] = 0.0
     max_tokens: Annotated[int, Ge(1)] = 24
     temperature: Temperature = 0.0
-    walks: bool = False
     prompts: str = ""
 
     def __post_init__(self) -> None:
         if self.resolution == 0:
             object.__setattr__(self, "resolution", 90.0 if self.prompt == "captions" else 30.0)
-        if self.walks and self.prompt != "captions":
-            raise UsageError("lgx: walks=true has an effect only with prompt=captions; set both")
         super().__post_init__()
 
 
@@ -196,7 +192,6 @@ class LGX(ListingSearcher):
         self._prompts = Prompts(__file__, settings.prompts)
         self.captions: Mapping[str, str] = {}
         """Direction -> its sentence, for ``prompt=captions``."""
-        self._walks: list[str] = []
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
         settings, rng = self.settings, self.toolkit.rng
@@ -206,10 +201,7 @@ class LGX(ListingSearcher):
             )
         slots = {name.lower(): caption for name, caption in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
-        text = self._prompts.fill(settings.prompt, **slots)
-        if self._walks:
-            text = f"{self._prompts.fill('walks', walks=' '.join(self._walks))} {text}"
-        question = user(text)
+        question = user(self._prompts.fill(settings.prompt, **slots))
         model = self.toolkit.model()
         limits = settings.max_tokens, settings.temperature
         seed = rng.getrandbits(31) if settings.temperature else None
@@ -224,9 +216,6 @@ class LGX(ListingSearcher):
         name, facing, rejection = await self.decide(list(QUARTERS)), views[0].heading, None
         if isinstance(name, Rejection):
             rejection, name = name, self.toolkit.rng.choice(list(QUARTERS))
-        if self.settings.walks:
-            slots = {"number": str(len(self._walks) + 1), "direction": name}
-            self._walks.append(self._prompts.fill("walk", **slots, seen=self.captions[name]))
         point = self.point_towards(absolute(facing + QUARTERS[name]))
         thought = "No answer that counts. Any direction: " if rejection else "To go: "
         return NextPoint(point, f"{thought}{name}.", rejection)

@@ -137,28 +137,8 @@ class Approach:
         return self.plan.pop(0) if self.plan else None
 
     def _plan_motions(self, view: View, costmap: Costmap) -> list[Action]:
-        route = self._route_near_object(view, costmap)
-        if route:
-            self._facing = True
-            return route
-        if self._turns_left > 0:
-            self._turns_left -= 1
-            return [rotate(self.resolution)] * max(1, round(360 / self.resolution))
-        if self._detours_left <= 0:
-            return []
-        self._detours_left -= 1
-        self._turns_left = max(self._turns_left, 1)
-        # To the frontier with the shortest route to the object, if straight from the frontier on.
-        lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        cells = [c for group in frontiers(costmap.free, costmap.explored) for c in group]
-        cells = [cell for cell in cells if 0 < lengths[cell] < math.inf]
-        if not cells:
-            return []
-        best = min(cells, key=lambda c: lengths[c] + math.dist(costmap.point(*c), self.point))
-        return route_to(view, costmap, best)
-
-    def _route_near_object(self, view: View, costmap: Costmap) -> list[Action]:
-        """Return the route to an untried place near the object, else to one closer than now."""
+        """Plan the route to an untried place near the object, else to one closer than now, else a
+        full turn, else the route to a frontier."""
         cells, xs, ys, metres = costmap.reachable(view.x, view.y)
         away_m = np.hypot(xs - self.point[0], ys - self.point[1])
         untried = np.ones(len(cells), dtype=np.bool_)
@@ -170,9 +150,26 @@ class Approach:
             own_m = math.dist(self.point, (view.x, view.y))
             candidates = untried & (away_m <= own_m - CELL / 2)
             cost = away_m + 0.01 * metres
-        if not candidates.any():
+        if candidates.any():
+            best = cells[int(np.argmin(np.where(candidates, cost, np.inf)))]
+            if route := route_to(view, costmap, best):
+                self._facing = True
+                return route
+        if self._turns_left > 0:
+            self._turns_left -= 1
+            return [rotate(self.resolution)] * max(1, round(360 / self.resolution))
+        if self._detours_left <= 0:
             return []
-        return route_to(view, costmap, cells[int(np.argmin(np.where(candidates, cost, np.inf)))])
+        self._detours_left -= 1
+        self._turns_left = max(self._turns_left, 1)
+        # To the frontier with the shortest route to the object, if straight from the frontier on.
+        lengths = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
+        borders = [c for group in frontiers(costmap.free, costmap.explored) for c in group]
+        borders = [cell for cell in borders if 0 < lengths[cell] < math.inf]
+        if not borders:
+            return []
+        to_object = lambda c: lengths[c] + math.dist(costmap.point(*c), self.point)  # noqa: E731
+        return route_to(view, costmap, min(borders, key=to_object))
 
 
 @dataclass(slots=True)

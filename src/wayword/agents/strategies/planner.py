@@ -14,7 +14,7 @@ SayPlan (Rana et al. 2023), sections 3.2 and 3.3 (a graph that collapses and ver
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -206,7 +206,15 @@ class PlannerAgent(AnyWorldAgent):
                 self._tried -= self._unreached
                 self._unreached.clear()
             return
-        path = self._open_path(feedback.details.get("doors", ())) if self._settings.search else []
+        path = list[Action]()
+        doors = feedback.details.get("doors", ()) if self._settings.search else ()
+        closed = [d for d in doors if d in self._graph.names and d not in self._tried]
+        if closed:
+            path = [Action("goto", (closed[0],)), Action("open", (closed[0],))]
+            self._tried.add(closed[0])
+        elif doors and (here := self._graph.here) not in self._graph.explored | self._tried:
+            path = [Action("go_explore", (here,))]  # to look for a door not seen
+            self._tried.add(here)
         if feedback.status == SLIPPED or path:
             self._plan[:0] = *path, decision.action
         elif is_search:
@@ -215,24 +223,18 @@ class PlannerAgent(AnyWorldAgent):
             self._reason = self._prompts.fill("plan_failed", reason=f"{done}: {words}")
             self._plan = []
 
-    def _open_path(self, doors: Sequence[str]) -> list[Action]:
-        """Return steps that open the first closed door, or look for one not seen; empty if both
-        failed."""
-        here = self._graph.here
-        for door in doors:
-            if door in self._graph.names and door not in self._tried:
-                self._tried.add(door)
-                return [Action("goto", (door,)), Action("open", (door,))]
-        if not doors or here in self._graph.explored | self._tried:
-            return []
-        self._tried.add(here)
-        return [Action("go_explore", (here,))]
-
     def _next(self, space: HouseholdActions) -> Action | str:
         """Take the next step of the plan; return why there is none, or "" if a search has ended."""
         step = self._plan.pop(0)
         if step.name != FIND:
-            return self._problem(step, space) or step
+            is_free = step.name in space.open_verbs or not step.arguments
+            is_free = is_free or step.arguments[0] in space.rooms
+            is_possible = is_free or Action(step.name, _objects(step)) in space.listed
+            if is_possible or not self._settings.check:
+                return step
+            others = [str(other) for other in space.listed if other.name == step.name]
+            instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
+            return f"{step} is not possible now, as far as you know{instead}"
         name, *places = step.arguments
         if name in self._graph.names:
             return ""
@@ -243,18 +245,6 @@ class PlannerAgent(AnyWorldAgent):
                     self._plan.insert(0, step)
                     return Action("go_explore" if place in space.rooms else "go_check", (place,))
         return f"{step}: it is in no room and no container that you can get to"
-
-    def _problem(self, step: Action, space: HouseholdActions) -> str:
-        """Return the known reason why a step is impossible; empty if possible or not checked."""
-        is_free = (
-            step.name in space.open_verbs or not step.arguments or step.arguments[0] in space.rooms
-        )
-        is_possible = is_free or Action(step.name, _objects(step)) in space.listed
-        if is_possible or not self._settings.check:
-            return ""
-        others = [str(other) for other in space.listed if other.name == step.name]
-        instead = f"; possible: {', '.join(others[:MOST_EXAMPLES])}" if others else ""
-        return f"{step} is not possible now, as far as you know{instead}"
 
     async def _make_plan(
         self, view: HouseholdObservation, space: HouseholdActions

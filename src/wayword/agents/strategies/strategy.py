@@ -145,7 +145,7 @@ class StrategySettings(prompting.PromptSettings):
     a constrained answer: ``all`` legal ones (the default with a small local model), or only those
     on objects ``in_view``, at most 200; names of others must then be recalled. ``own_state``: show
     the agent's place, heading and held objects ``always``, or only at the ``start``, as in most
-    tasks of LangSuitE. ``list_actions``: list the legal actions at every step.
+    tasks of LangSuitE.
 
     ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
     ``examples``, once per ``run`` or for each ``episode`` (``draw``). Examples take at most half of
@@ -158,7 +158,6 @@ class StrategySettings(prompting.PromptSettings):
     decoding: Literal["constrained", "free"] = "constrained"
     menu: Literal["in_view", "all"] = "in_view"
     own_state: Literal["always", "start"] = "always"
-    list_actions: bool = False
     shots: prompting.NotNegative = 0
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
@@ -359,8 +358,6 @@ class Strategy(AnyWorldAgent):
         hides_state = started and self._settings.own_state == "start"
         state = "" if hides_state else voice.self_state(observation)[1]
         lines = [feedback, state, voice.around(observation, self._toolkit.perceiver)]
-        if self._settings.list_actions and space is not None:
-            lines.append(fill("now_possible", actions=generic.actions(space)))
         if space is not None:
             lines.append(self._steps.left_text("steps_left"))
         return fill("observation", observation=prompting.joined(*lines, gap="\n"))

@@ -455,7 +455,8 @@ class Partner:
 
     def _finish(self, status: WantStatus) -> Action:
         """Return the next action when the search is over: check goal places, retry blocked actions
-        (another actor may have been in the way), then wait."""
+        (another actor may have been in the way), then send queued sentences, keep out of the way
+        and wait; stop when the task is done, or after ``MOST_SILENT_TURNS``."""
         for missing, place in zip(status.missing_counts, status.targets, strict=True):
             if missing and self.knowledge.is_firsthand(place) and place not in self._verified:
                 self._verified.add(place)
@@ -468,11 +469,6 @@ class Partner:
         for name in self._own_claims():
             if name not in self.knowledge.holders:
                 self._give_up(name)
-        return self._wait(status)
-
-    def _wait(self, status: WantStatus) -> Action:
-        """Send queued sentences, keep out of the way and wait for the others; stop when the task is
-        done, or after ``MOST_SILENT_TURNS``."""
         if self._may_talk and self._unsent:
             return self._speak().action
         knowledge = self.knowledge

@@ -542,6 +542,8 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
         raise UsageError(f"{first} and {second} are of two versions of the bench")
     found: list[tuple[str, int, Interval, float]] = []
     for track in open_bench(cards[0]["bench"]).tracks:
+        if not all(track.name in card["tracks"] for card in cards):
+            continue  # a folder may have further runs, of a command with other tracks
         one, two = (
             {name: won for _, name, won, _ in outcomes(folder, track)} for folder in (first, second)
         )

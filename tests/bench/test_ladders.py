@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,16 @@ def test_two_players_are_compared_by_episode(played: dict[str, Path]) -> None:
     assert street.difference.mean > 0.7
     assert street.p <= street.holm < 0.05
     assert "Holm" in wayword("compare", str(played["random"]), str(played["gold"]))
+
+
+def test_tracks_that_a_card_lacks_are_not_compared(played: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(played["gold"], tmp_path / "gold")
+    card = bench.read_card(tmp_path / "gold")
+    del card["tracks"]["follow"]  # as if the last command had named street alone
+    bench.write_card(tmp_path / "gold", card)
+    (street,) = bench.compare_cards(played["random"], tmp_path / "gold")
+    assert street.track == "street"
+    assert "follow" not in wayword("compare", str(played["random"]), str(tmp_path / "gold"))
 
 
 def test_failed_episodes_count_as_failures_and_levels_not_played_as_lost(

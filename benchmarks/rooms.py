@@ -170,12 +170,12 @@ class Plain:
             if self._clear((target.x, target.y), level) or self._clear(near, level):
                 found[name] = math.dist(near, (self.x, self.y))
         for door in self.scene.doors:
-            centre = (door.a[0] + door.b[0]) / 2, (door.a[1] + door.b[1]) / 2
+            center = (door.a[0] + door.b[0]) / 2, (door.a[1] + door.b[1]) / 2
             half = abs(door.b[0] - door.a[0]) / 2, abs(door.b[1] - door.a[1]) / 2
-            near = self._nearest(centre, half)
+            near = self._nearest(center, half)
             if math.dist(near, (self.x, self.y)) > self.range:
                 continue
-            if self._clear(centre, 1.0) or self._clear(near, 1.0):
+            if self._clear(center, 1.0) or self._clear(near, 1.0):
                 found[door.id] = math.dist(near, (self.x, self.y))
         return found
 
@@ -213,12 +213,12 @@ class Plain:
         return target, hidden
 
     def _nearest(
-        self, centre: tuple[float, float], half: tuple[float, float]
+        self, center: tuple[float, float], half: tuple[float, float]
     ) -> tuple[float, float]:
         wide, deep = half[0] - min(0.05, half[0]), half[1] - min(0.05, half[1])
         return (
-            max(centre[0] - wide, min(self.x, centre[0] + wide)),
-            max(centre[1] - deep, min(self.y, centre[1] + deep)),
+            max(center[0] - wide, min(self.x, center[0] + wide)),
+            max(center[1] - deep, min(self.y, center[1] + deep)),
         )
 
     def _clear(self, aim: tuple[float, float], level: float) -> bool:

@@ -101,7 +101,7 @@ def _things(house: GeneratedHouse) -> list[str]:
 
 def _names(house: GeneratedHouse) -> list[str]:
     rooms = house.plan.rooms
-    return [_text("room", *room.centre, room.name, house) for room in rooms]
+    return [_text("room", *room.center, room.name, house) for room in rooms]
 
 
 def _text(kind: str, x: float, y: float, words: str, house: GeneratedHouse) -> str:

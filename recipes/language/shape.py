@@ -207,9 +207,9 @@ def _new(base: Any, shape: Shape) -> Any:
         **{name: getattr(old, name, None) for name in ("bos_token_id", "eos_token_id")},
     )
     network = hub.LlamaForCausalLM(config)
-    centred = table - table.mean(0)
-    _, _, across = torch.linalg.svd(centred, full_matrices=False)
-    less = centred @ across[: shape.width].T
+    centered = table - table.mean(0)
+    _, _, across = torch.linalg.svd(centered, full_matrices=False)
+    less = centered @ across[: shape.width].T
     network.get_input_embeddings().weight.data.copy_(less * (SPREAD / less.std()))
     network.tie_weights()
     for layer in network.model.layers[: (shape.layers + 1) // 2]:

@@ -17,9 +17,9 @@ from wayword.agents.baselines.imitation import (
     WEIGHTS,
     ImitationAgent,
     ImitationSettings,
+    PartialWalk,
     PreexploredImitation,
     PreexploredSettings,
-    Walk,
     encode,
     tokenize,
 )
@@ -84,7 +84,7 @@ def test_features_of_stopping_hold_no_direction() -> None:
     world = houses.world(task.episode)
     world.reset(task.episode)
     seen = world.observe("agent")
-    table = Walk.start(seen, 1).geometry(seen)
+    table = PartialWalk.start(seen, 1).geometry(seen)
     assert table.shape == (1 + len(seen.neighbors), FEATURES)
     assert not table[0].any()  # at the start: no turn, no length, no distance walked
 

@@ -37,7 +37,7 @@ def search(number: int) -> Trajectory:
 
 @pytest.mark.parametrize("number", range(6))
 def test_what_a_perfect_detector_sees_is_found_and_faced(number: int) -> None:
-    """A body that must stand on a cell's centre, or face a thing to half a degree, would turn to
+    """A body that must stand on a cell's center, or face a thing to half a degree, would turn to
     and fro until the limit, run into corners, or back off to where it began."""
     trajectory = search(number)
     assert trajectory.ended == "stopped"

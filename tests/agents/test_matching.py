@@ -12,7 +12,7 @@ A, B, C = (Action("goto", (place,)) for place in "abc")
 MUG = Action("pick_up", ("mug_1",))
 ONE = "several actions were named; give exactly one"
 VERBS = "the actions are: goto, pick_up, stop, chat"
-EARLIER = "goto[c] was possible earlier and is not from here"
+EARLIER = "goto[c] was possible earlier, but not from here"
 SPACE = ActionSpace((A, B, MUG, STOP), ("chat",))
 
 
@@ -163,5 +163,5 @@ def test_a_refusal_names_twelve_choices_and_counts_the_rest() -> None:
 def test_an_answer_without_labels_is_an_action_or_has_it_on_a_line(
     text: str, found: object
 ) -> None:
-    told = Legal(SPACE).read_unlabelled(text)
+    told = Legal(SPACE).read_unlabeled(text)
     assert (told.kind if isinstance(told, Refusal) else told) == found

@@ -76,7 +76,7 @@ def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: st
         ("fly", "unknown", "the actions are: forward, turn_left, goto, put, stop, chat"),
         ("goto[attic]", "unknown", "for example: goto[Ab3], goto[mug_1]"),
         ("goto", "unknown", "for example: goto[Ab3]"),
-        ("goto[cellar]", "illegal", "was possible earlier and is not from here"),
+        ("goto[cellar]", "illegal", "was possible earlier, but not from here"),
         ("goto[nonsense]", "unknown", "for example: goto[Ab3]"),
         ("goto(nonsense)", "unknown", "for example: goto[Ab3]"),
         ("turn left quickly", "no_action", "write it like this: turn_left"),

@@ -292,7 +292,7 @@ def test_they_say_that_they_learn(agent: type[Reflexion]) -> None:
     ],
 )
 def test_free_reflections(text: str, read: tuple[bool | None, str]) -> None:
-    assert read_reflection(text, must_be_labelled=False) == read
+    assert read_reflection(text, must_be_labeled=False) == read
 
 
 @pytest.mark.parametrize(
@@ -307,4 +307,4 @@ def test_free_reflections(text: str, read: tuple[bool | None, str]) -> None:
     ],
 )
 def test_constrained_reflections(text: str, read: tuple[bool | None, str]) -> None:
-    assert read_reflection(text, must_be_labelled=True) == read
+    assert read_reflection(text, must_be_labeled=True) == read

@@ -13,7 +13,7 @@ import pytest
 from helpers.small_scan import PLACES, SCAN, write_pack, write_picture, write_scan
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.r2r import R2R, R4R, R2RSettings, RxR, RxRSettings
-from wayword.runs import catalogue
+from wayword.runs import catalog
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import rows_of
@@ -66,9 +66,9 @@ def test_an_id_given_twice_is_named_with_both_records(data: Path, tmp_path: Path
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}, {**record, "path": ["a", "s"]}]))
     problem = "own.json: record 1: has the same episode id as record 0: '7_1'"
     with pytest.raises(DataError, match=problem):
-        catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+        catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
     own.write_text(json.dumps([{**record, "path": ["s", "a"]}]))
-    told = catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+    told = catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
     assert "r2r:own.json: 1 episodes, all records are valid" in told
 
 
@@ -90,12 +90,12 @@ def test_a_file_of_ones_own_is_checked_against_the_graphs(
     own = tmp_path / "own.json"
     own.write_text(json.dumps([{**record, "path": ["s", "a"], **change}]))
     with pytest.raises(DataError, match=problem):
-        catalogue.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
+        catalog.data_check("r2r", data, {"dataset": {"annotations": str(own)}})
 
 
 def test_a_setting_without_its_group_is_refused(data: Path) -> None:
     with pytest.raises(UsageError, match=r"write dataset\.KEY=VALUE"):
-        catalogue.data_check("r2r", data, {"annotations": "own.json"})
+        catalog.data_check("r2r", data, {"annotations": "own.json"})
 
 
 def test_a_pack_captioned_anew_is_read_instead(data: Path, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_agents_are_shown_r2rs_pictures(
 def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) -> None:
     """What is missing is not to be looked up in the very list that says it is missing."""
     (tmp_path / "r2r" / "annotations").mkdir(parents=True)
-    listed = catalogue.data_listing(tmp_path).splitlines()
+    listed = catalog.data_listing(tmp_path).splitlines()
     (line,) = [line for line in listed if line.lstrip().startswith("r2r:val_unseen ")]
     assert line.endswith("R2R_val_unseen.json: no such file (nor .gz)")
     assert not any("wayword data list" in line for line in listed)

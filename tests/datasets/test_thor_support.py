@@ -64,10 +64,10 @@ def test_dishes_are_never_inside_each_other() -> None:
 
 def test_a_moved_box_goes_with_its_pivot_and_turns_by_quarters() -> None:
     board = made("Laptop", (1.2, 0.3, 1.0), (0.4, 0.2, 0.1), "pickupable", parents=(COUNTER.id,))
-    off = ObjectRecord(*(board.id, board.name, board.label), (1.0, 0.3, 0.95), 0.0, board.centre,
+    off = ObjectRecord(*(board.id, board.name, board.label), (1.0, 0.3, 0.95), 0.0, board.center,
                        board.size, board.parents, board.flags)  # fmt: skip
     turned = move_record(off, (3.0, 3.0, 0.5), 90.0)
-    assert turned.centre == pytest.approx((3.0, 2.8, 0.55)), "clockwise: east of it is now south"
+    assert turned.center == pytest.approx((3.0, 2.8, 0.55)), "clockwise: east of it is now south"
     assert turned.size == (0.2, 0.4, 0.1)
     assert turned.parents == ()
     assert move_record(off, (3.0, 3.0, 0.5), 30.0).size == off.size

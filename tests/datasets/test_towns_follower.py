@@ -73,9 +73,13 @@ class Follower:
     def turn(self, leg: TownLeg) -> None:
         """Count lights where the leg can be told by them, junctions where not."""
         junctions = lights = 0
-        while (lights < leg.light) if leg.light else (junctions < leg.junction):
+        while (
+            (lights < leg.light_number) if leg.light_number else (junctions < leg.junction_number)
+        ):
             junctions, lights = junctions + 1, lights + self.to_junction()
-        assert junctions == leg.junction, "lights and intersections lead to the same junction"
+        assert junctions == leg.junction_number, (
+            "lights and intersections lead to the same junction"
+        )
         for word in TURN_ACTIONS[leg.turn]:
             self.do(word)
 

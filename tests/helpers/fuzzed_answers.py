@@ -86,7 +86,7 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "act": _strategy("act"),
     "react": _strategy("react"),
     "react_emmem": _strategy("react_emmem"),
-    "reflexion": lambda reply: read_reflection(reply, must_be_labelled=False),
+    "reflexion": lambda reply: read_reflection(reply, must_be_labeled=False),
     "lists": lambda reply: items(reply.text),
 }
 """Readers of a reply: each is given the text as :class:`Reply` has it."""

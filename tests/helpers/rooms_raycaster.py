@@ -41,7 +41,7 @@ def _seen(
 def _aims(
     thing: HouseObject | Door, state: Mapping[str, Any], pose: Pose
 ) -> list[tuple[float, float]]:
-    """The centre of a thing, and the point of its box, drawn in by 5 cm, nearest to the eye."""
+    """The center of a thing, and the point of its box, drawn in by 5 cm, nearest to the eye."""
     if isinstance(thing, Door):
         (ax, ay), (bx, by) = thing.a, thing.b
         cx, cy, wide, deep = (ax + bx) / 2, (ay + by) / 2, abs(bx - ax) / 2, abs(by - ay) / 2

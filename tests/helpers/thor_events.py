@@ -113,7 +113,7 @@ class Controller:
             {"objectType": "Floor", "objectId": "Floor|0", "visible": True}
         ]
         for thing in self._base.place.surfaces.objects:
-            centre = {"x": thing.x, "y": thing.bottom + thing.height / 2, "z": thing.y}
+            center = {"x": thing.x, "y": thing.bottom + thing.height / 2, "z": thing.y}
             size = {"x": thing.width, "y": thing.height, "z": thing.depth}
             found.append(
                 {
@@ -122,9 +122,9 @@ class Controller:
                     "name": thing.id,
                     "visible": thing.id in seen,
                     "distance": math.dist((at["x"], at["z"]), (thing.x, thing.y)),
-                    "position": centre,
+                    "position": center,
                     "rotation": {"x": 0.0, "y": 0.0, "z": 0.0},
-                    "axisAlignedBoundingBox": {"center": centre, "size": size, "cornerPoints": []},
+                    "axisAlignedBoundingBox": {"center": center, "size": size, "cornerPoints": []},
                 }
             )
         return found

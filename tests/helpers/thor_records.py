@@ -7,7 +7,7 @@ from wayword.datasets.sources.thor import ObjectRecord, Point3
 
 def made(
     label: str,
-    centre: Point3,
+    center: Point3,
     size: Point3,
     *flags: str,
     number: int = 1,
@@ -15,10 +15,10 @@ def made(
     parents: tuple[str, ...] = (),
 ) -> ObjectRecord:
     """A record whose pivot is the middle of its underside."""
-    x, y, z = centre
+    x, y, z = center
     at = (x, y, z - size[2] / 2)
     name = f"{label}|{number}", f"{label}_{number}a"
-    return ObjectRecord(*name, label, at, heading, centre, size, parents, frozenset(flags))
+    return ObjectRecord(*name, label, at, heading, center, size, parents, frozenset(flags))
 
 
 FLOOR = made("Floor", (2, 2, -0.05), (4, 4, 0.1), "receptacle")

@@ -21,7 +21,7 @@ from wayword.perception.landmarks import (
     RecordedScores,
     Scores,
     Standard,
-    StandardisedScorer,
+    StandardizedScorer,
     recorded_scorer,
     visible,
 )
@@ -30,7 +30,7 @@ from wayword.perception.networks.matching import neural_scorer
 TRAINING = {"a park": [0.1, 0.2, 0.3], "Staples": [0.2, 0.2, 0.2]}
 
 
-class Views(StandardisedScorer):
+class Views(StandardizedScorer):
     """Raw similarities: 0.2 plus a hundredth a degree of heading; counts its standards."""
 
     name, identity = "views", "views-1"

@@ -93,7 +93,7 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     records = {record.label: record for record in ithor.records(data, name)}
     apple, fridge = records["Apple"], records["Fridge"]
     inside = move_record(
-        replace(apple, flags=apple.flags | {"isDirty"}), fridge.centre, apple.heading
+        replace(apple, flags=apple.flags | {"isDirty"}), fridge.center, apple.heading
     )
     listed = [inside if record is apple else record for record in ithor.records(data, name)]
     scene = ithor.from_records(data, name, tuple(listed))

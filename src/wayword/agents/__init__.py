@@ -1,4 +1,4 @@
-"""A folder an agent, with its reader and its prompts. See ``wayword.core.registry``.
+"""A folder per agent, with its prompts. See ``wayword.core.registry``.
 
 navgpt mapgpt discussnav velma  the recipes of papers (LGX is in search)
 walker                        an indoor agent to fine-tune
@@ -10,5 +10,5 @@ baselines/                    random, forward, imitation, imitation_preexplored 
                               oracle, gold, expert use ground truth
 human                         a person at the terminal
 
-What they share stands next to the folders: prompting, answers, legal, clauses, person.
+Shared modules: prompting, answers, legal, clauses, person.
 """

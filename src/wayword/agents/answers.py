@@ -7,7 +7,7 @@ r"""Parse a model's answer, in any wrapping, without guessing.
     ['b']
 
 Three steps, shared by all agents: :class:`Reply` (the text without reasoning and lone surrogates),
-:func:`fields` (a JSON object or labelled lines), and matching with the legal actions
+:func:`fields` (a JSON object or labeled lines), and matching with the legal actions
 (:mod:`~wayword.agents.legal`). An :class:`AnswerForm` declares the fields once, for the request,
 the JSON schema and the parser; a :class:`StrategyRecipe` is a form written as text that ends in an
 action. Model output is data: it is compared, but never run, opened or shown as markup.
@@ -131,7 +131,7 @@ def sanitized(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-# Fields: the named parts of an answer, from a JSON object or from labelled lines.
+# Fields: the named parts of an answer, from a JSON object or from labeled lines.
 
 
 _LINE_START = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
@@ -160,7 +160,7 @@ class AnswerFields:
 
 
 def fields(text: str, names: Collection[str]) -> AnswerFields:
-    """Return the fields of an answer, from all its JSON objects and labelled lines.
+    """Return the fields of an answer, from all its JSON objects and labeled lines.
 
     ``names`` are lower case; ``action_input`` also matches ``Action Input`` and ``**ACTION
     INPUT:**``. Objects may be in prose or in a fence; a repeated object counts once.
@@ -281,8 +281,8 @@ def _sanitize(value: Json) -> Json:
 LONGEST_ITEM = 100  # room for an action with its arguments, in characters
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
 
-SEVERAL_ACTIONS = "the answer held several actions; give exactly one"
-BROKEN_JSON = "the answer was not one whole JSON object"
+SEVERAL_ACTIONS = "the answer contained several actions; give exactly one"
+BROKEN_JSON = "the answer was not one complete JSON object"
 
 Filled: TypeAlias = dict[str, str | list[str]]
 
@@ -311,7 +311,7 @@ class Field:
         return self.label.lower().replace(" ", "_")
 
     def schema(self, length: int) -> Json:
-        """Return its JSON schema for about ``length`` characters; list items get a quarter each."""
+        """Return its JSON schema for about ``length`` characters, a quarter of it per list item."""
         length = self.length or length
         if self.flag:
             return {"type": "boolean"}
@@ -447,7 +447,7 @@ class StrategyRecipe(AnswerForm):
         return AnswerForm(*self.sections, action, argument).schema(length)
 
     def decision(self, answer: str | Reply, legal: Legal) -> StrategyAnswer:
-        """Parse labelled lines, or the JSON object of :meth:`schema_for`, to one legal action or a
+        """Parse labeled lines, or the JSON object of :meth:`schema_for`, to one legal action or a
         rejection. Text before the first label belongs to the first section."""
         reply = Reply.of(answer)
         if (unreadable := reply.unreadable()) is not None:
@@ -465,7 +465,7 @@ class StrategyRecipe(AnswerForm):
             texts.insert(0, read.before)
         thought = one_line(" ".join(texts))
         words = [text for text in read.all(self.action.key) if isinstance(text, str)]
-        has_second_action = bool(words) and isinstance(legal.read_unlabelled(read.before), Action)
+        has_second_action = bool(words) and isinstance(legal.read_unlabeled(read.before), Action)
         outcome: Action | Refusal | None
         if len(words) > 1 or has_second_action:
             outcome = Refusal("several_actions", SEVERAL_ACTIONS)
@@ -477,12 +477,12 @@ class StrategyRecipe(AnswerForm):
                 action = legal.read(completed)
                 outcome = action if isinstance(action, Action) else outcome
         elif read.is_json:
-            outcome = Refusal("no_action", "the answer held no field 'action'")
+            outcome = Refusal("no_action", "the answer has no field 'action'")
         elif reply.opens_json:
             outcome = Refusal("no_action", BROKEN_JSON)
         else:
-            problem = "the answer held no line that begins with 'Action:'"
-            outcome = legal.read_unlabelled(reply.text) or Refusal("no_action", problem)
+            problem = "the answer has no line that begins with 'Action:'"
+            outcome = legal.read_unlabeled(reply.text) or Refusal("no_action", problem)
         if isinstance(outcome, Action):
             return StrategyAnswer(Decision(outcome, thought), parts)
         return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
@@ -596,9 +596,9 @@ def read_choice(
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     read = fields(reply.text, ("thought", "arrived", "final_answer", *_NAME_FIELDS))
-    thought = labelled = read.line("thought")
-    if not (read.is_json and labelled):
-        thought = one_line(f"{read.before if read.values else ''} {labelled}")
+    thought = labeled = read.line("thought")
+    if not (read.is_json and labeled):
+        thought = one_line(f"{read.before if read.values else ''} {labeled}")
     truths = {"true": True, "false": False}
     arrivals = [truths.get(str(value).strip(" .!*").lower()) for value in read.all("arrived")]
     if None in arrivals or len(set(arrivals)) > 1:
@@ -610,10 +610,10 @@ def read_choice(
         return reply.reject("several_actions", SEVERAL_ACTIONS, thought)
     if endings:  # unless it takes itself back or continues to a place
         if isinstance(pick(endings[0], legal), str):
-            reason = "'Final Answer:' ends the walk and names no place; give it or an action"
+            reason = "'Final Answer:' ends the walk and names no place; give that or an action"
             return reply.reject("several_actions", reason, thought)
         if is_negated(endings[0].partition("\n")[0], "arrived"):
-            return reply.reject("no_action", "the final answer says that it is none", thought)
+            return reply.reject("no_action", "the final answer negates itself", thought)
         return NamedAnswer(thought, None)
     names = [*legal, *(word for word in STOP_WORDS if word not in legal)]
     bare = "" if read.values or reply.opens_json else reply.text
@@ -623,7 +623,7 @@ def read_choice(
         return NamedAnswer(thought, None if stops else chosen)
     if not words:
         is_broken_json = reply.opens_json and not read.is_json
-        reason = BROKEN_JSON if is_broken_json else f"the answer held no {missing_fields}"
+        reason = BROKEN_JSON if is_broken_json else f"the answer has no {missing_fields}"
         return reply.reject("no_action", reason, thought)
     if chosen.kind == "empty":
         return reply.reject("empty", "the action named no ID", thought)

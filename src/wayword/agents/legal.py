@@ -85,7 +85,7 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     if len(words) > LONGEST:
         return Refusal("too_long", f"the answer ran to more than {LONGEST:,} characters; be brief")
     if not words.strip(AROUND):
-        return Refusal("empty", "nothing was named")
+        return Refusal("empty", "no option was named")
     by_key: dict[str, list[str]] = {}
     for each in names:
         if key := normalize(each):
@@ -104,7 +104,7 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     if len(mentioned) > 1:
         return Refusal("several_actions", f"{len(mentioned)} options were named; name exactly one")
     if not mentioned:
-        return Refusal("unknown", "nothing was named that is possible here")
+        return Refusal("unknown", "no option that is possible here was named")
     name = mentioned.pop()
     if any(is_negated(line, normalize(name)) for line in lines):
         return Refusal("no_action", "the answer says what not to choose; name what to choose")
@@ -196,8 +196,8 @@ class Legal:
         later = {self._parse(_trim(strip_marker(line))) for line in other_lines[:MOST_LINES]}
         return _SEVERAL if isinstance(result, Action) and later - {None, result} else result
 
-    def read_unlabelled(self, text: str) -> Action | Refusal | None:
-        """Return the action of an unlabelled answer: the full text or one of its lines; None if no
+    def read_unlabeled(self, text: str) -> Action | Refusal | None:
+        """Return the action of an unlabeled answer: the full text or one of its lines; None if no
         line is an action."""
         lines = [strip_marker(line) or line for line in text.splitlines() if line.strip()]
         if len(lines) == 1:
@@ -304,7 +304,7 @@ class Legal:
         remainder = f" and {len(options) - EXAMPLES} more" if len(options) > EXAMPLES else ""
         examples = ", ".join(options[:EXAMPLES]) + remainder
         if action in self._earlier:
-            reason = f"{action} was possible earlier and is not from here; possible: {examples}"
+            reason = f"{action} was possible earlier, but not from here; possible: {examples}"
             return Refusal("illegal", reason)
         reason = f"{str(action)[:80]} is not possible here; for example: {examples}"
         return Refusal("unknown", reason)

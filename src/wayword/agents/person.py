@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PERSON = "person"  # key in ``Toolkit.shared`` of the person shared by all agents of a run
 Style = Literal["", "title", "good", "warning", "dim"]
-_COLOURS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
+_COLORS: dict[Style, str] = {"title": "1", "good": "32", "warning": "33", "dim": "2"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _POLL_SECONDS = 0.1  # how often a waiting question checks if it was cancelled
 
@@ -141,7 +141,7 @@ class Terminal(Person):
     def _write(self, text: str, style: Style = "", end: str = "") -> None:
         screen = self._screen or sys.stderr
         if style and "NO_COLOR" not in os.environ and screen.isatty():
-            text = f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
+            text = f"\x1b[{_COLORS[style]}m{text}\x1b[0m"
         screen.write(text + end)
         screen.flush()
 
@@ -171,7 +171,7 @@ def person_of(shared: Shared) -> Person:
 
 
 async def hear(person: Person, question: str) -> str:
-    """Wait for a line from the person without blocking others. Raises ``PlayerLeft`` at the end."""
+    """Wait for a line from the person in a thread. Raises ``PlayerLeft`` at the end of input."""
     loop = asyncio.get_running_loop()
     try:
         return await loop.run_in_executor(None, person.ask, question)

@@ -3,7 +3,7 @@
 Texts are files with ``{slots}`` in a folder ``prompts`` next to the agent; a user's folder can
 replace them. A step of a chat is written once and never changed: prompts that extend each other let
 a server or the local model reuse the shared prefix. If the token budget forces a cut, the older
-half of the steps is dropped at once, so that the prefix is lost rarely.
+half of the steps is dropped at once, so that the prefix is rarely lost.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class PromptSettings:
     fit the model's context window. ``thought_length``: maximum characters of each text in a
     constrained answer; 0: as many as ``max_tokens`` allows. ``max_tokens``: maximum tokens of an
     answer; 0: the agent's default, or up to 2,000 if the context window is large. ``step_limit``:
-    whether the prompt mentions the maximum number of steps: ``stated`` (once), ``counted`` (also
-    the number of steps left, at every step) or ``hidden`` (as in the papers). ``prompts``: a folder
-    of texts that replace the shipped ones.
+    the prompt mentions the maximum number of steps: ``stated`` (once), ``counted`` (also the number
+    of steps left, at every step) or ``hidden`` (as in the papers). ``prompts``: a folder of texts
+    that replace the shipped ones.
     """
 
     context: NotNegative = 0
@@ -246,19 +246,19 @@ class PromptBudget:
 
 class PromptAgent(Agent):
     """Base of agents that write a prompt at every step, with settings as :class:`PromptSettings`
-    and a ``decoding``. ``module`` is the file next to which their prompts are, ``answer_tokens``
+    and a ``decoding``. ``source_file`` is the file next to their prompts, ``answer_tokens``
     the maximum tokens of an answer if ``max_tokens`` is 0.
     """
 
     needs_model: ClassVar[bool] = True
-    module: ClassVar[str]
+    source_file: ClassVar[str]
     answer_tokens: ClassVar[int] = 400
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         limits = settings.context, settings.max_tokens, self.answer_tokens
         self._budget = PromptBudget(toolkit, *limits)
-        self._prompts = Prompts(self.module, settings.prompts)
+        self._prompts = Prompts(self.source_file, settings.prompts)
         self._steps = StepCount(toolkit, self._prompts, settings)
         self._history = History()
         self._constrained = settings.decoding == "constrained"

@@ -4,9 +4,9 @@
     wayword reproduce navgpt/table-1 --model openai:gpt-4.1 --prompts prompts/navgpt
 
 A clone is read as data: Python files are parsed, never imported or run; templates are JSON or text.
-Each text is written to a file with the name of the shipped prompt that it replaces, and its slots
-get our names. Sentences that a release builds in its program (results of actions, observations of
-NavGPT) are not imported. ``source.json`` lists the files with checksums, and each text's line.
+Each text is written to a file named like the shipped prompt that it replaces, with our names for
+its slots. Sentences that a release builds in code (results of actions, observations of NavGPT) are
+not imported. ``source.json`` lists the files with checksums, and each text's line.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Strings:
     """The string expressions of a Python file; assigned ones by the names of function and variable.
 
     A chat message in a list has the list's name and its role: ``plan.prompt.system``. The values of
-    f-strings and of ``format`` calls become slots; a constant's text is put in. With ``templates``,
+    f-strings and of ``format`` calls become slots; constants are inserted. With ``templates``,
     braces in plain strings are slots, too.
     """
 
@@ -223,7 +223,7 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-# The releases. Files, names and slots are in ``released.yaml``; the rest is a function each.
+# The releases. Files, names and slots are in ``released.yaml``; each has a function for the rest.
 
 
 def _navgpt(clone: Clone, variant: str, release: Mapping[str, Any]) -> Texts:

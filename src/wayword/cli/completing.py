@@ -23,13 +23,13 @@ def agents(incomplete: str) -> list[str]:
 
 def datasets(incomplete: str) -> list[str]:
     """Registered datasets, and the splits of the one on the line."""
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    return _starting(catalogue.datasets_named(incomplete), incomplete)
+    return _starting(catalog.datasets_named(incomplete), incomplete)
 
 
 def models(incomplete: str) -> list[str]:
     """Model backends and the models on this machine."""
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    return _starting(catalogue.models_named(), incomplete)
+    return _starting(catalog.models_named(), incomplete)

@@ -25,16 +25,16 @@ def list_parts(
       wayword list
       wayword list agents
     """
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    typer.echo(catalogue.listing(kind))
+    typer.echo(catalog.listing(kind))
 
 
 def doctor() -> None:
     """Check what works on this machine and how to fix what does not."""
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    for name, passed, result, remedy in catalogue.checks():
+    for name, passed, result, remedy in catalog.checks():
         mark = typer.style("ok  ", fg="green") if passed else typer.style("--  ", fg="yellow")
         typer.echo(f"{mark}{name}: {result}")
         if not passed:
@@ -44,9 +44,9 @@ def doctor() -> None:
 @data.command("list")
 def data_list(data: Data = None) -> None:
     """List dataset splits with their number of episodes, or what is missing."""
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    typer.echo(catalogue.data_listing(data))
+    typer.echo(catalog.data_listing(data))
 
 
 @data.command("check")
@@ -62,9 +62,9 @@ def data_check(
       wayword data check r2r:val_seen
       wayword data check r2r --set dataset.annotations=mine.json
     """
-    from wayword.runs import catalogue
+    from wayword.runs import catalog
 
-    typer.echo(catalogue.data_check(on, data, parse(set_ or [])))
+    typer.echo(catalog.data_check(on, data, parse(set_ or [])))
 
 
 # ``wayword models``: weights of local models, and a server for them.
@@ -80,7 +80,7 @@ def models_list() -> None:
 
     for status in weights.statuses():
         where = status.path or f"not fetched; run `wayword models fetch {status.name}`"
-        typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
+        typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.license}  {where}")
     for name in weights.regression_model_names():
         path = weights.SHIPPED / f"{name}.json"
         size = f"{path.stat().st_size / 1e3:.0f} kB"
@@ -108,7 +108,7 @@ def models_check(name: Name = "smollm2") -> None:
     if not weights.writes_text(name):
         return
     model = open_model(f"local:{name.removeprefix('local:')}")
-    prompt = [user("Name a colour.")]
+    prompt = [user("Name a color.")]
     answer = asyncio.run(model.complete(prompt, Sampling(max_tokens=12)))
     typer.echo(f"answer: {answer.text.strip()!r}")
 
@@ -187,7 +187,7 @@ def perceive(
     scan: Annotated[str, Option(help="Name of the scan in the files.")] = "tour",
     norths: Annotated[
         Path | None,
-        Option(help="JSON: place -> heading of the image centre, degrees; default: the tour's."),
+        Option(help="JSON: place -> heading of the image center, degrees; default: the tour's."),
     ] = None,
     within: Annotated[float, Option(help="Leave out objects farther than this, metres.")] = 3.0,
     batch: Annotated[int, Option(help="Views per batch.")] = 16,

@@ -33,7 +33,7 @@ class Demonstration:
     thoughts: tuple[str, ...] = ()
 
     def game(self) -> Game:
-        """Return a new game of the episode, in which to play its :meth:`decisions`."""
+        """Return a new game of the episode, for its :meth:`decisions`."""
         return Game(self.world(), self.episode)
 
     def decisions(self) -> list[tuple[str, Decision]]:
@@ -182,8 +182,8 @@ class Agent(ABC):
 
     def remember(self, earlier: Any) -> None:
         """Take over what the agent of the scene's previous episode, ``earlier``, learned; ``begin``
-        follows. Called in runs with ``--remember scene``, for agents that define it. Copy what
-        changes: ``earlier`` serves again if this episode fails."""
+        follows. Called in runs with ``--remember scene``, for agents that define it. Copy mutable
+        state: ``earlier`` is used again if this episode fails."""
         raise NotImplementedError
 
     async def reflect(self, verdict: Verdict) -> bool:

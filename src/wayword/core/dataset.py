@@ -174,7 +174,7 @@ class Dataset(ABC):
             name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
             raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(self.splits))}")
         if length := getattr(self.settings, "length", 0):
-            # overrides the class default, which is for tasks of any length
+            # overrides the class default, which applies to tasks of any length
             vars(self)["max_steps"] = self.slack * length
         self.open()
 
@@ -202,36 +202,36 @@ class Dataset(ABC):
         """True if the episode was solved, None if unknown. Only for families without a scorer."""
         return None
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """Make the plan for :meth:`plan`, which has checked that ``how`` is in ``solutions``."""
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
+        """Make the plan for :meth:`plan`, which has checked that ``kind`` is in ``solutions``."""
         raise NotImplementedError
 
-    def plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         """Return a plan that solves the task from the world's current state, including the stop.
 
-        Raises ``UsageError`` if ``how`` is not in ``solutions`` or the task has no public answer;
+        Raises ``UsageError`` if ``kind`` is not in ``solutions`` or the task has no public answer;
         the plan raises ``PlanningFailed`` if it cannot continue.
         """
         if not self.solutions:
             raise UsageError(f"{type(self).__name__} has no solutions to its tasks")
-        if how not in self.solutions:
+        if kind not in self.solutions:
             only = " and ".join(self.solutions)
-            raise UsageError(f"episode {task.episode.id} has no {how!r} solution, only {only}")
-        return self.make_plan(task, world, actor, how)
+            raise UsageError(f"episode {task.episode.id} has no {kind!r} solution, only {only}")
+        return self.make_plan(task, world, actor, kind)
 
     def training(self) -> Training:
         """Return the source of examples. Raises ``UsageError`` if there is no training split."""
         raise UsageError("this dataset has no solved examples to show; set shots=0")
 
-    def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
+    def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
         """Return the actions that solve a task for its first actor, including the stop.
 
-        ``how`` is one of ``solutions``, the first by default. Raises ``PlanningFailed`` if the plan
-        does not solve the task, and whatever :meth:`plan` raises.
+        ``kind`` is one of ``solutions``, by default the first. Raises ``PlanningFailed`` if the
+        plan does not solve the task, and the errors of :meth:`plan`.
         """
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
-        return game.actions(actor, self.plan(task, game.world, actor, how or self.solutions[0]))
+        return game.actions(actor, self.plan(task, game.world, actor, kind or self.solutions[0]))
 
     def expert_length(self, task: Task) -> int | None:
         """Return L*, the number of actions in :meth:`solve`, stop included; None if it fails or
@@ -311,15 +311,15 @@ class SolvableWalks(Dataset):
 
     solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, PathReference):
-            missing = "path to follow" if how == "gold" else "goal to go to"
+            missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         if not isinstance(world, Walkable):
             raise UsageError(f"{type(world).__name__} must define route() and along() to be solved")
         path, goal, walkable = reference.path, reference.goal, world
-        if how == "gold":
+        if kind == "gold":
             return listed(lambda: walkable.along(actor, path))
         return listed(lambda: [*walkable.route(actor, goal), STOP])
 

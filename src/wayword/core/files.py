@@ -69,7 +69,7 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
     try:
         key = _sha256("".join(f"{sha256(path)}  {path.name}\n" for path in sources))[:16]
     except OSError:
-        return make()  # raises an error that says what is wrong with the file
+        return make()  # raises an error that describes the problem
     stored = cache_folder() / "read" / f"{name}-{key}.json"
     with suppress(OSError):
         digest, _, text = stored.read_bytes().partition(b"\n")
@@ -82,7 +82,7 @@ def cached_json(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> 
 
 
 class Memo:
-    """Integers that take long to compute: each computed once, then read from the cache folder.
+    """Integers that take long to compute, computed once and then read from the cache folder.
 
         >>> memo = Memo("doctest-1")
         >>> memo.get("six", lambda: 6), memo.get("none", lambda: None), memo.get("six", lambda: 7)

@@ -1,4 +1,4 @@
-"""Game: one episode in a world, stepped turn by turn. Everything that plays episodes steps one.
+"""Game: one episode in a world, stepped turn by turn. All code that plays episodes uses it.
 
 >>> from wayword.datasets.houses import dataset
 >>> houses = dataset("test", None, dataset.Settings())

@@ -61,7 +61,7 @@ def angles_apart(headings: Floats, facing: float) -> Floats:
 
 
 def sector(heading: float, sectors: int = 8) -> int:
-    """Return the sector of a heading: sector 0 is centred on north, the others follow clockwise."""
+    """Return the sector of a heading: sector 0 is centered on north, the others clockwise."""
     return round(absolute(heading) / (360.0 / sectors)) % sectors
 
 
@@ -227,7 +227,7 @@ put it slightly below."""
 
 
 def grid_index(x: float, origin: float, spacing: float) -> int:
-    """Return the index i of the nearest cell centre, ``origin + i * spacing``."""
+    """Return the index i of the nearest cell center, ``origin + i * spacing``."""
     return math.floor((x - origin) / spacing + 0.5 + _CELL_TOLERANCE)
 
 

@@ -20,7 +20,7 @@ class Metric:
 
     ``key`` names it in JSON and on the command line, ``label`` in tables. A ``rate`` is stored as
     a fraction of 1 and shown as a percentage; a ``ratio`` may exceed 1. ``better`` is None if
-    neither direction is better. ``doc`` is one sentence with the definition and its source.
+    neither direction is better. ``doc`` is the definition and its source, in one sentence.
     """
 
     key: str

@@ -115,7 +115,7 @@ class Box:
     bottom: float
 
     @property
-    def centre(self) -> tuple[float, float]:
+    def center(self) -> tuple[float, float]:
         """(row, column)."""
         return (self.top + self.bottom) / 2, (self.left + self.right) / 2
 
@@ -155,7 +155,7 @@ class Perceiver:
         self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Floats:
         """Return z-scores (L, V) of L landmarks in V views of a place, NaN if unknown. ``headings``
-        are the views' centres, degrees clockwise from north. Raises ``DataError``."""
+        are the views' centers, degrees clockwise from north. Raises ``DataError``."""
         self._raise_missing("score")
 
     def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
@@ -164,7 +164,7 @@ class Perceiver:
         return None
 
     def check_view(self, view: Any) -> None:
-        """Raise ``UsageError`` for views of an unsupported kind. Called before a body moves."""
+        """Raise ``UsageError`` for unsupported kinds of views. Called before a body moves."""
 
     def detect(self, view: Any) -> list[Detection]:
         """List objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""

@@ -88,7 +88,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Feedback on a finished trial. ``trial`` counts from 0; ``trials`` is their maximum.
-    ``succeeded`` is the judge's verdict, None without one. ``steps`` counts turns of all actors."""
+    ``succeeded`` is the judge's verdict, None without one. ``steps`` counts all actors' turns."""
 
     trial: int
     trials: int

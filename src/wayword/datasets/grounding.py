@@ -77,7 +77,7 @@ def draw(level: str, seed: int) -> tuple[str, bytes]:
 
 
 @lru_cache(maxsize=256)
-def tested(level: str, count: int) -> frozenset[bytes]:
+def test_contents(level: str, count: int) -> frozenset[bytes]:
     """Return the contents of a level's first test episodes with ``seed=0``."""
     return frozenset(draw(level, level_seed("test", 0, number))[1] for number in range(count))
 
@@ -162,7 +162,7 @@ class Grounding(SolvableLevels):
     def _is_tested(self, level: str, code: int) -> bool:
         """True for a train episode that equals one of the default test split."""
         count = -(-TRAINING_POOL // len(self.settings.level_names()))
-        return self.split == "train" and draw(level, code)[1] in tested(level, count)
+        return self.split == "train" and draw(level, code)[1] in test_contents(level, count)
 
     def _draw_of_length(self, level: str, number: int) -> int:
         """Search the draws reserved for an episode; return the first that the expert solves in

@@ -2,7 +2,7 @@
 
 Generated jobs have C-WAH's kinds and counts: three to five objects in total, at most two per type
 (Zhang et al. 2023, arXiv:2307.02485, section 4.1). Generated homes have no dishwasher: dishes go
-into a sink. A book is read by holding it, as sitting is not modelled in this world.
+into a sink. A book is read by holding it, as sitting is not modeled in this world.
 
 ``logs`` holds C-WAH's logged episodes as published. ``homes`` cycles through C-WAH's hundred goals
 and VirtualHome's fourteen homes. The objects of a goal are placed by Watch-And-Help's rules for the

@@ -205,7 +205,7 @@ class Pasture(Robothor):
             except ValueError:
                 problem = f"must be an AI2-THOR object id, got {object_id!r}"
                 raise DataError(path, f"{where}, field 'object_id'", problem) from None
-            records = [r for r in records if math.dist(r.centre[:2], point) <= SAME_PLACE]
+            records = [r for r in records if math.dist(r.center[:2], point) <= SAME_PLACE]
         if len(records) != 1:
             target = object_id or f"the {label}"
             problem = f"{target} must match one object of {scene}'s metadata, got {len(records)}"
@@ -222,7 +222,7 @@ class Pasture(Robothor):
         start = {**plain.episode.start, "horizon": 0.0}  # the authors' runner looks straight ahead
         episode = Episode(plain.episode.id, f"Find the {phrase}.", scene, start, extra=extra)
         middles: tuple[Point, ...] = tuple(
-            r.centre[:2] for r in records_of(self.folder, scene) if r.id == target
+            r.center[:2] for r in records_of(self.folder, scene) if r.id == target
         )
         return Task(episode, replace(reference, targets=frozenset({target}), middles=middles))
 

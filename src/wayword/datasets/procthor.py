@@ -118,7 +118,7 @@ dataset = Procthor
 # A house (``procthor-10k``, schema 1.0.0) has ``rooms`` (``id``, ``roomType``, ``floorPolygon``
 # of ``x`` and ``z`` in metres), ``walls`` (``id``, ``polygon`` of four points, ``empty`` if the
 # rooms are not separated), ``doors`` (``wall0`` and a ``holePolygon`` of two points measured
-# along that wall) and ``objects`` (``id`` such as ``Bed|2|0``, ``position`` of the centre,
+# along that wall) and ``objects`` (``id`` such as ``Bed|2|0``, ``position`` of the center,
 # ``rotation`` about ``y``, ``children``). THOR's x is our x, its z is our y.
 #
 # The size of an object depends on its asset, which the file only names. We use typical sizes by
@@ -178,7 +178,7 @@ def _flatten_objects(items: Sequence[Any], parent: str = "") -> Iterator[dict[st
 
 
 def _add_object(builder: SceneBuilder, path: Path, name: str, item: Mapping[str, Any]) -> None:
-    """Add an object by its centre and typical size, rotated to the nearest axis."""
+    """Add an object by its center and typical size, rotated to the nearest axis."""
     key = read_field(path, name, item, "id", str)
     position = read_field(path, f"{name}, object {key}", item, "position", dict)
     kind = type_name(key.partition("|")[0])

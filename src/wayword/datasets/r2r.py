@@ -422,9 +422,9 @@ class Reverie(R2R):
         """Return the objects in view from a viewpoint, sorted by ID."""
         return self._visible(scan).get(place, ())
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         """Return the plan of a walk whose stop names the object if it is in view."""
-        plan = super().make_plan(task, world, actor, how)
+        plan = super().make_plan(task, world, actor, kind)
         name = getattr(task.reference, "object_id", "")
         path = getattr(task.reference, "path", ("",))
         in_view = {each.id for each in self.objects(task.episode.scene, path[-1])}

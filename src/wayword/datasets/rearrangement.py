@@ -250,7 +250,7 @@ class JudgedStart:
     most_held: Mapping[str, int]
     """Receptacle -> the larger of its initial and target numbers of objects."""
     spots: Mapping[str, tuple[float, float]]
-    """Target centre (x east, y north, metres) of each portable object."""
+    """Target center (x east, y north, metres) of each portable object."""
 
 
 def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
@@ -267,7 +267,7 @@ def judge(published: thor.Records, shuffled: Shuffle) -> JudgedStart:
     )
     held_records = tuple(replace(r, parents=(holder_of.get(r.id, "Floor"),)) for r in first)
     most_held = Counter(holder_of.values()) | Counter(last_holder_of.values())
-    spots = {r.id: r.centre[:2] for r in last if r.pickupable}
+    spots = {r.id: r.center[:2] for r in last if r.pickupable}
     return JudgedStart(held_records, goals, others, most_held, spots)
 
 
@@ -302,11 +302,11 @@ def _displaced_goals(published: thor.Records, shuffled: Shuffle) -> tuple[Restor
                 goals.append(Restored(first.id, on.get(first.id, ""), is_open))
             continue
         start_on, end_on = _holder(first, before), _holder(last, after)
-        x, y, _ = last.centre
+        x, y, _ = last.center
         if (start_on and start_on.id) != (end_on and end_on.id):
             floor = "" if last.bottom <= LOW_M else NOWHERE
             goals.append(Restored(first.id, end_on.id if end_on else floor, is_open))
-        elif end_on and not end_on.pickupable and math.dist(first.centre[:2], (x, y)) > NEAR_M:
+        elif end_on and not end_on.pickupable and math.dist(first.center[:2], (x, y)) > NEAR_M:
             goals.append(Restored(first.id, end_on.id, is_open, at=(x, y), within=NEAR_M))
     return tuple(goals)
 

@@ -170,10 +170,10 @@ def _build_scene(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
 
 @lru_cache(maxsize=256)
 def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
-    """Map each type in a scene to its objects: id -> centre on the floor (metres)."""
+    """Map each type in a scene to its objects: id -> center on the floor (metres)."""
     targets: dict[str, dict[str, Point]] = {}
     for record in robothor.records_of(folder, scene):
-        x, y, _ = record.centre
+        x, y, _ = record.center
         targets.setdefault(record.type, {})[record.id] = (x, y)
     return targets
 

@@ -10,7 +10,7 @@
      "episodes": [{"id": "1", "instruction": "...", "path": ["hall", "lobby"], "heading": 0}]}
 
 ``x``, ``y`` (and ``z``) are metres, east and north; ``north`` is the heading (degrees) at the
-centre of the picture. Captions are read from ``seen/``, as written by ``wayword perceive``; agents
+center of the picture. Captions are read from ``seen/``, as written by ``wayword perceive``; agents
 with vision get views of the panoramas in ``pictures/``.
 """
 

@@ -76,8 +76,8 @@ def write_instruction(scene: str, route: TownRoute) -> TownInstruction:
 def _write_turn(rng: Random, text: TownInstruction, leg: TownLeg) -> str:
     """Write a turn's sentence: ``At …`` and the turn, or ``Go …`` and the turn."""
     turn = rng.choice(TURNS[leg.turn])
-    by_light = bool(leg.light) and rng.random() < LIGHT_SHARE
-    count, kind = (leg.light, "light") if by_light else (leg.junction, "intersection")
+    by_light = bool(leg.light_number) and rng.random() < LIGHT_SHARE
+    count, kind = (leg.light_number, "light") if by_light else (leg.junction_number, "intersection")
     if by_light:
         text.name(LIGHT)
     if count == 1:
@@ -250,7 +250,7 @@ class Towns(SolvableWalks):
         route, town = self.route(scene, int(number)), self.town(scene)
         index = town.graph.index
         junctions = [i for i, name in enumerate(route.path) if town.is_junction(index[name])]
-        counts = [leg.junction for leg in route.legs]
+        counts = [leg.junction_number for leg in route.legs]
         counts += [route.ending.junctions] if route.ending.junctions else []
         ends = [junctions[so_far - 1] for so_far in accumulate(counts)]
         offsets = write_instruction(scene, route).begins

@@ -195,7 +195,7 @@ REJECTED_LOGPROB = -1e9
 
 
 @dataclass(slots=True)
-class Question:
+class PolicyQuestion:
     """A question to the policy; ``options`` to choose from, if any."""
 
     prompt: Prompt
@@ -211,11 +211,13 @@ class Question:
 
 
 class PolicyModel(Model):
-    """The model that an agent asks: every question waits for :attr:`Question.answer`."""
+    """The model that an agent asks: every question waits for :attr:`PolicyQuestion.answer`."""
 
     name = "policy"
 
-    def __init__(self, questions: asyncio.Queue[Question], window: int, role: str = "main") -> None:
+    def __init__(
+        self, questions: asyncio.Queue[PolicyQuestion], window: int, role: str = "main"
+    ) -> None:
         self._questions, self._role = questions, role
         self.window: int = window
 
@@ -236,7 +238,9 @@ class PolicyModel(Model):
     ) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         frozen = prompt if isinstance(prompt, str) else tuple(prompt)
-        await self._questions.put(Question(frozen, sampling, tuple(options), answer, self._role))
+        await self._questions.put(
+            PolicyQuestion(frozen, sampling, tuple(options), answer, self._role)
+        )
         return await answer
 
 
@@ -284,8 +288,8 @@ class AgentPrompts(ActorView):
         family = game.dataset.family.name
         check_family(self._cls, family, "this dataset", f"view={self._name}")
         self._game, self._log = game, Log()
-        self._questions: asyncio.Queue[Question] = asyncio.Queue()
-        self._question: Question | None = None
+        self._questions: asyncio.Queue[PolicyQuestion] = asyncio.Queue()
+        self._question: PolicyQuestion | None = None
         self._decision: Decision | Rejection | None = None
         setup = Setup(
             game.dataset,
@@ -352,7 +356,7 @@ class AgentPrompts(ActorView):
         self._agent_task = asyncio.create_task(turn)
         await self._wait()
 
-    async def _answer(self, question: Question, text: str) -> None:
+    async def _answer(self, question: PolicyQuestion, text: str) -> None:
         self._question = None
         question.answer.set_result(text)
         await self._wait()

@@ -46,8 +46,8 @@ def label_of(cause: str) -> str:
 
 
 def meaning_of(cause: str, metrics: Container[str]) -> str:
-    """Return the meaning of a cause. It mentions a goal only if a metric tells if it was reached:
-    some worlds have no goal place."""
+    """Return the meaning of a cause. It mentions a goal only if a metric records whether it was
+    reached: some worlds have no goal place."""
     if cause == "stopped_early" and not any(key in metrics for key in _REACHED):
         return "stopped before the task was done"
     return CAUSES[cause]

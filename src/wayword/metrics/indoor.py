@@ -148,7 +148,7 @@ def measure(batch: Alignment) -> dict[str, Floats]:
         "spl": paths.spl(batch),
         "osr": paths.oracle_success(batch),
         "ne": batch.final,
-        "tl": batch.travelled,
+        "tl": batch.traveled,
         "ndtw": ndtw,
         "sdtw": success * ndtw,
         "cls": paths.cls(batch),

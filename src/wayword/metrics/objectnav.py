@@ -1,7 +1,7 @@
 """Metrics of object-goal navigation: four definitions of success, and bounds for them.
 
 * ``success_grounded``: the definition in LGX's text (Dorbala et al. 2024, section III-B). A target
-  is truly in view when the agent stops because it believes that it found one: an agent that gives
+  is truly in view when the agent stops because it believes that it found one; an agent that gives
   up (note ``gave_up``) never succeeds.
 * ``success_visible``: a target is in view when the agent stops, also when it gives up.
 * ``success_challenge``: RoboTHOR's. The agent stops with a target in view within 1 m (Deitke et al.
@@ -100,14 +100,14 @@ class ObjectNavScorer(EpisodeScorer):
         reference, state = task.reference, trajectory.state or {}
         if not isinstance(reference, ObjectNavReference):
             return {}
-        travelled = float(state.get("metres", 0.0))
+        traveled = float(state.get("metres", 0.0))
         scores: dict[str, float] = {}
         for name, max_distance in (("visible", math.inf), ("challenge", reference.within)):
             success = float(stopped_at(state, reference.targets, max_distance))
             scores[f"success_{name}"] = success
             if reference.shortest is not None:
                 best = reference.shortest
-                scores[f"spl_{name}"] = success * (best / max(travelled, best) if best > 0 else 1.0)
+                scores[f"spl_{name}"] = success * (best / max(traveled, best) if best > 0 else 1.0)
         gave_up = bool(trajectory.noted(GAVE_UP))
         scores["success_grounded"] = scores["success_visible"] * (not gave_up)
         if reference.middles:
@@ -119,7 +119,7 @@ class ObjectNavScorer(EpisodeScorer):
             scores[f"sr_{words.replace(' ', '_')}"] = scores["success_visible"]
         scores |= bounds(trajectory, reference.targets)
         scores |= {
-            "tl": travelled,
+            "tl": traveled,
             "motions": float(state.get("moves", 0) + state.get("turns", 0)),
             "turns": float(len(trajectory.noted(TURN))),
         }

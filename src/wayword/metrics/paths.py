@@ -68,7 +68,7 @@ class Alignment:
 
     ``dtw`` (B,): minimum total distance of a monotone alignment of path and reference.
     ``nearest`` (B, R): from each place of the reference to the nearest place of the path; padded
-    with that of the goal. ``final`` (B,): from the path's last place to the goal. ``travelled`` and
+    with that of the goal. ``final`` (B,): from the path's last place to the goal. ``traveled`` and
     ``gold`` (B,): lengths of path and reference. ``shortest`` (B,): from the reference's start to
     the goal. ``gold_lengths`` (B,): number of places in the reference.
     """
@@ -76,7 +76,7 @@ class Alignment:
     dtw: Floats
     nearest: Floats
     final: Floats
-    travelled: Floats
+    traveled: Floats
     gold: Floats
     shortest: Floats
     gold_lengths: Ints
@@ -92,14 +92,14 @@ def align(
     metres = _Metres(graphs, np.asarray(which)[order])
     places = paths.places.T.take(order, axis=1)
     gold = references.places.T.take(order, axis=1)
-    dtw, nearest, travelled = _warp(metres, places, paths.lengths[order], gold)
+    dtw, nearest, traveled = _warp(metres, places, paths.lengths[order], gold)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Alignment(
         dtw=dtw[references.lengths - 1, back],
         nearest=nearest.T[back],
         final=metres(places[-1], gold[-1])[back],
-        travelled=travelled[back],
+        traveled=traveled[back],
         gold=metres(gold[:-1], gold[1:]).sum(axis=0)[back],
         shortest=metres(gold[0], gold[-1])[back],
         gold_lengths=references.lengths,
@@ -137,10 +137,10 @@ def _warp(
     active = np.searchsorted(-lengths, -np.arange(len(places)), side="left").tolist()
     nearest = metres(places[0], gold)
     table = np.cumsum(nearest, axis=0)
-    travelled = np.zeros(len(lengths))
+    traveled = np.zeros(len(lengths))
     for i in range(1, len(places)):
         count = active[i]
-        travelled[:count] += metres(places[i - 1, :count], places[i, :count])
+        traveled[:count] += metres(places[i - 1, :count], places[i, :count])
         costs = metres(places[i, :count], gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         row = table[:, :count]  # turned into the next row, in place
@@ -150,7 +150,7 @@ def _warp(
             np.minimum(best[j - 1], row[j - 1], out=row[j])
             row[j] += costs[j]
         del best, costs  # lets malloc reuse their memory: twice as fast
-    return table, nearest, travelled
+    return table, nearest, traveled
 
 
 def success(batch: Alignment) -> Floats:
@@ -166,14 +166,14 @@ def oracle_success(batch: Alignment) -> Floats:
 def spl(batch: Alignment) -> Floats:
     """Return SPL (B,): S · g / max(TL, g), with g = ``shortest``. For g = 0, the fraction is 1 for
     an agent that did not move, else 0."""
-    longest = np.maximum(batch.travelled, batch.shortest)
+    longest = np.maximum(batch.traveled, batch.shortest)
     return success(batch) * _share(batch.shortest, longest)
 
 
 def spl_gold(batch: Alignment) -> Floats:
     """Return SPL against the reference path (B,): S · G / max(TL, G), with G = ``gold``, as in the
     scorers of HAMT, DUET and NavGPT's release."""
-    return success(batch) * _share(batch.gold, np.maximum(batch.travelled, batch.gold))
+    return success(batch) * _share(batch.gold, np.maximum(batch.traveled, batch.gold))
 
 
 def ndtw(batch: Alignment) -> Floats:
@@ -192,7 +192,7 @@ def cls(batch: Alignment) -> Floats:
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
     coverage: Floats = (closeness * inside).sum(axis=1) / batch.gold_lengths
     expected = coverage * np.where(np.isfinite(batch.gold), batch.gold, 0.0)
-    return coverage * _share(expected, expected + np.abs(expected - batch.travelled))
+    return coverage * _share(expected, expected + np.abs(expected - batch.traveled))
 
 
 def _share(part: Floats, total: Floats) -> Floats:

@@ -87,7 +87,7 @@ class PlaceScorer(Protocol):
     """A scorer that can also score a list of places, without actions."""
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
-        """Count moves that no actor can make; a wrong start counts as one. Raises ``KeyError`` for
+        """Count impossible moves; a wrong start counts as one. Raises ``KeyError`` for
         a place that is not in the scene."""
 
 

@@ -63,14 +63,14 @@ class Scores:
 class Row:
     """A run in a table.
 
-    ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
-    is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
-    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if known.
-    ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's own.
-    ``clustered`` is the unit that intervals resample (``"scene"``), ``runs`` the number of pooled
-    runs (seeds), and ``caveats`` the assumptions behind every score of the row. ``success`` is the
-    key of the success metric; ``best`` are the metrics in which the run is significantly better
-    than all other rows.
+    ``n`` of the ``of`` episodes in the split were scored; another ``failed`` ones failed.
+    ``checksum`` is the split's. ``values`` holds each metric's mean over episodes and its 95%
+    interval, by key. ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if
+    known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's
+    own. ``clustered`` is the unit that intervals resample (``"scene"``), ``runs`` the number of
+    pooled runs (seeds), and ``caveats`` the assumptions behind every score of the row. ``success``
+    is the key of the success metric; ``best`` are the metrics in which the run is significantly
+    better than all other rows.
     """
 
     name: str

@@ -31,8 +31,8 @@ TOUR_NDTW = Metric(
 
 
 def tours_of(tasks: Sequence[Task]) -> dict[str, Tour]:
-    """Return the tour of each episode id. A tour has every path of its scene once; R2R describes
-    each path three times, so its scenes have three tours."""
+    """Return the tour of each episode id. A tour contains each path of its scene once; R2R
+    describes each path three times, so its scenes have three tours."""
     counts, tours = Counter[Hashable](), dict[str, Tour]()
     for task, path in zip(tasks, by_path(tasks), strict=True):
         tours[task.episode.id] = task.episode.scene, counts[path]

@@ -83,7 +83,7 @@ class HfModel(Model):
     """A causal language model of transformers: ``hf:NAME`` on the Hub, or ``hf:/a/folder``.
 
     Conversations use the tokenizer's chat template; raw text is continued unchanged. ``choices``
-    are enforced, JSON schemas are only described in the prompt, and grammars are refused.
+    are enforced, JSON schemas are only described in the prompt, and grammars are rejected.
     ``choose`` scores all tokens of an option and returns exact log-probabilities; a prompt that
     continues the last one evaluates its new tokens only (``Usage.reused``). The weights are loaded
     at the first call. Raises ``UsageError`` if the extra is missing or they cannot be read.

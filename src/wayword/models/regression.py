@@ -3,9 +3,9 @@
     wayword run walker --on houses --model regression:walker
     wayword run velma --on towns --model regression:velma
 
-`walker`, and `velma` with ``follow=true``, end each question in a line of what their rules have
-read and counted. A regression weighs that line alone, so a language model in its place is worth
-what it adds to the rules. ``recipes/regression.py`` of the repository fits the weights.
+`walker`, and `velma` with ``follow=true``, end each question with a line of what their rules have
+read and counted. A regression uses that line alone, so it is the baseline that a language model
+must beat. ``recipes/regression.py`` of the repository fits the weights.
 """
 
 from __future__ import annotations

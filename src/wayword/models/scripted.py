@@ -87,7 +87,7 @@ class ScriptedModel(Model):
         return Completion(texts, ("stop",) * len(texts), usage)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """Give the script's option probability 0.9; the others share the rest equally."""
+        """Give the scripted option probability 0.9; the others share the rest equally."""
         if not options:
             raise ModelError(f"{self.name}: choose needs at least one option")
         answer = await self._answer(prompt, Sampling(choices=tuple(options)))

@@ -52,8 +52,8 @@ class Quality:
     per view. *Grounding.* The score of a detected object that matches the phrase has mean
     ``match``, minus ``fade`` per metre, and standard deviation ``spread``. Other objects have mean
     ``other``, plus ``related`` if they share a word with the phrase, and deviation
-    ``other_spread``. The share ``steady`` of the variance is constant per object, the rest depends
-    on the place it is seen from. Scores are clipped to 0 … 1.
+    ``other_spread``. A share ``steady`` of the variance is constant per object; the rest depends on
+    the viewpoint. Scores are clipped to 0 … 1.
     """
 
     recall: Share = 1.0
@@ -266,10 +266,10 @@ class EyeDetector(Perceiver):
 
     def _detection(self, view: View, box: Box) -> Detection:
         size = pixels(view.image).shape[:2]
-        row, column = box.centre
+        row, column = box.center
 
         def angles(row: float, column: float) -> tuple[float, float]:
-            """Return bearing and elevation of a point; pixel centres are at half coordinates."""
+            """Return bearing and elevation of a point; pixel centers are at half coordinates."""
             return direction(row - 0.5, column - 0.5, (0.0, 0.0), view.field_of_view, size)
 
         left, right = angles(row, box.left)[0], angles(row, box.right)[0]

@@ -2,7 +2,7 @@
 
 A scorer rates each landmark in several views from a panorama. Raw similarities are not comparable
 between landmarks, so each is standardized with the mean and deviation of its own scores over the
-training area. At ``TAU`` or above, it is in view, in its best direction only.
+training area. A landmark with a score of at least ``TAU`` is in view, in its best direction only.
 
 Sources: ``recorded`` (files of scores or features), ``neural`` (``networks.matching``), and the
 ground truth of generated towns, which needs no standardization.
@@ -42,7 +42,7 @@ Scores = NDArray[np.float64]
 Standard = tuple[float, float]  # mean and deviation of a landmark's scores over the training area
 
 
-class StandardisedScorer(Perceiver, ABC):
+class StandardizedScorer(Perceiver, ABC):
     """Base class of scorers that standardize the similarities of each landmark.
 
     ``folder`` caches each landmark's mean and standard deviation over the training area, with
@@ -100,7 +100,7 @@ class StandardisedScorer(Perceiver, ABC):
 
 def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     """Return the landmarks in view, in order: each with its row and the column of its best view.
-    ``scores`` (L, V) are standardised; NaN is never in view."""
+    ``scores`` (L, V) are standardized; NaN is never in view."""
     finite = np.where(np.isnan(scores), -np.inf, scores)
     best = finite.argmax(axis=1) if finite.size else np.zeros(len(finite), np.int64)
     return [(row, int(view)) for row, view in enumerate(best) if finite[row, view] >= tau]
@@ -111,7 +111,7 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 # The file is JSON lines, plain or gzipped, of two kinds of record:
 #
 # ``{"panorama": "x5k…", "heading": 303, "scores": {"a park": 0.231, "Staples": 0.187}}``
-#     One view: its centre (whole degrees clockwise from north) and the raw similarity of each
+#     One view: its center (whole degrees clockwise from north) and the raw similarity of each
 #     landmark with it. A step at heading h uses those at h - 90, h - 45, h, h + 45 and h + 90.
 # ``{"landmark": "a park", "mean": 0.195, "deviation": 0.011}``
 #     Mean and deviation of the landmark's scores over the training area.
@@ -120,7 +120,7 @@ def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
 # episode's first view, give the flow of traffic; they need no record of training scores.
 
 
-class RecordedScores(StandardisedScorer):
+class RecordedScores(StandardizedScorer):
     """Landmark scores from a file, read at the first use. A landmark without a mean and deviation
     is never seen; a view without a record shows nothing.
 
@@ -207,7 +207,7 @@ _ARRAYS = {
 """The only names that unpickling may load: those of arrays and tensors."""
 
 
-class FeatureArchive(StandardisedScorer):
+class FeatureArchive(StandardizedScorer):
     """Landmark scores from published features. A view without features has no landmarks."""
 
     def __init__(self, folder: Path) -> None:

@@ -222,7 +222,7 @@ def listed(folder: Path) -> dict[str, Path]:
 
 
 def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]) -> Image:
-    """Return a picture with labelled boxes (label, left, top, right, bottom; pixels), as JPEG."""
+    """Return a picture with labeled boxes (label, left, top, right, bottom; pixels), as JPEG."""
     pillow = _pillow()
     drawing: Any = import_module("PIL.ImageDraw")
     canvas = pillow.fromarray(picture)

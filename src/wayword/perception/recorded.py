@@ -1,11 +1,11 @@
 """Recorded perception: NavGPT's text pack, REVERIE's boxes, and pictures of viewpoints.
 
-The pack holds, for every viewpoint, eight sentences (45° sectors, sector 0 centred on north), the
+The pack holds, for every viewpoint, eight sentences (45° sectors, sector 0 centered on north), the
 objects within 3 m of each sector, and one sentence for the full place. Its headings run over
 [-22.5°, 337.5°); they are turned into [0°, 360°) here, once.
 
 Sources: NavGPT (Zhou et al. 2024), section 3.2 and its data pack; REVERIE (Qi et al. 2020), whose
-boxes name what each viewpoint sees and whose object positions lie in the graph's own frame.
+boxes list the objects visible at a viewpoint, with positions in the graph's frame.
 """
 
 from __future__ import annotations

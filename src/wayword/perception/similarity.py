@@ -1,4 +1,4 @@
-"""Semantic similarity of texts, by a small sentence-embedding network without PyTorch.
+"""Semantic similarity of texts, from a small sentence-embedding network; needs no PyTorch.
 
     alike = similarity()
     alike.best("remote control", ["sink", "tv", "bed"])     # 'tv'

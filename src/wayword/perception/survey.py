@@ -3,7 +3,7 @@
 Answers are cached in one file by the panorama's bytes, the view's direction and size, the network's
 name and the question: an interrupted survey resumes, and a repeated one calls no network.
 
-Source: NavGPT (Zhou et al. 2024), section 3.2: captions of every view; detections whose box centre
+Source: NavGPT (Zhou et al. 2024), section 3.2: captions of every view; detections whose box center
 gives the heading and whose depth there gives the distance.
 """
 
@@ -131,7 +131,7 @@ class Surveyor:
 
     async def _detect(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
         """Return boxes as rows: name, score, four edges, and metres along the camera's axis at the
-        centre, or None."""
+        center, or None."""
         found = await detector.boxes(views)
         depths = await self.depth.depths(views) if self.depth else [None] * len(views)
         answers = list[Json]()
@@ -141,7 +141,7 @@ class Surveyor:
                 metres = None
                 if depth is not None:
                     limits = np.array(depth.shape) - 1
-                    metres = round(float(depth[*np.clip(box.centre, 0, limits).astype(int)]), 3)
+                    metres = round(float(depth[*np.clip(box.center, 0, limits).astype(int)]), 3)
                 edges = box.left, box.top, box.right, box.bottom
                 rows.append([box.name, box.score, *edges, metres])
             answers.append(rows)
@@ -158,7 +158,7 @@ def merge(
     for look in looks:
         towards = look.heading, look.elevation
         for box, distance in zip(look.boxes, look.distances, strict=True):
-            heading, rise = direction(*box.centre, towards, layout.width, layout.size)
+            heading, rise = direction(*box.center, towards, layout.width, layout.size)
             if distance is None or distance <= within:
                 sights.append(SightedObject(box.name, absolute(heading), rise, box.score, distance))
         heading = absolute(look.heading)

@@ -7,7 +7,7 @@
     ray_engine                    runs on a Ray cluster
     reports sweep reproduce       tables, plots, published tables
     export calls mcap forecast    training data, robot logs, cost estimates
-    perceive tracking catalogue   descriptions of pictures, trackers, lists of components
+    perceive tracking catalog     descriptions of pictures, trackers, lists of components
 
 A run folder is the complete record of a run, in files that any tool can read:
 

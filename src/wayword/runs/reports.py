@@ -185,8 +185,8 @@ def _parts(whole: _ScoredRun, by: str, data: Path | None) -> list[_ScoredRun]:
         raise UsageError(f"--by {by}: choose scene or length")
     tasks = dataset_of(whole.run, data).tasks
     if by == "length":
-        return _labelled(whole, _length_labels(tasks, whole.config["identity"]["dataset"]))
-    return _labelled(whole, {task.episode.id: task.episode.scene for task in tasks})
+        return _labeled(whole, _length_labels(tasks, whole.config["identity"]["dataset"]))
+    return _labeled(whole, {task.episode.id: task.episode.scene for task in tasks})
 
 
 def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
@@ -194,11 +194,11 @@ def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
     have no reference path, ``RecordingError`` for a damaged run."""
     whole = _scored_run(run)
     labels = _length_labels(tasks, whole.config["identity"]["dataset"])
-    parts = _labelled(whole, labels)
+    parts = _labeled(whole, labels)
     return {part.name.removeprefix(f"{whole.name}, "): _row([part]) for part in parts}
 
 
-def _labelled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
+def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     """Split a run by labels of its episodes, sorted by label."""
     counts, parts = Counter(labels.values()), []
     for label in dict.fromkeys(labels.values()):

@@ -29,7 +29,7 @@ from wayword.runs.reports import rows_of
 from wayword.settings import merge, parse
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 380, 64, 52, 24, 150
-COLOURS = ("#1f5fa8", "#c4511d", "#2b8a3e", "#8a2b6e", "#6b6b00", "#555555")
+COLORS = ("#1f5fa8", "#c4511d", "#2b8a3e", "#8a2b6e", "#6b6b00", "#555555")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
     if percent:
         parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
     for number, curve in enumerate(curves):
-        colour, at = COLOURS[number % len(COLOURS)], TOP + 8 + 18 * number
+        color, at = COLORS[number % len(COLORS)], TOP + 8 + 18 * number
         points = sorted((across[name], value) for name, value in curve.points)
         path = "L".join(f"{x:.1f} {y(value.mean):.1f}" for x, value in points)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         for x, value in points:
             low, high = map(y, ends(value))
-            parts.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
-            parts.append(f'<circle cx="{x:.1f}" cy="{y(value.mean):.1f}" r="3.5" fill="{colour}"/>')
+            parts.append(f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{color}"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y(value.mean):.1f}" r="3.5" fill="{color}"/>')
         parts.append(
-            f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{colour}" stroke-width="2"/>'
+            f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{color}" stroke-width="2"/>'
         )
         parts.append(text(WIDTH - RIGHT + 38, at, curve.label, "start"))
     body = "\n".join(parts)
@@ -190,7 +190,7 @@ def picture(variants: Sequence[Variant]) -> Path | None:
         curves.append(Curve(label, points))
     path = folders[0].parent / "sweep.svg"
     try:
-        path.write_text(draw(variants[0].choices[0][0], curves[: len(COLOURS)]), encoding="utf-8")
+        path.write_text(draw(variants[0].choices[0][0], curves[: len(COLORS)]), encoding="utf-8")
     except OSError as error:
         raise unusable(path, error) from error
     return path

@@ -139,20 +139,20 @@ def check_dataset(dataset: Dataset, max_tasks: int = 200) -> None:
 
 # Contract of a model backend.
 
-COLOURS = ("red", "green", "blue")
+COLORS = ("red", "green", "blue")
 
 
 async def check_model(model: Model) -> None:
     """Check counts of samples and tokens, constraints, complete rankings and concurrent calls."""
-    question = [user("Name a colour of the rainbow.")]
+    question = [user("Name a color of the rainbow.")]
     single = await model.complete(question, Sampling(max_tokens=16))
     assert model.name, "a model has a name for tables and run folders"
     assert len(single.texts) == 1, "one sample by default"
     assert single.usage.prompt >= single.usage.reused >= 0, "reused tokens are part of the prompt"
     several = await model.complete(question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1))
     assert len(several.texts) == 3, "n samples for n=3"
-    bound = await model.complete(question, Sampling(max_tokens=16, choices=COLOURS))
-    assert bound.text in COLOURS, f"with choices, the answer is one of them, got {bound.text!r}"
+    bound = await model.complete(question, Sampling(max_tokens=16, choices=COLORS))
+    assert bound.text in COLORS, f"with choices, the answer is one of them, got {bound.text!r}"
     ranked = await model.choose("The sky on a clear day is", (" blue", " green", " made of cheese"))
     assert ranked.options == (" blue", " green", " made of cheese"), "options keep their order"
     assert len(ranked.logprobs) == 3, "every option has its log-probability"

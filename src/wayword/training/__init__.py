@@ -1,4 +1,4 @@
-"""Training: an agent's own prompts as labelled examples, :mod:`wayword.training.examples`.
+"""Training: an agent's own prompts as labeled examples, :mod:`wayword.training.examples`.
 
 Labels are the gold path's actions, VELMA's response-based learning, or DAgger's corrections.
 Fine-tuning on them, and the recipes of the weights in the package, are in ``recipes/`` of the

@@ -376,7 +376,7 @@ class ExampleMaker:
         self._shared = Shared()
 
     async def example(self, task: Task, student: Model | None, method: Method) -> Example:
-        """Play one episode: the gold walk without a student, else the student's own, labelled."""
+        """Play one episode: the gold walk without a student, else the student's own, labeled."""
         guides: list[_LabeledAgent] = []
         near = near_goal(self._dataset, task) if self._near else frozenset()
 

@@ -120,7 +120,7 @@ def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
 
 
 Difference = tuple[Metric, Sequence[tuple[str, str]], str]
-"""A row of the table of differences: labelled cells, and the class that colours the difference."""
+"""A row of the table of differences: labeled cells, and the class that colors the difference."""
 
 
 def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> Difference:

@@ -322,7 +322,7 @@ class Content:
         sources = self.tasks(rows, [episode])
         with self._asking:
             for place in sources.gold(episode):
-                letters.learn(place)
+                letters.assign(place)
         document = Document.of(rows.run.record(episode), replace(sources, letters=letters))
         others = []
         for each in self.library.runs():

@@ -531,13 +531,13 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
             return None
         away = f" {progress.length(progress.values[-1])} from" if progress.values else " without"
         text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
-        return Mistake(last, f"{text}{_behaviour(document)}.")
+        return Mistake(last, f"{text}{_behavior(document)}.")
     nearest, number, words = min(views)
     text = f"Step {number}: the {words} was in view, {nearest:.1f} m away, and not taken{end}."
     return Mistake(number, text)
 
 
-def _behaviour(document: Document, room: str = "") -> str:
+def _behavior(document: Document, room: str = "") -> str:
     """Describe an episode in which the target, in ``room`` if known, never came into view, after a
     colon: actions that failed, rooms, headings; empty if there is nothing to report."""
     trajectory, drawn, found, near = document.trajectory, document.drawn, list[str](), list[str]()
@@ -647,7 +647,7 @@ def _objects_left(document: Document) -> Mistake | None:
     if not unmet:
         return None
     about, total, last = unmet[0][1], len(document.conditions), len(steps)
-    how = _behaviour(document, about.room)
+    how = _behavior(document, about.room)
     room = f" (it was in the {about.room})" if about.room and "with it" not in how else ""
     lacked = f"no {about.kind} ever in view{room}"
     if len(unmet) > 1:

@@ -136,7 +136,7 @@ class Letters:
     """Short names of places whose names are ids: A … Z without S, A2 …, in order of first use.
 
         >>> letters = Letters()
-        >>> letters.learn("c8a5e64ee1ad43ae9a2e1dd33df5a4ba")
+        >>> letters.assign("c8a5e64ee1ad43ae9a2e1dd33df5a4ba")
         >>> letters.of("c8a5e64ee1ad43ae9a2e1dd33df5a4ba"), letters.of("kitchen")
         ('A', 'kitchen')
 
@@ -151,10 +151,10 @@ class Letters:
     def of_ids(places: Sequence[str]) -> Letters:
         letters = Letters()
         for place in places:
-            letters.learn(place)
+            letters.assign(place)
         return letters
 
-    def learn(self, place: str) -> None:
+    def assign(self, place: str) -> None:
         if place not in self.by_place and _ID.fullmatch(place):
             turn, letter = divmod(len(self.by_place), len(_ALPHABET))
             self.by_place[place] = f"{_ALPHABET[letter]}{turn + 1 if turn else ''}"

@@ -495,7 +495,7 @@ class _MapBuilder:
         position = self._point(place, pose, "walls" in held)
         if position is None:
             return False
-        self.letters.learn(place)
+        self.letters.assign(place)
         self.waypoints.append(
             Waypoint(len(self.waypoints), self.letters.of(place), position, heading)
         )
@@ -504,7 +504,7 @@ class _MapBuilder:
         facing = finite(pose.get("heading", held.get("heading"))) or 0.0
         for neighbor in _listed(held, "neighbors"):
             name = str(neighbor.get("viewpoint"))
-            self.letters.learn(name)
+            self.letters.assign(name)
             self.points.setdefault(name, toward(position, *heading_and_length(neighbor)))
             self.edges[place, name] = None
         turns = [finite(turn) or 0.0 for turn in held.get("angles") or ()]

@@ -15,7 +15,7 @@ from wayword.worlds.objectnav.base import goto, parse_numbers
 from wayword.worlds.objectnav.ground import Ground, ground_of
 from wayword.worlds.objectnav.world import ObjectNavWorld, floor_distance
 
-# Half-metre cells with centres at x 1.0, 1.5, 2.0 and y 2.0 (the row below) and 2.5.
+# Half-metre cells with centers at x 1.0, 1.5, 2.0 and y 2.0 (the row below) and 2.5.
 #   2.5   .  #  .
 #   2.0   .  .  .
 FLOOR = Ground(1.0, 2.0, np.array([[True, True, True], [True, False, True]]), spacing=0.5)

@@ -165,7 +165,7 @@ class ImitationAgent(Agent):
 
     async def begin(self, episode: Episode) -> None:
         self._words = encode(tokenize(episode.instruction), self._network.vocabulary, "instruction")
-        self._walk: Walk | None = None
+        self._walk: PartialWalk | None = None
         self._options: list[Option] = []
         self._neighbors: dict[str, list[str]] = {}
         self._plan: list[Action] = []
@@ -179,7 +179,7 @@ class ImitationAgent(Agent):
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
         here = observation.viewpoint
-        walk = self._walk or Walk.start(observation, self._network.width)
+        walk = self._walk or PartialWalk.start(observation, self._network.width)
         self._neighbors[here] = [neighbor.viewpoint for neighbor in observation.neighbors]
         options, left = self._score(walk, observation), self._options
         ranked = [(option.score, [here], option) for option in options]
@@ -205,7 +205,7 @@ class ImitationAgent(Agent):
         self._walk = best.walk.extended(best.neighbor, best.state, best.score)
         return [*moves, Action("goto", (best.neighbor.viewpoint,))]
 
-    def _score(self, walk: Walk, observation: IndoorObservation) -> list[Option]:
+    def _score(self, walk: PartialWalk, observation: IndoorObservation) -> list[Option]:
         if self._toolkit.perceiver is None:
             raise UsageError("imitation reads captions, but this dataset has none; set a perceiver")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
@@ -241,8 +241,8 @@ class PreexploredImitation(ImitationAgent):
 
     Expands the most probable walks on the scene's recorded graph, best first, and takes the
     shortest path to the viewpoint with the largest probability of stopping within 3 m of it.
-    Scores are those of this path; the note ``explored`` has the metres of a walk that visits the
-    viewpoints in the order of exploration and then goes there.
+    Scores are those of this path; the note ``explored`` has the length (metres) of a walk that
+    visits the viewpoints in the order of exploration, then goes there.
     """
 
     Settings: ClassVar[type[Any]] = PreexploredSettings
@@ -257,7 +257,7 @@ class PreexploredImitation(ImitationAgent):
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
         graph, seen = self._graph, observation
-        walk = Walk.start(observation, self._network.width)
+        walk = PartialWalk.start(observation, self._network.width)
         stops: list[Option] = []
         moves: list[Option] = []
         for _ in range(EXPANSIONS):
@@ -282,10 +282,10 @@ class PreexploredImitation(ImitationAgent):
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class PartialWalk:
     """A walk: its viewpoints, the state (T, D) stored per step, and its log-probability.
 
-    Positions are metres from the first viewpoint (east, north, up), added up from the moves.
+    Positions are metres from the first viewpoint (east, north, up), summed over the moves.
     """
 
     path: tuple[str, ...]
@@ -295,14 +295,14 @@ class Walk:
     score: float = 0.0
 
     @classmethod
-    def start(cls, observation: IndoorObservation, width: int) -> Walk:
+    def start(cls, observation: IndoorObservation, width: int) -> PartialWalk:
         history = np.zeros((0, width), dtype=np.float32)
         positions = {observation.viewpoint: np.zeros(3)}
         return cls((observation.viewpoint,), positions, history, observation.heading)
 
-    def extended(self, neighbor: Neighbor, state: Floats, score: float) -> Walk:
+    def extended(self, neighbor: Neighbor, state: Floats, score: float) -> PartialWalk:
         end = self.positions[self.path[-1]] + _displacement(neighbor)
-        return Walk(
+        return PartialWalk(
             (*self.path, neighbor.viewpoint),
             {neighbor.viewpoint: end, **self.positions},
             np.concatenate([self.history, state[None]]),
@@ -339,7 +339,7 @@ class Option:
     """A continuation of a walk, to a neighbor or (None) by stopping, with the log-probability of
     the walk with it, and the state to store."""
 
-    walk: Walk
+    walk: PartialWalk
     neighbor: Neighbor | None
     score: float
     state: Floats

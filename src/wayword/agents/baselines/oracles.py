@@ -84,8 +84,8 @@ class Expert(Agent):
 
     In tasks for several actors each expert works on all goals without knowing the others' plans; an
     actor without hands stops immediately. If another actor foils a plan, the expert takes some
-    random steps and plans again, up to 60 times: a task is solvable, not how well several actors
-    can solve it. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+    random steps and plans again, up to 60 times: its success shows that a task can be solved, not
+    how well. Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
     families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})

@@ -37,7 +37,7 @@ from wayword.agents.discussnav.directions import (
     direction_number,
     scene_text,
 )
-from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
+from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyze
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -64,7 +64,7 @@ class DiscussNavSettings(prompting.PromptSettings):
 
     ``samples``: predictions per step, made at ``temperature``; experts use temperature 0.
     ``patience``: seconds to wait for an expert's answer before continuing without it. ``decoding``:
-    ``constrained`` (JSON) or ``free`` (labelled lines). ``max_tokens`` is 400 by default.
+    ``constrained`` (JSON) or ``free`` (labeled lines). ``max_tokens`` is 400 by default.
     """
 
     analysis: bool = True
@@ -85,7 +85,7 @@ class DiscussNav(prompting.PromptAgent):
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
-    module: ClassVar[str] = __file__
+    source_file: ClassVar[str] = __file__
     roles: ClassVar[tuple[str, ...]] = EXPERTS
 
     @classmethod
@@ -116,7 +116,7 @@ class DiscussNav(prompting.PromptAgent):
         await super().begin(episode)
         self._analysis = Analysis(episode.instruction)
         if self._settings.analysis:
-            self._analysis = await analyse(self._meeting, episode.instruction)
+            self._analysis = await analyze(self._meeting, episode.instruction)
             self._toolkit.note(CLAUSES, texts=list(self._analysis.actions), begins=[])
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
@@ -127,7 +127,7 @@ class DiscussNav(prompting.PromptAgent):
         if directions is not None:
             step, self._last_step = self._last_step, {}
             if step and self._settings.completion:
-                summary = experts.summarise(self._meeting, **step)
+                summary = experts.summarize(self._meeting, **step)
                 self._directions, text = await prompting.ask_both(self._look(directions), summary)
                 self._history.add(text)
             else:

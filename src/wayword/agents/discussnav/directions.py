@@ -30,7 +30,7 @@ SECTOR_WIDTH = 360.0 / DIRECTIONS
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """A direction: ``id`` from 1 (front) to 12, clockwise; absolute ``heading`` of its centre.
+    """A direction: ``id`` from 1 (front) to 12, clockwise; absolute ``heading`` of its center.
 
     ``captions`` and ``tags`` describe it. ``action`` moves there, None if that is impossible.
     ``marks`` describe the exit: steep (``leads up 25°``), or ``visited`` before.
@@ -71,7 +71,7 @@ class DirectionStep:
 
 # Surroundings are the source of directions and of moves in them. ``source`` names the text that
 # describes them; ``goal`` selects prompts. ``take_in`` returns an action if the agent must look
-# further first; ``directions`` returns all twelve, or None if they have not changed; ``step_taken``
+# around first; ``directions`` returns all twelve, or None if they have not changed; ``step_taken``
 # returns the step made of a decision; ``viewpoint`` is the place's key in ``SceneMemory``, or "".
 
 OVERLAP = 1.0  # degrees by which a sector must overlap a direction to describe it
@@ -125,23 +125,23 @@ def directions_around(
     takes the exit nearest to its middle."""
     directions = []
     for number in range(1, DIRECTIONS + 1):
-        centre = absolute(view.heading + (number - 1) * SECTOR_WIDTH)
+        center = absolute(view.heading + (number - 1) * SECTOR_WIDTH)
         captions: dict[str, None] = {}
         tags: dict[str, None] = {}
         for sector in percept.sectors:
-            off_degrees = abs(relative(sector.heading, centre))
+            off_degrees = abs(relative(sector.heading, center))
             if sector.caption and off_degrees < (sector.width + SECTOR_WIDTH) / 2 - OVERLAP:
                 captions[sector.caption] = None
             for sighting in sector.sightings:
                 if direction_number(sighting.heading, view.heading) == number:
                     tags[sighting.name] = None
         exits = [e for e in view.neighbors if direction_number(e.heading, view.heading) == number]
-        exit_ = min(exits, key=lambda e: abs(relative(e.heading, centre)), default=None)
+        exit_ = min(exits, key=lambda e: abs(relative(e.heading, center)), default=None)
         action, marks = None, list[str]()
         if exit_ is not None:
             action, slope = Action("goto", (exit_.viewpoint,)), indoor.slope(exit_.elevation)
             marks = [f"leads {slope}°"] * bool(slope) + ["visited"] * (exit_.viewpoint in visited)
-        directions.append(Direction(number, centre, (*captions,), (*tags,), action, (*marks,)))
+        directions.append(Direction(number, center, (*captions,), (*tags,), action, (*marks,)))
     return tuple(directions)
 
 
@@ -267,7 +267,7 @@ def scene_text(directions: Sequence[Direction], subset: Collection[int] = ()) ->
 
 class SceneMemory:
     """The scene expert's answers at the viewpoints of an episode, which may be entered with any
-    heading: an answer is reused for the direction whose centre is within half a sector, with its
+    heading: an answer is reused for the direction whose center is within half a sector, with its
     number changed to that direction's."""
 
     def __init__(self) -> None:

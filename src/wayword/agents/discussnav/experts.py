@@ -119,7 +119,7 @@ class Analysis:
         return tuple(types) or USUAL_TYPES
 
 
-async def analyse(meeting: Meeting, instruction: str) -> Analysis:
+async def analyze(meeting: Meeting, instruction: str) -> Analysis:
     """Return the actions in order, and the landmarks with their types, from two questions. Parts
     that an expert fails to answer are empty. The landmark expert first corrects the order of the
     actions (``walk to the lamp after the door`` passes the door first)."""
@@ -167,14 +167,14 @@ SUMMARY = AnswerForm(
 COMPLETION = AnswerForm(
     Field("Thought", "landmarks passed, changes of direction, and what follows from them"),
     Field("Executed", "a list of the actions that are done", many=True),
-    Field("In progress", "a list of the actions that are begun", many=True),
+    Field("In progress", "a list of the actions in progress", many=True),
     Field("Waiting", "a list of the actions still to come", many=True),
 )
 _SAME_ACTION = 0.4  # minimum word overlap (intersection over union) of two texts for one action
 RAW_LENGTH = 300  # characters kept of each part of a step without a summary
 
 
-async def summarise(meeting: Meeting, turn: str, observation: str, thought: str) -> str:
+async def summarize(meeting: Meeting, turn: str, observation: str, thought: str) -> str:
     """Summarize one step as ``[Step t] … Observation: … Thought: …``; ``turn`` begins with its
     number."""
     filled = await meeting.form(
@@ -241,7 +241,7 @@ def _estimate_text(*actions: Sequence[str]) -> str:
 def trail_text(history: History) -> str:
     """Return the summarized walk, or a sentence that it has not started."""
     if not history.blocks and not history.dropped:
-        return "The walk has not begun."
+        return "The walk has not started."
     gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []
     return "\n".join([*gap, *history.blocks])
 
@@ -266,7 +266,7 @@ class Opinion:
 def read_opinion(answer: str | Reply, legal: Collection[str]) -> Opinion | Rejection:
     """Parse a prediction: a JSON object, or lines ``Thought:`` and ``Prediction:``."""
     lacking = "'Prediction:' with a direction's number or Stop"
-    choice = read_choice(answer, legal, (), lacking, "a direction with a way")
+    choice = read_choice(answer, legal, (), lacking, "a direction with an exit")
     if isinstance(choice, Rejection):
         return choice
     return Opinion(choice.choice or STOP, choice.thought)

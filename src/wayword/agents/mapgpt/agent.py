@@ -95,7 +95,7 @@ class PlaceMap:
 class MapGPTSettings(PromptSettings):
     """Settings of MapGPT, in addition to those of all prompts.
 
-    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
+    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labeled lines;
     an answer without exactly one legal action is rejected). ``map``: show the map and the places
     not visited. ``plan``: ask for a plan and show it at the next step. Turning off either is an
     ablation. ``pictures``: show a picture towards every neighbor if the dataset has pictures;
@@ -113,7 +113,7 @@ class MapGPT(PromptAgent):
 
     Settings: ClassVar[type[MapGPTSettings]] = MapGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    module: ClassVar[str] = __file__
+    source_file: ClassVar[str] = __file__
     answer_tokens: ClassVar[int] = 500
     small_model: ClassVar[Mapping[str, Json]] = {"pictures": False}
 

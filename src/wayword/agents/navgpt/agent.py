@@ -71,7 +71,7 @@ class NavGPT(PromptAgent):
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    module: ClassVar[str] = __file__
+    source_file: ClassVar[str] = __file__
     roles: ClassVar[tuple[str, ...]] = ("summary",)
     small_model: ClassVar[Mapping[str, Json]] = {"decoding": "numbered"}
 
@@ -133,7 +133,7 @@ class NavGPT(PromptAgent):
         has_moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
         scene = indoor.observation(observation, percept, replace(self._detail, neighbors=False))
-        summary = self._summarise(percept, scene, has_moved)
+        summary = self._summarize(percept, scene, has_moved)
         reply, self._summary = await ask_both(self._ask(messages, legal), summary)
         answer = answers.read_choice(reply, legal, self._known_viewpoints)
         self._known_viewpoints.update(legal, [observation.viewpoint])
@@ -243,7 +243,7 @@ class NavGPT(PromptAgent):
         stop = () if schema else ("\nObservation:",)
         return (await self._budget.ask(messages, schema, settings.temperature, stop))[0]
 
-    async def _summarise(self, percept: Percept, description: str, has_moved: bool) -> str:
+    async def _summarize(self, percept: Percept, description: str, has_moved: bool) -> str:
         if not has_moved or not self._settings.history:
             return self._summary  # after a rejected answer the agent is still there
         if self._settings.summaries == "recorded":

@@ -2,7 +2,7 @@
 
 A ray that ends between knee and head height marks an obstacle; below a ray that runs just above
 the floor, the floor is free. Obstacles are stored on a grid five times finer: a cell is closed to
-a body (*inflation*) exactly if its centre is nearer to an obstacle than the body's radius. Source:
+a body (*inflation*) exactly if its center is nearer to an obstacle than the body's radius. Source:
 LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
 """
 
@@ -80,21 +80,21 @@ def frontiers(free: Bools, explored: Bools, min_cells: int = 1) -> list[list[Cel
 
 
 CELL = 0.25
-ON_CELL = 0.03  # metres from the centre of a cell within which a body counts as on it
+ON_CELL = 0.03  # metres from the center of a cell within which a body counts as on it
 SUBCELLS = 5  # obstacle cells along the side of a cell
 FLOOR_HEIGHT = 0.1  # metres below which a ray ends on the floor
 HEAD_HEIGHT = 1.4  # metres above which an object is no obstacle
 SKIM_HEIGHT = 0.3  # metres below which the floor under a ray is free
 NARROWEST_RADIUS = 0.08  # minimum radius (metres) that ``narrow_body`` plans for
-INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: too near for its centre, an obstacle
+INSCRIBED, LETHAL = 99, 100  # levels of a robot's own map: too near for its center, an obstacle
 RAY_SAMPLES = 24  # samples along the low part of a ray
 
 
 class Costmap:
-    """A grid map of the floor explored so far, centred on a cell at (``x``, ``y``), in metres.
+    """A grid map of the floor explored so far, centered on a cell at (``x``, ``y``), in metres.
 
     Cells are (row, column): rows to the north, columns to the east, up to ``half`` metres from the
-    centre. A cell is *free* (its floor was seen, or the body stood there), *occupied* (it contains
+    center. A cell is *free* (its floor was seen, or the body stood there), *occupied* (it contains
     an obstacle), or unknown. ``open_`` (H, W) are the cells that a body of ``radius`` may enter:
     free, farther than the radius from every obstacle, and without a collision so far.
     """
@@ -114,7 +114,7 @@ class Costmap:
         return min(max(j, 0), last), min(max(i, 0), last)
 
     def spot(self, x: float, y: float) -> Spot:
-        """Return fractional row and column of a place; within ``ON_CELL`` of a cell's centre, its
+        """Return fractional row and column of a place; within ``ON_CELL`` of a cell's center, its
         own."""
         row, column = self.cell(x, y)
         if math.dist(self.point(row, column), (x, y)) < ON_CELL:
@@ -210,7 +210,7 @@ class Costmap:
     def reachable(
         self, x: float, y: float
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
-        """Return the cells (N, 2) that a body can reach from a place, their centres' x and y, and
+        """Return the cells (N, 2) that a body can reach from a place, their centers' x and y, and
         the route lengths, each (N,) in metres."""
         metres = distances(self.open_, self.cell(x, y)) * CELL
         cells = np.argwhere(np.isfinite(metres))

@@ -105,7 +105,7 @@ class WanderAgent(Searcher):
 
         wayword run wander --on apartments --set grounding=glip
 
-    Otherwise as LGX: number of turns, exploration distance, threshold. Source: LGX (Dorbala et al.
+    The number of turns, the distance and the threshold are LGX's. Source: LGX (Dorbala et al.
     2024, section V-B), "Random with GLIP".
     """
 

@@ -2,7 +2,7 @@
 
 After each full turn the prompt lists the reachable frontiers with their distance and the objects
 detected near them, also in earlier turns, and the frontiers visited in vain; the model names the
-one that leads to the target. Otherwise as ``frontier``.
+one that leads to the target. Everything else is as in ``frontier``.
 
 With ``--remember scene`` the costmap and the detected objects are kept from one episode to the
 next: the agent first goes where it has seen an object of the target's name, and starts a new map

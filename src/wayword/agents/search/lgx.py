@@ -34,7 +34,7 @@ from wayword.worlds.objectnav.observation import View
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
-"""Direction -> its centre in degrees relative to the first view of a turn."""
+"""Direction -> its center in degrees relative to the first view of a turn."""
 
 
 def names_around(detector: Perceiver, views: Sequence[View]) -> dict[str, float]:
@@ -119,10 +119,10 @@ class ListingSearcher(Searcher):
         headings = names_around(self.scene_detector, views)
         if not headings:
             self.toolkit.note("nothing_listed", turn=self.turns)
-            return self.random_direction("Nothing is listed.")
+            return self.random_direction("No object is listed.")
         picked = await self.decide(list(headings))
         if isinstance(picked, Rejection):
-            return self.random_direction("No answer that counts.", picked)
+            return self.random_direction("No valid answer.", picked)
         return NextPoint(self.point_towards(headings[picked]), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
@@ -217,7 +217,7 @@ class LGX(ListingSearcher):
         if isinstance(name, Rejection):
             rejection, name = name, self.toolkit.rng.choice(list(QUARTERS))
         point = self.point_towards(absolute(facing + QUARTERS[name]))
-        thought = "No answer that counts. Any direction: " if rejection else "To go: "
+        thought = "No valid answer. Any direction: " if rejection else "To go: "
         return NextPoint(point, f"{thought}{name}.", rejection)
 
 

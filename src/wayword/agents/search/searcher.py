@@ -52,10 +52,10 @@ from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 
 REACH = 1.0
-"""Metres to the centre of a visible object within which it counts as reached: RoboTHOR's rule. It
+"""Metres to the center of a visible object within which it counts as reached: RoboTHOR's rule. It
 is safe, because the challenge measures to the nearest point of the object's box."""
 MOST_AIM_TURNS = 3  # maximum turns to face one object
-BEST_DISTANCE = 0.8  # metres to the object's centre from which it is viewed best
+BEST_DISTANCE = 0.8  # metres to the object's center from which it is viewed best
 SAME_PLACE_RADIUS = 0.4  # metres around a place that was tried, within which the view is the same
 MOST_MISSES = 3  # places tried without seeing the object before it is given up
 FULL_TURNS = 1  # full turns to find a route to the object
@@ -212,7 +212,7 @@ def route_to(view: View, costmap: Costmap, cell: Iterable[int]) -> list[Action]:
     if not route:
         return []
     # Start at the body's exact position, since a straight run from it may not be clear of obstacles
-    # although one from the cell's centre is.
+    # although one from the cell's center is.
     start = costmap.spot(view.x, view.y)
     path: list[Spot] = route if start == route[0] else [start, *route]
     return [

@@ -120,7 +120,7 @@ class Reflexion(Strategy):
 
     def _learn(self, reply: Reply, trial: int) -> bool:
         """Store the lesson in a reply. Return False if the model judges that it succeeded."""
-        succeeded, lesson = read_reflection(reply, must_be_labelled=self._constrained)
+        succeeded, lesson = read_reflection(reply, must_be_labeled=self._constrained)
         note, trial_info = self._toolkit.note, {"actor": self._actor, "trial": trial}
         if self._self_judged and succeeded:
             note("self_judged", **trial_info, succeeded=True)
@@ -147,16 +147,16 @@ class Reflexion(Strategy):
         return joined(task, fill("lessons", lessons="\n".join(lessons)) if lessons else "")
 
 
-def read_reflection(answer: str | Reply, must_be_labelled: bool) -> tuple[bool | None, str]:
+def read_reflection(answer: str | Reply, must_be_labeled: bool) -> tuple[bool | None, str]:
     """Parse the model's verdict on its own trial (None if it gave none), and its lesson, as
-    labelled lines or as a JSON object.
+    labeled lines or as a JSON object.
 
-    Without ``must_be_labelled``, an answer that has neither label is a lesson as a whole.
+    Without ``must_be_labeled``, an answer that has neither label is a lesson as a whole.
     """
     reply = Reply.of(answer)
     read = fields(reply.text, ("verdict", "lesson"))
     lessons = [text for text in read.all("lesson") if isinstance(text, str)]
-    if not read.values and not must_be_labelled and not reply.opens_json:
+    if not read.values and not must_be_labeled and not reply.opens_json:
         lessons = [reply.text[:LONGEST]]
     lesson = " ".join(" ".join(lessons[:1]).split())[:LESSON_LENGTH].strip(" *_")
     first_words = {_FIRST_WORD.findall(str(value).lower())[0] for value in read.all("verdict")}

@@ -70,7 +70,7 @@ class PlanSearchSettings(PromptSettings):
     """Settings of the search, in addition to those of all prompts.
 
     ``decoding``: ``constrained`` (JSON answers with actions of the right form) or ``free``
-    (labelled lines). ``width``: actions tried from a state. ``depth``: actions ahead. ``calls``:
+    (labeled lines). ``width``: actions tried from a state. ``depth``: actions ahead. ``calls``:
     model calls per search, two per expanded state. ``exploration``: the weight of rarely tried
     states; 0 always expands the best one. An answer may take 400 tokens by default.
     """

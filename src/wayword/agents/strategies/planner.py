@@ -33,7 +33,7 @@ from wayword.worlds.household.verbs import VERBS
 from wayword.worlds.household.world import HouseholdActions
 
 FIND = "find"
-SEEING = frozenset({FIND, "go_explore", "go_check", "open"})  # they show what was not seen
+SEEING = frozenset({FIND, "go_explore", "go_check", "open"})  # they reveal objects not seen yet
 MOST_REVISIONS = 2  # new plans within a turn, before the answer costs a step
 MOST_EXAMPLES = 5  # actions that are possible instead, in a reason
 NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any words
@@ -42,7 +42,7 @@ NAME, TEXT = "[A-Za-z0-9_ -]{1,40}", "[^]]{1,200}"  # match any name, and any wo
 class SceneGraph:
     """The part of a house that one actor has seen: rooms, objects in them, and their holders.
 
-    The ``rooms`` seen last are written in full, the others as the number of their objects.
+    The ``rooms`` seen last are written in full, the others with only the number of their objects.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class PlannerSettings(PromptSettings):
     """Settings of the planner, in addition to those of all prompts. Turning one off is an ablation.
 
     ``decoding``: ``constrained`` (a JSON answer whose steps have the form of actions) or ``free``
-    (labelled lines). ``menu``: the steps of a constrained answer name ``any`` objects, or, by
+    (labeled lines). ``menu``: the steps of a constrained answer name ``any`` objects, or, by
     default with a small local model, only ``seen`` ones, ``find`` excepted. ``graph``: the scene
     graph is shown, its latest ``rooms`` in full (0: as many as fit), the others as a number of
     objects. ``search``: plans may contain ``find``, and closed doors on the path are opened without
@@ -177,7 +177,7 @@ class PlannerAgent(AnyWorldAgent):
                     return Decision(STOP)
                 refused = await self._make_plan(observation, actions)
                 if refused == rejection:
-                    break  # asked again with the same words it answers the same
+                    break  # the same prompt would get the same answer
                 if refused is not None:
                     rejection = refused
                     self._reason = self._prompts.fill("plan_rejected", reason=refused.reason)
@@ -289,7 +289,7 @@ class PlannerAgent(AnyWorldAgent):
                     return reply.reject("illegal", reason, thought)
             plan.append(step)
         if not plan:
-            return reply.reject("no_action", "the answer held no plan", thought)
+            return reply.reject("no_action", "the answer contains no plan", thought)
         self._plan, self._reason = plan, self._prompts["plan_ended"]
         self._tried.clear()
         self._has_planned = True

@@ -58,8 +58,8 @@ def system_text(
     if others:
         blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
     blocks += [task_rules(episode, actor) or prompts.get(f"goal_{voice.name}")]
-    catalogue = prompts.fill(f"actions_{voice.name}", **slots)
-    blocks += [prompts.fill("actions", actions=action_lines(catalogue, space)), form, limit_text]
+    catalog = prompts.fill(f"actions_{voice.name}", **slots)
+    blocks += [prompts.fill("actions", actions=action_lines(catalog, space)), form, limit_text]
     return "\n\n".join(block for block in blocks if block.strip())
 
 
@@ -74,15 +74,15 @@ def task_rules(episode: Episode, actor: str) -> str:
     return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
 
 
-def action_lines(catalogue: str, space: ActionSpace) -> str:
-    """Return the catalogue's lines for the available verbs, then the verbs that it lacks.
+def action_lines(catalog: str, space: ActionSpace) -> str:
+    """Return the catalog's lines for the available verbs, then the verbs that it lacks.
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
     signatures = {(action.name, bool(action.arguments)) for action in space.listed}
     lines: list[str] = []
     described: set[str] = set()
-    for line in catalogue.splitlines():
+    for line in catalog.splitlines():
         if (match := _SIGNATURE.match(line)) is None:
             continue
         verb, slots = match.groups()
@@ -109,7 +109,7 @@ class AnyWorldAgent(prompting.PromptAgent):
     """Base of the agents of this folder, which share its prompts: rules and actions of any world.
     A subclass sets ``_verbalizer`` and ``_actor`` at the first turn."""
 
-    module: ClassVar[str] = __file__
+    source_file: ClassVar[str] = __file__
     answer_tokens: ClassVar[int] = 1000
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
@@ -123,8 +123,8 @@ class AnyWorldAgent(prompting.PromptAgent):
     async def _fill_in(
         self, form: AnswerForm, fixed: str, before: str, now: str, tried: Sequence[str] = ()
     ) -> Reply:
-        """Ask for an answer of a form. The prompt holds the steps so far, and those ``tried`` in
-        thought, between two texts."""
+        """Ask for an answer of a form. The prompt has the steps so far, and those ``tried`` in
+        copies, between two texts."""
         length = len(fixed + before + now) + sum(map(len, tried))
         self._budget.fit(self._history, length, self._budget.answer)
         past = self._history.gap_text(self._prompts, "dropped"), *self._history.blocks, *tried
@@ -140,7 +140,7 @@ class AnyWorldAgent(prompting.PromptAgent):
 class StrategySettings(prompting.PromptSettings):
     """Settings of a strategy, in addition to those of all prompts.
 
-    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labelled lines;
+    ``decoding``: ``constrained`` (a JSON answer with a legal action) or ``free`` (labeled lines;
     an answer without exactly one legal action is rejected). ``menu``: the actions in the schema of
     a constrained answer: ``all`` legal ones (the default with a small local model), or only those
     on objects ``in_view``, at most 200; names of others must then be recalled. ``own_state``: show
@@ -264,7 +264,7 @@ class Strategy(AnyWorldAgent):
 
     @property
     def unknown(self) -> list[str]:
-        """The parts that :meth:`answer` omits because no replay knows them (``state.seen``)."""
+        """Parts that :meth:`answer` omits because a replay does not know them (``state.seen``)."""
         checkable = (PLACE, FACING, HOLDING)
         return [
             f"{section.key}.{name}" if name else section.key
@@ -288,7 +288,7 @@ class Strategy(AnyWorldAgent):
             self._recipe = StrategyRecipe("\n".join(stated), type(self).__name__)
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             example_turns = self._examples()
-            nested = "; indented ones are the fields of an object of their own"
+            nested = "; indented ones are the fields of a nested object"
             if not any(field.parts for field in self._recipe.fields):
                 nested = ""
             decoding, texts = self._settings.decoding, {"form": self._recipe.text, "nested": nested}

@@ -163,8 +163,8 @@ class VelmaSettings:
 
     ``scores``: the source of landmark visibility: the ``dataset`` (only towns; published datasets
     have no pictures, the paper's "no image"), ``recorded`` scores in ``scores_file``, a ``neural``
-    model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
-    graph's nodes.txt), or ``none``. ``tau``: threshold on standardised scores. ``traffic``:
+    model (``clip``) on the panoramas in ``images``, standardized on the seen area of ``nodes`` (a
+    graph's nodes.txt), or ``none``. ``tau``: threshold on standardized scores. ``traffic``:
     describe the traffic flow at the start if the agent must turn first and the scorer knows it.
 
     ``decoding``: ``choose`` ranks the five action words; ``complete`` lets the model write, also
@@ -409,7 +409,7 @@ class RouteFollower(Velma):
     """VELMA for small trained models (not in the paper): also asks if the current leg is done.
 
     The prompt lists the legs of the instruction; each ends in a turn, the last one in a stop. At
-    places where the leg may end, the text states what was counted so far and asks if the leg is
+    places where the leg may end, the text states the counts so far and asks whether the leg is
     done. Actions are requested only at intersections. Training reads ``clauses``, ``followed`` (the
     number of the current one) and ``answers``.
     """

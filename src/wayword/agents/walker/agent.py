@@ -3,7 +3,7 @@
     wayword run walker --on houses --model regression:walker
 
 The instruction is split into clauses by rules (:mod:`~wayword.agents.clauses`). At every viewpoint
-the first question is if the current clause is done here. If so, the same is asked of the next
+the first question is whether the current clause is done here. If so, the same is asked of the next
 clause; the walk stops after the last one. Then each neighbor has a line (its direction, the objects
 there, the view behind it) that ends in a question: does the clause lead there? The agent goes to
 the neighbor with the most probable yes. Each answer depends only on the lines just above it, so a

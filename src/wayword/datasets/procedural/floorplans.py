@@ -86,13 +86,13 @@ class PlanRoom:
         return (self.x1 - self.x0) * (self.y1 - self.y0)
 
     @property
-    def centre(self) -> Point:
+    def center(self) -> Point:
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDoor:
-    """An open doorway centred on ``x, y`` between two rooms (given by index).
+    """An open doorway centered on ``x, y`` between two rooms (given by index).
 
     ``vertical``: its wall runs north to south. ``width`` is in metres.
     """

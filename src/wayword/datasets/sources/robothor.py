@@ -41,15 +41,15 @@ from wayword.worlds.household.scene import Scene
 # Each apartment has five furnishings (``FloorPlan_Train3_1`` … ``_5``) with the same walls, and
 # each furnishing has 1,800 training episodes. The inference uses a grid of 0.05 m:
 #
-# * *Free* cells: published starts and paths (centres of the body), lines between starts that are
-#   adjacent on the 0.25 m grid, and gaps up to 0.2 m between these: body centres on the two sides
+# * *Free* cells: published starts and paths (centers of the body), lines between starts that are
+#   adjacent on the 0.25 m grid, and gaps up to 0.2 m between these: body centers on the two sides
 #   of a wall are at least two radii (0.4 m) apart.
 # * *Open* cells are within 0.1 m of a free cell, in any furnishing.
 # * *Wall* cells are proven if never open although, in some furnishing, no furniture is within
 #   0.3 m, so that only a wall explains them. Added are straight connections up to 2 m between
 #   proven pieces that are never open and never in furniture, and straight extensions of thin
 #   pieces up to the next open cell, by at most 3 m. Specks below 0.4 m are dropped. Kept are cells
-#   a body radius away from all free cells, and the centre line of narrower pieces. Everything
+#   a body radius away from all free cells, and the center line of narrower pieces. Everything
 #   beyond the outermost boxes and positions is wall; the inside of a box never is.
 # * A published path ends with its target in view, so no wall is on the line to it. A path that
 #   starts within 0.85 m of its target but continues does not have it in view: cells on that line
@@ -64,7 +64,7 @@ GRID = 0.25
 """RoboTHOR's starts are multiples of this."""
 RADIUS = 0.2  # of RoboTHOR's body
 GAP_RADIUS = 0.1  # half the width of the widest gap to close
-OPEN_RADIUS = 0.1  # around a body's centre, certainly open
+OPEN_RADIUS = 0.1  # around a body's center, certainly open
 EXPLAINED_M = 0.3  # furniture this near explains why no body was at a position
 LONGEST_BRIDGE = 2.0  # of wall assumed between two proven pieces
 THICKEST_WALL = 0.45  # of an inferred wall between two rooms
@@ -90,7 +90,7 @@ class Evidence:
 @dataclass(frozen=True, slots=True, eq=False)
 class Floors:
     """Masks ``free`` and ``wall`` (K, H, W) of K furnishings on one grid: the cell at row j and
-    column i is centred on ``(x + i * SPACING, y + j * SPACING)``, in metres."""
+    column i is centered on ``(x + i * SPACING, y + j * SPACING)``, in metres."""
 
     x: float
     y: float
@@ -100,7 +100,7 @@ class Floors:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Grid of an apartment: the centre of its first cell, and its shape (rows, columns)."""
+    """Grid of an apartment: the center of its first cell, and its shape (rows, columns)."""
 
     x: float
     y: float
@@ -210,13 +210,13 @@ def _possible_wall(free: Bools) -> Bools:
     from scipy.ndimage import distance_transform_edt
 
     away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
-    centre = away[1:-1, 1:-1]
+    center = away[1:-1, 1:-1]
     high, wide = free.shape
-    candidates: Bools = centre >= RADIUS - SPACING / 2
+    candidates: Bools = center >= RADIUS - SPACING / 2
     for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
         after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
         before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
-        candidates |= (centre >= after) & (centre >= before) & (centre > 0)
+        candidates |= (center >= after) & (center >= before) & (center > 0)
     return candidates
 
 
@@ -368,7 +368,7 @@ def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evi
             segments.update((*a, *b) for a, b in pairwise(corners))
             target = targets.get(read_field(path, where, record, "object_type", str))
             if corners and target is not None:
-                middle = target.centre[:2]
+                middle = target.center[:2]
                 visible.add((*corners[-1], *middle))
                 length = read_field(path, where, record, "shortest_path_length", (int, float))
                 west, south, east, north = _box(target)
@@ -382,7 +382,7 @@ def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evi
 
 
 def _box(record: thor.ObjectRecord) -> Box:
-    (x, y, _), (wide, deep, _) = record.centre, record.size
+    (x, y, _), (wide, deep, _) = record.center, record.size
     return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
 
 

@@ -3,8 +3,8 @@
 AI2-THOR has x east, y up and z north, and rotates clockwise from +z. Here x is east, y north, z
 up, and headings are clockwise from north: (x, y, z) there is (x, z, y) here, with equal angles.
 
-    >>> at, centre, size = (1.0, 2.0, 0.9), (1.0, 2.0, 1.0), (0.5, 0.5, 0.5)
-    >>> record = ObjectRecord("TVStand|1", "TVStand_1a", "TVStand", at, 0.0, centre, size)
+    >>> at, center, size = (1.0, 2.0, 0.9), (1.0, 2.0, 1.0), (0.5, 0.5, 0.5)
+    >>> record = ObjectRecord("TVStand|1", "TVStand_1a", "TVStand", at, 0.0, center, size)
     >>> (record.type, record.bottom, record.pickupable)
     ('tv_stand', 0.75, False)
 
@@ -47,7 +47,7 @@ class ObjectRecord:
 
     ``id`` is its objectId, ``name`` its unique name (used in other files), ``label`` its
     objectType. ``position`` is its pivot, ``heading`` its rotation about the vertical (degrees),
-    ``centre`` and ``size`` describe its axis-aligned box (metres). ``parents``: ids of the
+    ``center`` and ``size`` describe its axis-aligned box (metres). ``parents``: ids of the
     receptacles it is in or on. ``flags``: those of ``FLAGS`` that are true. ``bottom`` and ``top``
     are heights (metres).
     """
@@ -57,7 +57,7 @@ class ObjectRecord:
     label: str
     position: Point3
     heading: float
-    centre: Point3
+    center: Point3
     size: Point3
     parents: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
@@ -70,11 +70,11 @@ class ObjectRecord:
 
     @property
     def bottom(self) -> float:
-        return self.centre[2] - self.size[2] / 2
+        return self.center[2] - self.size[2] / 2
 
     @property
     def top(self) -> float:
-        return self.centre[2] + self.size[2] / 2
+        return self.center[2] + self.size[2] / 2
 
     @property
     def pickupable(self) -> bool:
@@ -180,23 +180,23 @@ def move_record(record: ObjectRecord, position: Point3, heading: float) -> Objec
     """
     turn = relative(heading, record.heading)
     cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
-    dx, dy, dz = (c - p for c, p in zip(record.centre, record.position, strict=True))
+    dx, dy, dz = (c - p for c, p in zip(record.center, record.position, strict=True))
     x, y, z = position
-    centre = (x + dx * cos + dy * sin, y - dx * sin + dy * cos, z + dz)
+    center = (x + dx * cos + dy * sin, y - dx * sin + dy * cos, z + dz)
     width, depth, height = record.size
     size = (depth, width, height) if 45.0 < abs(turn) < 135.0 else record.size
     heading = absolute(heading)
-    return replace(record, position=position, heading=heading, centre=centre, size=size, parents=())
+    return replace(record, position=position, heading=heading, center=center, size=size, parents=())
 
 
 # Receptacles of objects, judged by boxes.
 #
 # Published lists may name the floor along with the shelf above it, or the table over a chair, and
 # poses in other files come without any. So we score the candidates (published, or all): by how well
-# the item's underside fits the receptacle's top, or its centre the hollow, and then by size.
+# the item's underside fits the receptacle's top, or its center the hollow, and then by size.
 
 MARGIN = 0.03
-"""Maximum overhang of an item's centre over its receptacle's edge, metres; three times on rails."""
+"""Maximum overhang of an item's center over its receptacle's edge, metres; three times on rails."""
 MOST_SUNK, MOST_RAISED = 0.12, 0.08
 """Maximum depth below, and height above, a receptacle's top for an item's underside, in metres:
 boxes and pivots are not exact."""
@@ -220,14 +220,14 @@ def find_holder(
     not to be on the floor.
     """
     receptacles = list(receptacles)
-    (x, y, _), wide = item.centre, 3 * MARGIN  # a cheap test first: most are out of range
-    nearby = [r for r in receptacles if abs(x - r.centre[0]) <= r.size[0] / 2 + wide]
-    nearby = [r for r in nearby if abs(y - r.centre[1]) <= r.size[1] / 2 + wide]
+    (x, y, _), wide = item.center, 3 * MARGIN  # a cheap test first: most are out of range
+    nearby = [r for r in receptacles if abs(x - r.center[0]) <= r.size[0] / 2 + wide]
+    nearby = [r for r in nearby if abs(y - r.center[1]) <= r.size[1] / 2 + wide]
     costs = [(holder_cost(item, r), r.id, r) for r in nearby]
     if use_nearest and not any(cost < math.inf for cost, _, _ in costs):
         costs = []
         for r in (r for r in receptacles if accepts(r, item) and not r.pickupable):
-            sides = zip((x, y, item.bottom), r.centre, r.size, strict=True)
+            sides = zip((x, y, item.bottom), r.center, r.size, strict=True)
             away = math.hypot(*(max(abs(at - mid) - side / 2, 0.0) for at, mid, side in sides))
             costs += [(away, r.id, r)] if away <= NEAREST_HOLDER else []
     cost, _, best = min(costs, default=(math.inf, "", None))
@@ -238,7 +238,7 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     """Return the cost of assigning an item to a receptacle; infinite if it cannot be there."""
     label, rail = holder.label, holder.label in LABELS["rails"]
     margin = 3 * MARGIN if rail else MARGIN
-    dx, dy = abs(item.centre[0] - holder.centre[0]), abs(item.centre[1] - holder.centre[1])
+    dx, dy = abs(item.center[0] - holder.center[0]), abs(item.center[1] - holder.center[1])
     is_above = dx <= holder.size[0] / 2 + margin and dy <= holder.size[1] / 2 + margin
     if not is_above or not accepts(holder, item):
         return math.inf
@@ -261,9 +261,9 @@ def holder_cost(item: ObjectRecord, holder: ObjectRecord) -> float:
     elif label not in LABELS["hollow"]:
         cost = surface
     elif "openable" in holder.flags:  # at a drawer's upper rim: on the surrounding furniture
-        if item.bottom <= holder.top - RIM and holder.bottom - 0.03 <= item.centre[2] <= holder.top:
+        if item.bottom <= holder.top - RIM and holder.bottom - 0.03 <= item.center[2] <= holder.top:
             cost = 0.0
-    elif holder.bottom - 0.03 <= item.centre[2] <= holder.top + MOST_RAISED:  # may stick out
+    elif holder.bottom - 0.03 <= item.center[2] <= holder.top + MOST_RAISED:  # may stick out
         cost = 0.0
     return cost + 0.01 * area
 
@@ -337,8 +337,8 @@ def add_objects(
             HouseObject(
                 id=record.id,
                 type=record.type,
-                x=record.centre[0],
-                y=record.centre[1],
+                x=record.center[0],
+                y=record.center[1],
                 width=width,
                 depth=depth,
                 bottom=record.bottom,
@@ -392,7 +392,7 @@ def wire_switches(records: Records) -> dict[str, tuple[str, ...]]:
         targets = [record for record in records if record.label in kinds]
         taken: set[str] = set()
         for distance, switch, target in sorted(
-            (math.dist(a.centre, b.centre), a.id, b.id) for a in switches for b in targets
+            (math.dist(a.center, b.center), a.id, b.id) for a in switches for b in targets
         ):
             if switch not in targets_of and target not in taken and distance <= FARTHEST:
                 targets_of[switch] = (target,)

@@ -35,7 +35,7 @@ from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scen
 
 @dataclass(frozen=True, slots=True)
 class AxisBox:
-    """An axis-aligned box in metres: centre x (east) and y (north), ``width`` and ``depth`` in the
+    """An axis-aligned box in metres: center x (east) and y (north), ``width`` and ``depth`` in the
     plan, ``bottom`` and ``height`` in the vertical."""
 
     x: float
@@ -284,7 +284,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
 
 def doorways_of(graph: Graph, rooms: list[AxisBox]) -> list[Doorway]:
     """Return the doorways between rooms; those that lead out of the house stay closed."""
-    places: dict[Point, int] = {}  # centre -> node id of the door, 0 if there is none
+    places: dict[Point, int] = {}  # center -> node id of the door, 0 if there is none
     for number, node in graph.nodes.items():
         if node.category == "Doors" and node.box is not None:
             at = node.box.x, node.box.y

@@ -271,7 +271,7 @@ class Account:
         self._wake()
 
     async def payments_written(self) -> None:
-        """Wait until the caller's payments are in the ledger. Here they are written at once."""
+        """Wait until the caller's payments are in the ledger. In this class they already are."""
 
     def check(self) -> None:
         """Raise ``BudgetExhausted`` once a limit is reached."""
@@ -387,7 +387,7 @@ class Account:
         if self.max_tokens is not None and is_tokens:
             return f"the budget of {self.max_tokens:,} tokens"
         amount = self.max_dollars or 0.0
-        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # a tiny limit must not read $0.00
+        digits = ".2g" if 0.0 < amount < 0.01 else ".2f"  # a tiny limit must not be shown as $0.00
         return f"the budget of ${amount:{digits}}"
 
     def spent(self) -> str:

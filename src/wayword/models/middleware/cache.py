@@ -164,8 +164,8 @@ class CachedModel(Wrapper):
     """A model with a response cache.
 
     The key consists of the model's identity, the prompt and all sampling parameters. Calls with a
-    temperature but no seed are numbered: five equal calls give five samples, and the same five in
-    the next run. Concurrent equal calls become one, also across processes. Cached answers are
+    temperature but no seed are numbered: five equal calls give five samples, and the next run gets
+    the same five. Concurrent equal calls become one, also across processes. Cached answers are
     marked ``cached`` and cost nothing.
     """
 

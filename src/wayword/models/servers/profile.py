@@ -6,7 +6,7 @@
     'stop sequences are applied locally'
 
 Profiles are selected by the model's name from ``models/profiles.yaml``, which describes each trait,
-and updated by what the server refuses.
+and updated when the server refuses a field.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ _SYSTEM = re.compile(
 def learn(
     profile: Profile, message: str, body: Mapping[str, Json], param: str = ""
 ) -> tuple[Profile, str] | None:
-    """Return the profile without what a server has refused, and the change in words; None if the
+    """Return the profile without the refused field, and a description of the change; None if the
     refusal names no field that can be dropped.
 
     ``message`` and ``param`` (the named field) are the server's, ``body`` is the request.

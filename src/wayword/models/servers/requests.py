@@ -112,7 +112,7 @@ _FORMS = ("json_schema", "grammar", "choices")
 def request(
     model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
 ) -> Request:
-    """Return the request for a call. Raises ``ModelError`` if the server cannot fulfil it."""
+    """Return the request for a call. Raises ``ModelError`` if the server cannot fulfill it."""
     forms = [name for name in _FORMS if getattr(sampling, name) is not None]
     can_constrain = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
     in_words = "" if can_constrain else decoding.describe_form(sampling)

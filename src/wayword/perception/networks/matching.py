@@ -23,7 +23,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cache_folder, keep, read_array, read_bytes
 from wayword.core.perceiver import Perceiver, Picture
 from wayword.perception import panorama as pictures
-from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
+from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardizedScorer
 from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
 from wayword.perception.panorama import view
@@ -85,7 +85,7 @@ def cut(panorama: Picture, angle: float) -> Picture:
     return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
 
-class ClipScores(StandardisedScorer):
+class ClipScores(StandardizedScorer):
     """Landmark scores of a CLIP or SigLIP model on panorama pictures."""
 
     def __init__(

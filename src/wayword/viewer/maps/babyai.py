@@ -16,10 +16,10 @@ from wayword.viewer.maps import toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
 
 GridObject = tuple[str, str, str, int, int]
-"""Kind, colour, state, x to the east and y to the south, in squares."""
+"""Kind, color, state, x to the east and y to the south, in squares."""
 
 MEANT = "meant by the instruction"
-_COLOURS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
+_COLORS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
@@ -62,8 +62,8 @@ def _objects(state: Mapping[str, Any]) -> list[GridObject]:
 def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:
     """An object of a state or an observation, on its square."""
     # A state says ``colour``, an observation ``color``.
-    colour = item.get("color") or item.get("colour")
-    return str(item.get("kind") or ""), str(colour or ""), str(item.get("state") or ""), x, y
+    color = item.get("color") or item.get("colour")
+    return str(item.get("kind") or ""), str(color or ""), str(item.get("state") or ""), x, y
 
 
 def cell(middle: Point, wall: bool) -> Shape:
@@ -78,9 +78,9 @@ _KEY = ((-3, 0), (-1.5, 1.5), (0, 0.4), (3, 0.4), (3, -1.5), (1.8, -1.5), (1.8, 
 
 def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
     """Return an object on its square, shown from step ``first`` to step ``last``."""
-    kind, colour, state, x, y = item
-    words = " ".join(part for part in (state, colour, kind) if part)
-    paint = f"c-{colour}" if colour in _COLOURS else "c-grey"
+    kind, color, state, x, y = item
+    words = " ".join(part for part in (state, color, kind) if part)
+    paint = f"c-{color}" if color in _COLORS else "c-grey"
     span: dict[str, Any] = {"title": words, "first": first, "last": last}
     middle = float(x), -float(y)
     if kind == MEANT:

@@ -26,7 +26,7 @@ class SolvableLevels(Dataset):
 
     solutions = ("expert",)
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str = "expert") -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str = "expert") -> ActionPlan:
         if not isinstance(world, BabyAIWorld):
             raise UsageError(f"episode {task.episode.id} is not a BabyAI level")
         if set(ON_OBJECT) <= set(world.verbs):
@@ -35,10 +35,10 @@ class SolvableLevels(Dataset):
         verbs = {code: verb for verb, code in CODES.items()}
         return listed(lambda: (Action(verbs[code]) for code in plan(world.level)))
 
-    def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
+    def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
         game = Game(self.world(task.episode), task.episode)
         actor = game.world.actors[0]
-        actions = game.actions(actor, self.plan(task, game.world, actor, how or "expert"))
+        actions = game.actions(actor, self.plan(task, game.world, actor, kind or "expert"))
         if not game.world.state()["success"]:
             raise PlanningFailed(f"the expert's actions do not solve {task.episode.scene}")
         return actions

@@ -99,7 +99,7 @@ class SceneBuilder:
         receptacle: Preposition = "",
         **fields: Any,
     ) -> str:
-        """Add a fixed object by its box (metres): centre, extents and height of its underside. It
+        """Add a fixed object by its box (metres): center, extents and height of its underside. It
         is ``solid`` unless flat, hung high or standing on something, and ``opaque``; ``fields``
         sets these and any other field of ``HouseObject``. Returns the id."""
         stops_bodies = height > FLAT_HEIGHT and bottom < HEADROOM and not fields.get("parent")
@@ -118,7 +118,7 @@ class SceneBuilder:
         name: str = "",
         **fields: Any,
     ) -> str:
-        """Add a portable object, in or on ``parent`` (by default at its centre) or on the floor.
+        """Add a portable object, in or on ``parent`` (by default at its center) or on the floor.
         ``fields`` sets any other field of ``HouseObject``. Returns the id."""
         support = self._objects.get(parent)
         if support is not None:

@@ -17,7 +17,7 @@ ACTOR_HEIGHT, DOOR_HEIGHT = 1.7, 2.0  # metres: their middles are visible over l
 class Entities:
     """Arrays (M,) over objects (N), then doors (D), then actors (A): M = N + D + A.
 
-    ``x``, ``y``: centres; ``half_x``, ``half_y``: half extents (metres); ``west`` … ``north``:
+    ``x``, ``y``: centers; ``half_x``, ``half_y``: half extents (metres); ``west`` … ``north``:
     boxes shrunk by ``INSET``. ``inside``: index of the object or actor that holds an object,
     ``FLOOR`` for none. ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
     coffee, not water; ``boiled``: cooked in water. ``heated``, ``cooled``, ``cleaned``: true once

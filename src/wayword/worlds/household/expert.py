@@ -128,11 +128,11 @@ class SolvableHousehold(Dataset):
 
     solutions = ("expert", "skills")
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no household goals; try `oracle`")
-        if how == "skills" or needs_high_level(world, actor):
+        if kind == "skills" or needs_high_level(world, actor):
             return solve(world, actor, reference, high_level=True)
         verbs_by_actor = {each.name: each.body.actions for each in world.house.actors.values()}
         others_work = any(needs_high_level(world, name) for name in verbs_by_actor)
@@ -140,9 +140,9 @@ class SolvableHousehold(Dataset):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # this body cannot contribute, others do the task
 
-    def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """Return the expert's actions, high-level ones for ``how="skills"``."""
-        decisions = solving_decisions(self.world(task.episode), task, how == "skills")
+    def solve(self, task: Task, kind: str = "") -> tuple[Action, ...]:
+        """Return the expert's actions, high-level ones for ``kind="skills"``."""
+        decisions = solving_decisions(self.world(task.episode), task, kind == "skills")
         return tuple(decision.action for decision in decisions)
 
     def demonstration(self, task: Task) -> Demonstration | None:

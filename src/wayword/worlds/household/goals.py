@@ -228,7 +228,7 @@ class HouseholdReference(Reference):
 @dataclass(frozen=True, slots=True)
 class Restored:
     """An object is in or on its target receptacle, and open or closed as required; with ``at`` (x
-    and y, metres), its centre is also within ``within`` metres of that point."""
+    and y, metres), its center is also within ``within`` metres of that point."""
 
     object: str
     receptacle: str

@@ -42,7 +42,7 @@ class ObjectNames:
         self.of: list[str] = [""] * len(types) + list(actors)
         self.index: dict[str, int] = {name: i for i, name in enumerate(self.of) if name}
 
-    def learn(self, objects: Iterable[int]) -> None:
+    def assign(self, objects: Iterable[int]) -> None:
         """Name every unnamed object, in the given order."""
         for i in objects:
             if not self.of[i]:
@@ -127,7 +127,7 @@ class House:
         types = [self.entities.type(i) for i in range(first)]
         shared = ObjectNames(types, bodies)
         if named:
-            shared.learn(range(first))
+            shared.assign(range(first))
         for number, (name, body) in enumerate(bodies.items(), first):
             names = shared if shared_names or named else ObjectNames(types, bodies)
             x, y, heading = poses[name]
@@ -161,7 +161,7 @@ class House:
                 continue
             me.view = self.sight.look(me.body, (me.x, me.y, me.heading), me.number)
             if me.view.entities:
-                me.names.learn(me.view.entities)
+                me.names.assign(me.view.entities)
                 visible = np.array(me.view.entities)
                 me.discovered[visible] = True
                 me.last_x[visible] = entities.x[visible]
@@ -194,7 +194,7 @@ class House:
         return box_distance(me.x, me.y, (t.west[a], t.south[a], t.east[a], t.north[a]))
 
     def spot(self, i: int) -> tuple[float, float] | None:
-        """Return the offset (metres east and north) of an object from the centre of the long
+        """Return the offset (metres east and north) of an object from the center of the long
         furniture it is in or on; None elsewhere, and in worlds without spots."""
         t, r = self.entities, int(self.entities.inside[i])
         if not (self.has_spots and 0 <= r < t.objects and t.specs[r].is_long):

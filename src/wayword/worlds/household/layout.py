@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 CELL_SIZE = 1.0  # metres, side of a cell: smaller ones cost memory, larger ones find more obstacles
-HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's centre to its corners
+HALF_DIAGONAL = CELL_SIZE * math.sqrt(0.5)  # distance from a cell's center to its corners
 DOORWAY_MARGIN = 0.3  # metres; a body this close to a room is indoors, as in a thick wall's doorway
 LOWEST_EYE = 1.0  # metres: no body's eye is lower, so lower furniture never blocks sight
 MAX_CELLS = 4096  # cells per cache; a full cache is cleared

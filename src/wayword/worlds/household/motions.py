@@ -132,7 +132,7 @@ def open_(house: House, me: Actor, name: str) -> Details:
     require(not (entities.on[i] and entities.encloses[i]), "running", object=name)
     entities.set_open(i, True)
     inside = [k for k in entities.contents(i) if entities.is_exposed[k]]
-    me.names.learn(inside)
+    me.names.assign(inside)
     contents = [house.name(me, k) for k in inside]
     kind = "receptacle" if entities.encloses[i] else "object"
     return {"object": name, "contents": contents, "kind": kind}

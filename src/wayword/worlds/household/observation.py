@@ -34,7 +34,7 @@ class SeenObject:
     ``bearing`` is relative (degrees, positive to the right), ``distance`` is to its nearest point
     (metres). ``preposition`` ("on" or "in") and ``container`` are empty if it is on the floor or
     its container is not in view. ``attributes`` are its visible states (open, dirty, hot …).
-    ``spot`` is its position on long furniture, metres east and north of the centre.
+    ``spot`` is its position on long furniture, metres east and north of the center.
     """
 
     name: str

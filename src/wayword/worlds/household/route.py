@@ -337,7 +337,7 @@ class Trip:
         west, south, east, north = at = box or true_box(self.house, target)
 
         def headings(place: Point) -> Iterator[float]:
-            """Yield headings closest to the object's centre, then to its nearest point."""
+            """Yield headings closest to the object's center, then to its nearest point."""
             if aim and math.dist(place, aim) > self.reach:
                 return
             near = min(max(place[0], west), east), min(max(place[1], south), north)

@@ -65,7 +65,7 @@ class Door:
 class HouseObject:
     """Furniture or a small object: ``HouseObject("apple|3", "apple", 1.0, 2.0, parent="table|1")``.
 
-    ``x``, ``y`` are the centre and ``width`` (x), ``depth`` (y), ``height`` the extents of its
+    ``x``, ``y`` are the center and ``width`` (x), ``depth`` (y), ``height`` the extents of its
     axis-aligned box, with its underside at ``bottom``. ``parent`` is the id of the object it is in
     or on, empty for the floor. ``receptacle``: whether other objects go ``"on"`` or ``"in"`` it; an
     openable one with ``"in"`` hides its contents while closed. ``accepts``: types that fit (empty:

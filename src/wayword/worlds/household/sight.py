@@ -1,6 +1,6 @@
 """Sight: the entities visible to a body, computed for all at once.
 
-An object is visible if the centre or the nearest point of its box is within the view distance and
+An object is visible if the center or the nearest point of its box is within the view distance and
 the view angle, and no panel blocks the line from the eye to that point: a wall, a closed door, or a
 side of furniture that rises above the eye and is crossed by the line between its bottom and its
 top. Objects in an open enclosing receptacle are visible if the receptacle is; objects in a closed
@@ -44,11 +44,11 @@ SLACK = 1e-12  # metres: rounding of the cosine must not hide an object on the e
 @dataclass(slots=True, eq=False)
 class NearbyEntities:
     """Unenclosed objects within sight of a cell, without actors: ``entities`` (C,), their
-    ``centre`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
+    ``center`` (2, C), the corners ``low`` and ``high`` of their boxes, and ``mid_height`` (C,).
     ``enclosed`` (I,) are objects inside open receptacles, ``slot`` (I,) the receptacles' slots."""
 
     entities: NDArray[np.intp]
-    centre: Floats
+    center: Floats
     low: Floats
     high: Floats
     mid_height: Floats
@@ -62,7 +62,7 @@ class VisiblePoints:
 
     ``slot`` (P,) gives the nearby object of each point; ``lines`` (P, 2) leads there from the eye,
     and ``min_ahead`` (P,) is the forward distance required to be within the view angle. Nearest
-    points of boxes come before centres, so that a visible centre determines the bearing.
+    points of boxes come before centers, so that a visible center determines the bearing.
     ``distance`` is to the nearest point of each nearby object, metres.
     """
 
@@ -118,9 +118,9 @@ class Sight:
         near = self._nearby(x, y, body.view_distance, me)
         count = len(near.entities)
         eye = np.array(((x,), (y,)))
-        # Two aims per object, (2, xy, C): its centre, then the nearest point of its box.
+        # Two aims per object, (2, xy, C): its center, then the nearest point of its box.
         aims = np.empty((2, 2, count))
-        np.subtract(near.centre, eye, out=aims[0])
+        np.subtract(near.center, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
         away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
         kind, slot = np.divmod((away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1)
@@ -156,19 +156,19 @@ class Sight:
         if t.actors == 1:
             return near
         others = _gather(t, np.array([i for i in range(t.first_actor, t.size) if i != me]), [], [])
-        fields = ("entities", "centre", "low", "high", "mid_height")
-        entities, centre, low, high, mid_height = (
+        fields = ("entities", "center", "low", "high", "mid_height")
+        entities, center, low, high, mid_height = (
             np.concatenate((getattr(near, name), getattr(others, name)), axis=-1) for name in fields
         )
-        return NearbyEntities(entities, centre, low, high, mid_height, near.enclosed, near.slot)
+        return NearbyEntities(entities, center, low, high, mid_height, near.enclosed, near.slot)
 
 
 def _gather(
     t: Entities, i: NDArray[np.intp], enclosed: list[int], slot: list[int]
 ) -> NearbyEntities:
     pairs = (t.x, t.y), (t.west, t.south), (t.east, t.north)
-    centre, low, high = (np.stack((x[i], y[i])) for x, y in pairs)
-    return NearbyEntities(i, centre, low, high, t.mid_height[i], enclosed, slot)
+    center, low, high = (np.stack((x[i], y[i])) for x, y in pairs)
+    return NearbyEntities(i, center, low, high, t.mid_height[i], enclosed, slot)
 
 
 def sees_box(

@@ -1,4 +1,4 @@
-"""Ground: free positions of a body's centre as a fine grid, and shortest paths on it.
+"""Ground: free positions of a body's center as a fine grid, and shortest paths on it.
 
 >>> from wayword.core.geometry import path_length
 >>> from wayword.worlds.household.builder import SceneBuilder
@@ -35,7 +35,7 @@ SPACING = 0.05  # metres, side of a grid cell: a fifth of a step, so that narrow
 
 @dataclass(eq=False)
 class Ground:
-    """Free positions. ``free`` (H, W) is true if a body's centre may be at ``(x + i * spacing, y +
+    """Free positions. ``free`` (H, W) is true if a body's center may be at ``(x + i * spacing, y +
     j * spacing)`` for row j and column i. A point is looked up at its nearest cell."""
 
     x: float
@@ -49,7 +49,7 @@ class Ground:
         return grid_index(y, self.y, self.spacing), grid_index(x, self.x, self.spacing)
 
     def point(self, cell: int) -> Point:
-        """Return the centre of a cell, by its flat index."""
+        """Return the center of a cell, by its flat index."""
         j, i = divmod(int(cell), self.free.shape[1])
         return self.x + i * self.spacing, self.y + j * self.spacing
 
@@ -71,7 +71,7 @@ class Ground:
         return float(xs[last_free]), float(ys[last_free])
 
     def nearest(self, x: float, y: float, max_distance: float = math.inf) -> Point | None:
-        """Return the free position nearest to a point: the point itself if free, else the centre of
+        """Return the free position nearest to a point: the point itself if free, else the center of
         a cell; None if there is none within ``max_distance`` metres."""
         if self.at(x, y):
             return x, y

@@ -108,7 +108,7 @@ class Camera:
 
 @lru_cache(maxsize=64)
 def columns(count: int, column: float) -> tuple[float, ...]:
-    """Return the bearings of the centres of ``count`` columns of a width, from left to right."""
+    """Return the bearings of the centers of ``count`` columns of a width, from left to right."""
     return tuple((k + 0.5) * column - count * column / 2 for k in range(count))
 
 
@@ -117,8 +117,8 @@ class Shown:
     """An object that is truly in view, for simulated detectors and judges.
 
     ``kind`` is its type (``alarm_clock``), ``words`` its name in plain words (``"cat-shaped
-    mug"``). ``bearing`` and ``elevation`` are to its centre, relative, in degrees. ``distance``
-    (metres along the floor) is to the nearest point of its box, ``away`` to its centre. ``width``
+    mug"``). ``bearing`` and ``elevation`` are to its center, relative, in degrees. ``distance``
+    (metres along the floor) is to the nearest point of its box, ``away`` to its center. ``width``
     and ``height`` are its extent in view in degrees, ``fraction`` is its visible share.
     """
 
@@ -143,7 +143,7 @@ def sighting(
     eye: float,
     fraction: float = 1.0,
 ) -> Shown:
-    """Return an object as seen from a pose (x, y, heading) at height ``eye``. ``box``: centre x and
+    """Return an object as seen from a pose (x, y, heading) at height ``eye``. ``box``: center x and
     y, width, depth, underside, height (metres); its width in view is that of its diagonal."""
     x, y, box_width, box_depth, bottom, box_height = box
     dx, dy = x - pose[0], y - pose[1]
@@ -163,9 +163,9 @@ def sighting(
 class FloorMap:
     """A robot's own map of the floor, in square cells of ``cell`` metres.
 
-    ``x`` and ``y`` (metres) are the centre of the first cell; rows of ``columns`` cells follow from
+    ``x`` and ``y`` (metres) are the center of the first cell; rows of ``columns`` cells follow from
     south to north. ``levels`` has one byte per cell, compressed by zlib: 0 free, 1 to 98 free but
-    near an obstacle, 99 too near for the robot's centre, 100 an obstacle, 255 unknown. These are
+    near an obstacle, 99 too near for the robot's center, 100 an obstacle, 255 unknown. These are
     the costs of ROS's ``nav_msgs/OccupancyGrid``.
     """
 

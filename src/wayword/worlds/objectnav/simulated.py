@@ -34,7 +34,7 @@ CONTACT_GAP = 0.02  # a point this close to a box (metres) counts as on it
 RAY_SLACK = 1e-9
 """Tolerance as a fraction of a ray. A surface at the very start or end of a ray touches the eye or
 the object and hides nothing; a ray through the seam of two walls is blocked."""
-POINT_SPREAD = 0.4  # offset of outer test points from the centre, as a share of the extents
+POINT_SPREAD = 0.4  # offset of outer test points from the center, as a share of the extents
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ def surfaces_of(scene: Scene) -> Surfaces:
 
 
 def visible_points(obj: HouseObject) -> list[tuple[float, float, float]]:
-    """Return the centre and the corners of a smaller box at 1/3 and 2/3 of the height."""
+    """Return the center and the corners of a smaller box at 1/3 and 2/3 of the height."""
     wide, deep = obj.width * POINT_SPREAD, obj.depth * POINT_SPREAD
     corners = ((-wide, -deep), (wide, -deep), (wide, deep), (-wide, deep))
     levels = (obj.bottom + obj.height / 3, obj.bottom + obj.height * 2 / 3)
@@ -209,7 +209,7 @@ class SimulatedScene:
         )
 
     def _in_view(self, camera: Camera, x: float, y: float, heading: float) -> NDArray[np.intp]:
-        """Return the objects whose centre is within the camera's angles and range."""
+        """Return the objects whose center is within the camera's angles and range."""
         middles = self.surfaces.points[:, 0]
         dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
@@ -258,14 +258,14 @@ class SimulatedBase:
             return MotionResult()
         self.rotate(geo.relative(geo.bearing(self._at, (x, y)), self._heading))
         end = self.place.ground.stop_before(self._at, (x, y))
-        travelled = math.dist(self._at, end)
+        traveled = math.dist(self._at, end)
         self._at = (round(end[0], 6), round(end[1], 6))
-        self._counts.metres += travelled
-        self._counts.moves += max(1, math.ceil(travelled / STEP - 1e-9))
-        if travelled < distance - 1e-6:
+        self._counts.metres += traveled
+        self._counts.moves += max(1, math.ceil(traveled / STEP - 1e-9))
+        if traveled < distance - 1e-6:
             self._counts.bumps += 1
-            return MotionResult("blocked", round(travelled, 4), "something is in the way")
-        return MotionResult("ok", round(travelled, 4))
+            return MotionResult("blocked", round(traveled, 4), "something is in the way")
+        return MotionResult("ok", round(traveled, 4))
 
     def pose(self) -> Mapping[str, Json]:
         return {"x": self._at[0], "y": self._at[1], "heading": self._heading}

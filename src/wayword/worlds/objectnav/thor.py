@@ -158,9 +158,9 @@ class ThorBase:
             if error := self._last_error():
                 self._counts.bumps += 1
                 break
-        travelled = math.dist(start, self._place()[:2])
-        self._counts.metres += travelled
-        return MotionResult("blocked" if error else "ok", round(travelled, 4), error)
+        traveled = math.dist(start, self._place()[:2])
+        self._counts.metres += traveled
+        return MotionResult("blocked" if error else "ok", round(traveled, 4), error)
 
     def pose(self) -> Mapping[str, Json]:
         x, y, heading = self._place()

@@ -60,7 +60,7 @@ class ObjectNavReference(Reference):
 
     ``targets`` are the ids of the objects that count, ``path`` the corners of the published
     shortest path (empty if unpublished), and ``shortest`` its length. ``within`` is the maximum
-    distance to a target in the challenge; ``middles`` are the targets' centres, if known.
+    distance to a target in the challenge; ``middles`` are the targets' centers, if known.
     """
 
     targets: frozenset[str]
@@ -212,10 +212,10 @@ class SolvableSearches(Dataset):
 
     solutions = ("shortest", "gold")
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, ObjectNavReference) or not isinstance(world, ObjectNavWorld):
-            missing = "path to follow" if how == "gold" else "goal to go to"
+            missing = "path to follow" if kind == "gold" else "goal to go to"
             raise UsageError(f"episode {task.episode.id} has no published {missing}")
         searches, targets, path = world, reference.targets, reference.path
 
@@ -225,7 +225,7 @@ class SolvableSearches(Dataset):
                 raise PlanningFailed(problem)
             return [*actions, STOP]
 
-        if how == "shortest":
+        if kind == "shortest":
             return listed(shortest)
         return listed(lambda: [*(searches.walk(path, targets) if path else ()), STOP])
 

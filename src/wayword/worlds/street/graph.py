@@ -168,7 +168,7 @@ class StreetGraph:
 
     ``names`` contains the ids of the N panoramas, one per line. The outgoing links of panorama i
     are ``offsets[i]:offsets[i + 1]`` of ``targets`` and ``headings``, in file order; headings are
-    whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the centre of a
+    whole degrees clockwise from north in [0, 360). ``yaw`` (N,) is the heading at the center of a
     panorama image, ``positions`` (N, 2) latitude and longitude, all in degrees; ``areas`` (N,) are
     indices into ``AREAS``. Without geography these are zeros.
     """

@@ -128,7 +128,7 @@ class SolvableTwoPhase(Dataset):
 
     solutions = ("shortest",)
 
-    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    def make_plan(self, task: Task, world: World, actor: str, kind: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, TwoPhaseReference) or not isinstance(world, TwoPhaseWorld):
             raise UsageError(f"episode {task.episode.id} has no published room")

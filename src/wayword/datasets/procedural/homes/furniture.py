@@ -19,7 +19,7 @@ from wayword.worlds.household.scene import Preposition
 class Part:
     """An object built into or standing on a piece of furniture.
 
-    ``along`` (right) and ``deep`` (front) are offsets from the centre as fractions of the piece's
+    ``along`` (right) and ``deep`` (front) are offsets from the center as fractions of the piece's
     half extents. ``stands``: it is on top, like any object. ``controls``: it switches the previous
     part.
     """
@@ -76,7 +76,7 @@ SIDES = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 @dataclass(frozen=True, slots=True)
 class FurniturePiece:
-    """A piece of furniture with its centre and extents (x and y) in metres.
+    """A piece of furniture with its center and extents (x and y) in metres.
 
     ``front`` is the direction it faces, ``room`` the index of its room in the plan.
     """

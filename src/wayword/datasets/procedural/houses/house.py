@@ -179,7 +179,7 @@ FURNITURE: Mapping[str, tuple[str, ...]] = Table("looks", "rooms")
 
 # Furniture, placed along the walls and out of the way.
 
-OFF_WALL = 0.3  # metres from the wall to the centre of a piece
+OFF_WALL = 0.3  # metres from the wall to the center of a piece
 APART, DOOR_CLEARANCE, PLACE_CLEARANCE, PATH_CLEARANCE = 0.85, 0.5, 0.6, 0.4
 """Minimum distances (metres) of a piece from other pieces, doors, viewpoints and edges."""
 TRIES = 25  # positions tried before a piece is omitted
@@ -276,7 +276,7 @@ class GeneratedHouse:
 
     @cached_property
     def sees_doors(self) -> NDArray[np.bool_]:
-        """(places, doors) mask: True if the doorway's centre is visible from the viewpoint."""
+        """(places, doors) mask: True if the doorway's center is visible from the viewpoint."""
         return self._sees([(door.x, door.y) for door in self.plan.doors])
 
     @cached_property

@@ -34,7 +34,7 @@ class ItemInSight:
 
 @dataclass(frozen=True, slots=True)
 class ViewSector:
-    """A sector centred on ``heading`` (45 degrees wide if there are eight).
+    """A sector centered on ``heading`` (45 degrees wide if there are eight).
 
     ``furniture`` and ``doors`` belong to the viewpoint's room (both rooms in a doorway),
     ``beyond`` to other rooms; nearest first. ``room``: the room ahead, None along the wall of a
@@ -121,8 +121,8 @@ def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> i
         return None
     at = door.x if door.vertical else door.y
     for number in door.rooms:
-        centre = house.plan.rooms[number].centre[0 if door.vertical else 1]
-        if (centre - at) * step > 0:
+        center = house.plan.rooms[number].center[0 if door.vertical else 1]
+        if (center - at) * step > 0:
             return number
     return None
 

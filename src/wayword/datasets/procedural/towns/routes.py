@@ -127,13 +127,13 @@ class Passed:
 class TownLeg:
     """A leg straight to a junction, and a turn there.
 
-    ``junction``: number of the junction on this leg, counted from 1; ``light``: its number among
-    junctions with a traffic light, 0 if it has none. ``corner``: the landmark at the junction.
+    ``junction_number`` counts the junctions on this leg from 1, ``light_number`` those with a
+    traffic light; 0 if this one has none. ``corner``: the landmark at the junction.
     """
 
     turn: Turn
-    junction: int
-    light: int
+    junction_number: int
+    light_number: int
     corner: Passed | None
     passed: tuple[Passed, ...]
 

@@ -306,7 +306,7 @@ def _fill_corners(rng: random.Random, graph: StreetGraph, streets: Streets) -> l
 
 
 SIGHT = 27.0
-"""Maximum distance in metres at which a landmark is recognised."""
+"""Maximum distance in metres at which a landmark is recognized."""
 
 HALF_VIEW = 30.0
 """Half the horizontal field of view in degrees (60 in total, as in VELMA)."""

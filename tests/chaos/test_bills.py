@@ -29,7 +29,7 @@ import wayword.models.parts.opening as opening
 from wayword.cli import main
 from wayword.models.middleware.rate import RetryPolicy
 
-opening.RetryPolicy = lambda retries: RetryPolicy(
+opening.rate.RetryPolicy = lambda retries: RetryPolicy(
     retries, first=0.001, longest=0.002, max_failures=10**6, first_contact=retries
 )
 print("ready", flush=True)

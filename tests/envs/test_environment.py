@@ -223,7 +223,7 @@ def test_saved_states_come_back_any_number_of_times(homes: Environment) -> None:
     env = make("household", dataset=homes.dataset)
     env.reset(episode=0)
     env.step("turn_left")
-    saved = env.save()
+    saved = env.clone()
     after = [env.step("turn_left")[0], env.step("move_ahead")[0]]
     for _ in range(2):
         env.restore(saved)

@@ -21,7 +21,7 @@ def rolled_out(agent: str, dataset: Dataset, task: Task) -> Trajectory:
     """The agent's own run, with a model that says the first thing it may."""
     plan = Plan(agent, "houses", "scripted:first")
     setup = Setup(
-        dataset, open_agent(plan, dataset).maker(), {"main": open_model("scripted:first")},
+        dataset, open_agent(plan, dataset).make, {"main": open_model("scripted:first")},
         max_steps=4,
     )  # fmt: skip
     return asyncio.run(rollout(task, setup))

@@ -55,7 +55,7 @@ def test_every_episode_can_be_read_as_soon_as_it_ended(tmp_path: Path) -> None:
 
 def test_a_resumed_run_knows_what_is_finished(tmp_path: Path) -> None:
     with RunFolder.open(written(tmp_path), {**CONFIG, "versions": "newer"}) as run:
-        assert run.finished == {"e0", "e1", "e2"}
+        assert set(run.index.ids()) == {"e0", "e1", "e2"}
         assert "e1" in run
         assert "e3" not in run
         assert run.notices == []
@@ -79,7 +79,7 @@ def test_a_failed_episode_is_kept_apart_and_played_again(tmp_path: Path) -> None
         run.fail("e0", "the server said 500", walk("e0").trajectory)
         run.fail("e1", "no answer")
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert run.finished == frozenset()
+        assert set(run.index.ids()) == frozenset()
         run.append(walk("e0"))
     failures = list(RunFolder.read(tmp_path).failures())
     assert [(f.episode_id, f.reason) for f in failures] == [
@@ -260,7 +260,7 @@ def test_a_corrupt_record_is_named_and_the_others_can_be_copied(
     (notice,) = merged.notices
     assert notice.startswith(f"left out: {folder}/episodes.jsonl.gz: record 2: ")
     with RunFolder.open(tmp_path / "new", CONFIG) as run:
-        assert run.finished == {"e0", "e2"}
+        assert set(run.index.ids()) == {"e0", "e2"}
 
 
 @pytest.mark.parametrize("at", [0, 3, 17, 21, 24, 60, -9, -3])

@@ -51,7 +51,7 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
         assert [episode for episode, _ in recorded.scores()] == names
         assert [record.episode_id for record in recorded.records()] == names
         with RunFolder.open(tmp_path, CONFIG) as run:
-            assert run.finished == set(names)
+            assert set(run.index.ids()) == set(names)
             dropped = len(content) - (len(whole) if complete else first)
             line = f"{file}: removed {dropped:,} bytes of an incomplete line"
             assert [n.split(";")[0] for n in run.notices] == ([line] if dropped else [])
@@ -70,7 +70,7 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
         file.write(members(tmp_path)[0][:50])
     monkeypatch.setattr(index, "entry_of", lambda *asked: pytest.fail("a record was read again"))
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert run.finished == {"e0", "e1"}
+        assert all(name in run for name in ("e0", "e1"))
         run.append(walk("e2"))
     assert [name for name, _ in RunFolder.read(tmp_path).scores()] == ["e0", "e1", "e2"]
 
@@ -92,7 +92,7 @@ def test_any_tail_that_a_crash_leaves_is_dropped(
         with (folder / name).open("ab") as file:
             file.write(tail)
     with RunFolder.open(folder, CONFIG) as run:
-        assert run.finished == {f"e{at}" for at in range(episodes)}
+        assert set(run.index.ids()) == {f"e{at}" for at in range(episodes)}
         assert len(run.notices) == (2 if tail else 0)
         assert list(run.failures()) == []
 
@@ -138,8 +138,8 @@ sys.path.insert(0, sys.argv[2])
 from helpers.recorded import walk
 from wayword.runs import RunFolder
 with RunFolder.open(sys.argv[1], {"identity": {"agent": "oracle"}}) as run:
-    print(len(run.finished), flush=True)
-    for at in range(len(run.finished), 100_000):
+    print(len(run.index), flush=True)
+    for at in range(len(run.index), 100_000):
         run.append(walk(f"e{at}", steps=40, said="a long thought " * 50))
         print(at + 1, flush=True)
 """
@@ -160,8 +160,8 @@ def test_a_writer_killed_at_random_moments_loses_nothing_it_finished(tmp_path: P
             said = [int(line) for line in writer.stdout.read().splitlines()]
         promised = max([started, *said])
         with RunFolder.open(tmp_path, CONFIG) as run:  # the dead writer's lock is gone
-            assert run.finished == {f"e{at}" for at in range(len(run.finished))}
-            assert promised <= len(run.finished) <= promised + 1
+            assert set(run.index.ids()) == {f"e{at}" for at in range(len(run.index))}
+            assert promised <= len(run.index) <= promised + 1
             assert all(len(r.trajectory.steps) == 40 for r in run.records())
             assert list(run.failures()) == []
     assert promised > 5
@@ -179,7 +179,7 @@ with RunFolder.open(sys.argv[1], {"identity": {"agent": "oracle"}}) as run:
         for at in range(100):
             run.append(walk(f"e{at}"))
     except RecordingError as error:
-        print(len(run.finished), error)
+        print(len(run.index), error)
 """
 
 
@@ -199,7 +199,7 @@ def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) 
     content = (tmp_path / "episodes.jsonl.gz").read_bytes()
     assert 0 < len(content) < 5000
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert len(run.finished) == int(count) == len(lines(tmp_path)) > 0
+        assert len(run.index) == int(count) == len(lines(tmp_path)) > 0
         assert run.notices == []
         run.append(walk("after"))
 

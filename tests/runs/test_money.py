@@ -14,6 +14,7 @@ import pytest
 
 from helpers.loopback import Loopback, chat, serving
 from wayword.core.errors import RecordingError
+from wayword.models.middleware import rate
 from wayword.models.middleware.budget import LedgerRow
 from wayword.runs import Plan, run
 from wayword.runs.config import CALLS, Session, Spending, add_session, billed, sessions
@@ -129,10 +130,13 @@ def test_answers_from_the_cache_are_free_in_every_session(tmp_path: Path) -> Non
         )
         assert run(cut).outcome.finished == 4
     (session,) = sessions(tmp_path / "cut")
-    assert session.dropped_tokens == _logged(tmp_path / "cut") == TOKENS
+    assert session.finished == 4
+    assert _logged(tmp_path / "cut") == TOKENS
 
 
-def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
+def test_answers_that_cannot_be_read_are_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Half an answer, one of no choices, and one with odd log-probabilities: all were billed."""
     whole = json.dumps(chat("Action: 1")).encode()
     odd = [whole[: len(whole) // 2], {"choices": [], "usage": {}}, {"choices": [{"message": 3}, 4]}]
@@ -141,16 +145,11 @@ def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
     def broken(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
         return 200, replies.pop(0)
 
-    import wayword.models.parts.opening as opening
-
-    quick = opening.RetryPolicy(first=0.001)
-    original, opening.RetryPolicy = opening.RetryPolicy, lambda retries: quick  # type: ignore[assignment, misc]
-    try:
-        with serving(broken) as server:
-            plan = _plan(server, tmp_path / "run", limit=1, concurrency=1, max_steps=1)
-            result = run(plan)
-    finally:
-        opening.RetryPolicy = original  # type: ignore[misc]
+    quick = rate.RetryPolicy(first=0.001)
+    monkeypatch.setattr("wayword.models.middleware.rate.RetryPolicy", lambda retries: quick)
+    with serving(broken) as server:
+        plan = _plan(server, tmp_path / "run", limit=1, concurrency=1, max_steps=1)
+        result = run(plan)
     (record,) = RunFolder.read(tmp_path / "run").records()
     calls = list(record.trajectory.calls())
     assert calls[0].answer is not None

@@ -182,7 +182,7 @@ def test_a_lost_or_damaged_index_changes_no_figure(
     assert figures(tmp_path) == before
     damage(path)
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert run.finished == {"e0", "e1", "e2", "e3"}
+        assert set(run.index.ids()) == {"e0", "e1", "e2", "e3"}
         run.append(EpisodeRecord("e4", {"sr": 1}, walk("e").trajectory))
     assert len(figures(tmp_path)[0]) == 5
 

@@ -51,7 +51,7 @@ def wayword(*words: object) -> Result:
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
     wishes = RecipeOptions(
-        "scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
+        model="scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
     )
     told = {}
     with shared_datasets():
@@ -177,7 +177,7 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
 def test_episodes_can_be_shuffled(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     for shuffle in (None, 0, 3):
-        wishes = RecipeOptions("scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
+        wishes = RecipeOptions(model="scripted:first", limit=1, out=tmp_path, shuffle=shuffle)
         rows = [row for row in reproduce.prepare(recipe, wishes) if row.plans]
         for row in rows:
             assert row.plans[0].shuffle == (row.row.shuffle if shuffle is None else shuffle)
@@ -193,7 +193,7 @@ def test_a_paper_lists_its_tables() -> None:
 
 
 def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
-    wishes = RecipeOptions("openai:gpt-4.1", limit=1, out=tmp_path)
+    wishes = RecipeOptions(model="openai:gpt-4.1", limit=1, out=tmp_path)
     recipe = reproduce.open_recipe("navgpt/table-1")
     row = reproduce.prepare(recipe, wishes)[0]
     assert not row.plans
@@ -204,7 +204,7 @@ def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
 def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("lgx/table-3")
     wishes = RecipeOptions(
-        "scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path
+        model="scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path
     )
     rows = {row.row.name: row for row in reproduce.prepare(recipe, wishes)}
     (plan,) = rows["LGX, object lists"].plans
@@ -224,7 +224,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
     (tmp_path / "lgx").mkdir()
     record = {"system": "lgx", "variant": ""}
     (tmp_path / "lgx" / "source.json").write_text(json.dumps(record))
-    wishes = RecipeOptions("scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
+    wishes = RecipeOptions(model="scripted:first", limit=1, out=tmp_path / "runs", prompts=tmp_path)
     rows = reproduce.prepare(reproduce.open_recipe("lgx/table-3"), wishes)
     played = {row.row.agent: row for row in rows if row.plans}
     assert played["lgx"].differs[0] == "prompts of lgx's released code"
@@ -240,7 +240,7 @@ def test_a_row_says_whose_prompts_it_was_played_with(tmp_path: Path) -> None:
 
 def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:
     recipe = reproduce.open_recipe("discussnav/table-1")
-    wishes = RecipeOptions("published", out=tmp_path, stand_in=True)
+    wishes = RecipeOptions(model="published", out=tmp_path, stand_in=True)
     (plan,) = reproduce.prepare(recipe, wishes)[0].plans
     assert plan.model == "openai:gpt-4"
     assert plan.settings["models"] == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,7 +74,7 @@ def test_a_run_is_told_episode_by_episode(
 
 def test_mlflow_has_its_own_calls_and_names(monkeypatch: pytest.MonkeyPatch) -> None:
     library = installed(monkeypatch, "mlflow")
-    with open_tracker("mlflow:houses", "one", {"agent": "act"}, print) as tracker:
+    with closing(open_tracker("mlflow:houses", "one", {"agent": "act"}, print)) as tracker:
         tracker.log({"dev/walker houses:dev": 0.5, "worst": float("nan")}, 7)
     assert [name for name, _, _ in library.calls] == [
         "set_experiment",

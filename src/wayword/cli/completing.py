@@ -2,34 +2,37 @@
 
 ``wayword --install-completion`` installs it for bash, zsh, fish or PowerShell. Because bash splits
 words at colons, full names of splits and models are offered as soon as the dataset or backend is
-complete.
+complete. Typer offers those names that start with what was typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 
-
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def agents(incomplete: str) -> list[str]:
+def agents() -> list[str]:
     """Registered agents."""
     from wayword.core import registry
 
-    return _starting(registry.names("agent"), incomplete)
+    return registry.names("agent")
 
 
 def datasets(incomplete: str) -> list[str]:
     """Registered datasets, and the splits of the one on the line."""
-    from wayword.runs import catalog
+    from wayword.core import registry
 
-    return _starting(catalog.datasets_named(incomplete), incomplete)
+    names = registry.names("dataset")
+    name = incomplete.partition(":")[0]
+    meant = [name] if name in names else [each for each in names if each.startswith(incomplete)]
+    if len(meant) != 1:
+        return names
+    return [*names, *(f"{meant[0]}:{split}" for split in registry.load("dataset", meant[0]).splits)]
 
 
-def models(incomplete: str) -> list[str]:
-    """Model backends and the models on this machine."""
-    from wayword.runs import catalog
+def models() -> list[str]:
+    """Local and scripted models on this machine, and prefixes of the model backends."""
+    from wayword.core import registry
+    from wayword.models.parts.weights import local_model_names, regression_model_names
 
-    return _starting(catalog.models_named(), incomplete)
+    local = [f"local:{name}" for name in local_model_names()]
+    local += [f"regression:{name}" for name in regression_model_names()]
+    local += ["scripted:first", "scripted:noise", "scripted:echo"]
+    return [*local, *(f"{name}:" for name in registry.names("model"))]

@@ -78,13 +78,7 @@ def play(
         continues=continue_,
     )  # fmt: skip
     if browser:
-        from wayword.viewer.app import Server
-        from wayword.viewer.content import Content
-        from wayword.viewer.library import Library
-
-        folder = plan.out.parent if plan.out else Path("runs")
-        folder.mkdir(parents=True, exist_ok=True)
-        with Server(Content(Library([folder]), plan.data), port) as server:
+        with show.pages(plan, port) as server:
             table = server.games.begin(plan, role, others)
             show.serve(server, f"{server.address}play/{table.name}/", open_)
         return

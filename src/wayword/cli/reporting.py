@@ -50,8 +50,9 @@ def table(
       wayword table runs --together --metrics sr,goal_sr,steps
     """
     from wayword.runs import reports
+    from wayword.runs.results import metric_names
 
-    keys = _keys(metrics)
+    keys = metric_names(metrics)
     typer.echo(reports.table(runs, form, keys, together, pool, show.notice, by, data, wide))
 
 
@@ -118,8 +119,9 @@ def compare(
       wayword compare runs/baseline runs/seeds-a runs/seeds-b
     """
     from wayword.runs import reports
+    from wayword.runs.results import metric_names
 
-    _print_written(reports.compare(runs, form, _keys(metrics)))
+    _print_written(reports.compare(runs, form, metric_names(metrics)))
 
 
 def tours(
@@ -140,9 +142,10 @@ def tours(
       wayword run mapgpt --on houses --model openai:NAME --out runs/forgot
       wayword tours runs/kept runs/forgot
     """
+    from wayword.runs.results import metric_names
     from wayword.runs.tours import report
 
-    _print_written(report(run, other, _keys(metrics), form, data))
+    _print_written(report(run, other, metric_names(metrics), form, data))
 
 
 def score(
@@ -177,10 +180,6 @@ def _print_written(written: Report) -> None:
     typer.echo(written.text)
     for line in written.notices:
         show.notice(line)
-
-
-def _keys(metrics: str) -> list[str]:
-    return [key.strip() for key in metrics.split(",") if key.strip()]
 
 
 # ``wayword export``: training data from finished runs.

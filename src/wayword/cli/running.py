@@ -229,13 +229,7 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
     if not watch and plan.ask != "browser":
         yield None
         return
-    from wayword.viewer.app import Server
-    from wayword.viewer.content import Content
-    from wayword.viewer.library import Library
-
-    folder = plan.out.parent if plan.out else Path("runs")
-    folder.mkdir(parents=True, exist_ok=True)
-    with Server(Content(Library([folder]), plan.data)) as server, server.in_background() as serving:
+    with show.pages(plan) as server, server.in_background() as serving:
         asks = plan.ask == "browser"
         table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
         address = server.address + (f"play/{table.name}/watch" if table else "live-run")
@@ -417,9 +411,10 @@ def reproduce(
         return
     recipe = recipes.open_recipe(name)
     options = recipes.RecipeOptions(
-        model, limit, tuple(row or ()), parse(set_ or []), max_steps, concurrency,
-        data, out, max_dollars, cache, prices, seeds, stand_in or dry_run, prompts,
-        shuffle,
+        model=model, limit=limit, rows=tuple(row or ()), settings=parse(set_ or []),
+        max_steps=max_steps, concurrency=concurrency, data=data, out=out, max_dollars=max_dollars,
+        cache=cache, prices=prices, seeds=seeds, stand_in=stand_in or dry_run, prompts=prompts,
+        shuffle=shuffle,
     )  # fmt: skip
     with shared_datasets():
         rows = recipes.prepare(recipe, options)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wayword.runs.active import OnProgress
+    from wayword.runs.plan import Plan
     from wayword.viewer.app import Server
 
 _WIDE = 140  # terminal columns from which there is room for a bar next to the numbers
@@ -137,6 +139,17 @@ def notice(line: str) -> None:
     from wayword.core.secrets import redacted
 
     typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)
+
+
+def pages(plan: Plan, port: int = 0) -> Server:
+    """A server of the viewer for the folder of a plan's run and those next to it."""
+    from wayword.viewer.app import Server
+    from wayword.viewer.content import Content
+    from wayword.viewer.library import Library
+
+    folder = plan.out.parent if plan.out else Path("runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    return Server(Content(Library([folder]), plan.data), port)
 
 
 def serve(server: Server, address: str, open_: bool) -> None:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
@@ -216,6 +216,17 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
     if agent.sees_answer:
         agent.reveal(task.reference, world, partial(dataset.plan, task, world, actor))
     return agent
+
+
+def finish(coroutine: Any) -> Any:
+    """Return the result of a coroutine that never waits, even inside an event loop. Raises
+    ``UsageError`` if it does."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise UsageError("the other actors' agent awaits a result; use one that needs no model")
 
 
 # Models are awaited, worlds are synchronous and fast: one thread runs hundreds of episodes at once.

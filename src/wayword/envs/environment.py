@@ -25,12 +25,12 @@ from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.recording import Log
-from wayword.core.rollout import Setup, actor_seed, seat
+from wayword.core.rollout import Setup, actor_seed, finish, seat
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, check_include
 from wayword.envs.rewards import RewardMeter, parse_reward
 from wayword.envs.views import Actions, ActorView, AgentPrompts, Background, Structured, Words
-from wayword.runs.plan import Plan, open_agent, open_dataset
+from wayword.runs.plan import Count, Plan, open_agent, open_dataset
 from wayword.settings import check
 
 Episodes = int | Sequence[str] | None
@@ -47,7 +47,7 @@ class EnvironmentOptions:
     actions: Actions = "text"
     reward: Any = "success"
     episodes: Episodes = None
-    max_steps: int | None = None
+    max_steps: Count | None = None
     actor: str = ""
     others: str = "team"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -125,8 +125,6 @@ class Environment:
             tasks = [matches[name] for name in requested]
         if not tasks:
             raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
-        if options.max_steps is not None and options.max_steps < 1:
-            raise UsageError(f"max_steps must be at least 1, got {options.max_steps}")
         self.tasks: Sequence[Task] = tasks
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
@@ -222,7 +220,8 @@ class Environment:
         return view.observe(), sum(terms.values()), terminated, truncated, info
 
     def clone(self) -> Environment:
-        """An independent environment in the same state, for search. Scenes are shared."""
+        """An independent environment in the same state, for search. Scenes are shared.
+        :meth:`restore` accepts it any number of times."""
         other = copy.copy(self)
         other._rng, other._background = copy.deepcopy(self._rng), None
         other.answers = list(self.answers)
@@ -239,12 +238,8 @@ class Environment:
             other.step(answer)
         return other
 
-    def save(self) -> Environment:
-        """Return a copy of the current state, which :meth:`restore` accepts any number of times."""
-        return self.clone()
-
     def restore(self, saved: Environment) -> None:
-        """Go back to a state that :meth:`save` returned."""
+        """Go back to the state of a clone."""
         copied = saved.clone()
         self.close()
         self.__dict__.update(copied.__dict__)
@@ -273,7 +268,18 @@ class Environment:
             hint = suggest(options.actor, list(actors))
             raise UsageError(f"no actor is called {options.actor!r}; {hint}")
         self.actor = options.actor or actors[0]
-        self._agents = self._seat_others(game)
+        self._agents: dict[str, Agent] = {}
+        if others := [actor for actor in actors if actor != self.actor]:
+            parts = open_agent(options.plan, dataset)
+            if parts.cls.needs_model:
+                problem = "needs a model; use an agent that needs none"
+                raise UsageError(f"others={parts.name}: {problem}")
+            setup = Setup(dataset, parts.make, {}, options.seed)
+            self._log = Log()
+            for actor in others:
+                rng = random.Random(actor_seed(setup.seed, task, actor))
+                agent = self._agents[actor] = seat(task, setup, game.world, actor, rng, self._log)
+                finish(agent.begin(task.episode.for_actor(actor)))
         if options.view in ("text", "structured"):
             if options.view_settings:
                 raise UsageError(f"view={options.view} takes no settings; only agents' views do")
@@ -315,23 +321,6 @@ class Environment:
             raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
         return matches[episode]
 
-    def _seat_others(self, game: TaskGame) -> dict[str, Agent]:
-        """Build and start the agents of the other actors."""
-        others = [actor for actor in game.world.actors if actor != self.actor]
-        if not others:
-            return {}
-        parts = open_agent(self.options.plan, game.dataset)
-        if parts.cls.needs_model:
-            raise UsageError(f"others={parts.name}: needs a model; use an agent that needs none")
-        setup = Setup(game.dataset, parts.maker(), {}, self.options.seed)
-        self._log = Log()
-        agents = {}
-        for actor in others:
-            rng = random.Random(actor_seed(setup.seed, game.task, actor))
-            agents[actor] = seat(game.task, setup, game.world, actor, rng, self._log)
-            finish(agents[actor].begin(game.task.episode.for_actor(actor)))
-        return agents
-
     def _turn(self, actor: str) -> None:
         game, agent = self.game, self._agents[actor]
         if not game.active(actor):
@@ -343,20 +332,14 @@ class Environment:
 
     def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
         """``info`` after the actor's ``last`` turn, which is None at the start."""
-        game = self.game
         rejection = last.decision if last and isinstance(last.decision, Rejection) else None
-        standing = game.standing() if game.ended else None
         return {
-            "episode": game.task.episode.id,
+            **self.game.info(self.actor, rejection is not None, self.include, self._view.rules),
             "actor": self.actor,
-            "steps": game.taken[self.actor],
-            "success": standing is not None and bool(standing.success),
-            "rejected": rejection is not None,
             "rejection": rejection.reason if rejection else "",
             "status": last.feedback.status if last else "",
             "reward_terms": dict(terms),
             **self._view.extra(),
-            **game.included_info(self.actor, self.include, self._view.rules),
         }
 
 
@@ -366,13 +349,3 @@ def as_integer(name: str, value: SupportsIndex, expected: str) -> int:
         return operator.index(value)
     except TypeError:
         raise UsageError(f"{name} must be {expected}, got {value!r}") from None
-
-
-def finish(coroutine: Any) -> Any:
-    """Return the result of a coroutine that never waits. Raises ``UsageError`` if it does."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    coroutine.close()
-    raise UsageError("the other actors' agent awaits a result; use one that needs no model")

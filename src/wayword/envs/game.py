@@ -127,9 +127,17 @@ class TaskGame(Game):
         other.conditions_met = dict(self.conditions_met)
         return other
 
-    def included_info(self, actor: str, include: Sequence[str], rules: Callable[[], str]) -> Info:
-        """Return the entries of an info that ``include`` requests."""
-        info: Info = {}
+    def info(
+        self, actor: str, rejected: bool, include: Sequence[str], rules: Callable[[], str]
+    ) -> Info:
+        """An actor's info after a turn, with the entries that ``include`` requests."""
+        standing = self.standing() if self.ended else None
+        info: Info = {
+            "episode": self.task.episode.id,
+            "steps": self.taken[actor],
+            "success": standing is not None and bool(standing.success),
+            "rejected": rejected,
+        }
         for name in include:
             if name == "rules":
                 info[name] = rules()

@@ -147,14 +147,12 @@ class AssistantSession:
             raise UsageError("no episode has begun; call `begin` first")
 
 
-def server(
-    env: Environment, out: Path | str, player: str = "assistant"
-) -> tuple[Any, AssistantSession]:
+def server(env: Environment, out: Path | str) -> tuple[Any, AssistantSession]:
     """The server and its session, which must be closed. ``server.run()`` talks on standard input
     and output."""
     if env.options.view != "text":
         raise UsageError("assistants get the text view only; remove view")
-    session = AssistantSession(env, out, player)
+    session = AssistantSession(env, out)
     app = MCPServer(f"wayword/{env.options.name}", instructions=INSTRUCTIONS, log_level="WARNING")
 
     def with_errors(tool: Callable[..., str]) -> Callable[..., str]:

@@ -149,7 +149,7 @@ class OpenEnvServer:
         self._session_count += 1
         env = make(self._name, dataset=self._dataset, **self._options)
         try:
-            while (reply := await _reply(env, await _receive(socket))) is not None:
+            while (reply := await _reply(env, socket)) is not None:
                 await socket.send_text(reply)
             await socket.close()
         except WebSocketDisconnect:
@@ -159,18 +159,10 @@ class OpenEnvServer:
             env.close()
 
 
-async def _receive(socket: WebSocket) -> str:
-    """The next message; empty for a binary one, which no client of OpenEnv sends."""
+async def _reply(env: Environment, socket: WebSocket) -> str | None:
+    """The reply to the next message; None ends the session."""
     try:
-        return await socket.receive_text()
-    except KeyError:
-        return ""
-
-
-async def _reply(env: Environment, text: str) -> str | None:
-    """The reply to one message; None ends the session."""
-    try:
-        message = json_object(text)
+        message = json_object(await socket.receive_text())  # KeyError if it is binary
         kind, data = message["type"], message.get("data") or {}
         if kind == "close":
             return None

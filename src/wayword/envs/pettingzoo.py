@@ -40,12 +40,13 @@ Obs = dict[str, Any]
 
 
 class _MultiActorEnv:
-    """Episodes with a view and a reward meter for each actor, and the spaces of both interfaces."""
+    """Episodes with a view and a reward meter for each actor, and the spaces of both interfaces.
+    Options are those of :func:`wayword.envs.make`."""
 
     metadata = {"name": "wayword_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
     render_mode = None
 
-    def __init__(self, name: str, **options: Any) -> None:
+    def __init__(self, name: str = "ma_household", **options: Any) -> None:
         super().__init__()
         self._env = make(name, **options)
         view, actions = self._env.options.view, self._env.options.actions
@@ -125,14 +126,7 @@ class _MultiActorEnv:
         return ended and stopped, ended and not stopped
 
     def _info(self, actor: str, rejected: bool = False) -> Info:
-        game, standing = self.game, self.game.standing() if self.game.ended else None
-        return {
-            "episode": game.task.episode.id,
-            "steps": game.taken[actor],
-            "success": standing is not None and bool(standing.success),
-            "rejected": rejected,
-            **game.included_info(actor, self._env.include, self._views[actor].rules),
-        }
+        return self.game.info(actor, rejected, self._env.include, self._views[actor].rules)
 
     def _legal_actions(self, actor: str) -> list[str]:
         return [] if self._game is None else self._game.legal_actions(actor)
@@ -212,11 +206,4 @@ class WaywordParallel(_MultiActorEnv, pettingzoo.ParallelEnv):  # type: ignore[m
         )
 
 
-def aec(name: str = "ma_household", **options: Any) -> WaywordAEC:
-    """An environment in which the actors take turns. Options as in :func:`wayword.envs.make`."""
-    return WaywordAEC(name, **options)
-
-
-def parallel(name: str = "ma_household", **options: Any) -> WaywordParallel:
-    """An environment in which all actors answer at once."""
-    return WaywordParallel(name, **options)
+aec, parallel = WaywordAEC, WaywordParallel

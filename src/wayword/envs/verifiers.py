@@ -41,7 +41,6 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
         env = make(self._name, **self._options)
         env.reset(episode=state["info"]["episode"])
         state["wayword"], state["total"], state["last_info"] = env, 0.0, {}
-        state["over"] = False
 
     async def env_response(self, messages: Any, state: Any, **others: Any) -> Any:
         """Result of the last action. The chat ends with the episode."""
@@ -52,7 +51,7 @@ class WaywordMultiTurnEnv(vf.MultiTurnEnv):
         state["total"] += reward
         response = [vf.UserMessage(content=str(observation))]
         if terminated or truncated:
-            state["over"], state["final_env_response"] = True, response
+            state["final_env_response"] = response
         return response
 
 

@@ -91,8 +91,7 @@ class Words(ActorView):
         self._prompts = Prompts(strategy.__file__)
         self._recipe = StrategyRecipe(self._prompts["act"], "act")
         self._earlier_actions: set[Action] = set()
-        self._feedback = ""
-        self._started = False
+        self._last: Step | None = None
         self._rules = ""
 
     def begin(self, game: TaskGame) -> None:
@@ -102,11 +101,13 @@ class Words(ActorView):
 
     def observe(self) -> Json:
         observation, verbalizer = self._game.observation(self._actor), self._verbalizer
-        texts = [self._feedback, verbalizer.self_state(observation)[1]]
+        texts = [verbalizer.self_state(observation)[1]]
         texts.append(verbalizer.around(observation, self._perceiver))
-        if not self._started:
+        if self._last is None:
             text = instruction(self._game.task.episode, self._actor)
             texts.insert(0, self._prompts.fill("task", instruction=text))
+        else:
+            texts.insert(0, generic.feedback(self._last.feedback, verbalizer))
         if self._has_menu:
             texts += [f"{n}: {action}" for n, action in enumerate(self._menu())]
         return "\n".join(filter(None, texts))
@@ -129,13 +130,12 @@ class Words(ActorView):
         return outcome
 
     def on_step(self, step: Step) -> None:
-        self._started = True
-        self._feedback = generic.feedback(step.feedback, self._verbalizer)
+        self._last = step
 
     def rules(self) -> str:
         if not self._rules:
             game = self._game
-            if self._started:  # the rules name the actions that are legal at the start
+            if self._last:  # the rules name the actions that are legal at the start
                 game = TaskGame(game.dataset, game.task, 1)
             space, episode = game.space(self._actor), game.task.episode.for_actor(self._actor)
             form = self._prompts.fill("answer_free", form=self._recipe.text)
@@ -160,23 +160,18 @@ class Words(ActorView):
 class Structured(Words):
     """The view ``structured``: the fields of the observation and the feedback as JSON values."""
 
-    def __init__(self, actor: str, actions: Actions = "text") -> None:
-        super().__init__(actor, actions)
-        self._feedback_fields: dict[str, Json] = {}
-
     def observe(self) -> Json:
-        episode = self._game.task.episode.for_actor(self._actor)
+        last, episode = self._last, self._game.task.episode.for_actor(self._actor)
+        feedback: Json = {}
+        if last:
+            details = plain(dict(last.feedback.details))
+            feedback = {"status": last.feedback.status, "details": details}
         fields: dict[str, Any] = {
             "task": instruction(episode, self._actor),
             "observation": plain(self._game.observation(self._actor)),
-            "feedback": self._feedback_fields,
+            "feedback": feedback,
         }
         return {**fields, "actions": list(map(str, self._menu()))} if self._has_menu else fields
-
-    def on_step(self, step: Step) -> None:
-        super().on_step(step)
-        details = plain(dict(step.feedback.details))
-        self._feedback_fields = {"status": step.feedback.status, "details": details}
 
 
 # An agent's prompts as a view: the policy is asked what the agent would ask its model.

@@ -16,8 +16,7 @@ A run folder is the complete record of a run, in files that any tool can read:
                         version of this layout
     episodes.jsonl.gz   a line per finished episode, in the order they ended
     failures.jsonl.gz   a line per failure, with its reason; a resumed run retries the episode
-    sessions.jsonl      a line per session that ended normally: its wall time, and the cost of
-                        episodes that it did not finish
+    sessions.jsonl      a line per session that ended normally, with its wall time
     calls.jsonl         tokens and US dollars of each billed call: reserved before the call, settled
                         after it
     .lock               id and machine of the writing process

@@ -28,7 +28,7 @@ from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
-from wayword.core.rollout import Setup, rollout
+from wayword.core.rollout import Setup, finish, rollout
 from wayword.core.trajectory import (
     ASKED,
     CLAUSES,
@@ -164,7 +164,7 @@ def setup_of(
     judged = trials > 1 and any(settings.verdict == "judge" for settings in learners)
     return Setup(
         dataset,
-        agent.maker(),
+        agent.make,
         models,
         plan.seed,
         plan.max_steps or dataset.max_steps,
@@ -321,8 +321,6 @@ class ActiveRun:
     reporter: Reporter | None = None
     continued: Mapping[str, Continued] = field(default_factory=dict)
     done: int = 0
-    finished_tokens: int = 0
-    finished_dollars: float = 0.0
     steps: int = 0
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -363,8 +361,6 @@ class ActiveRun:
             self.reasons[line.reason] = line.episode_id
             return
         self.done += 1
-        self.finished_tokens += line.billed
-        self.finished_dollars += line.scores.get("cost", 0.0)
         self.on_progress(self.done, self.total, line.scores)
 
     def all_notices(self) -> list[str]:
@@ -452,15 +448,10 @@ def _team_demonstration(dataset: Dataset, task: Task) -> Demonstration | None:
 
 
 def _play_as_team(dataset: Dataset, task: Task) -> Trajectory:
-    """An episode played by the scripted team. The team never awaits a model, so the coroutine can
-    be driven here even if an event loop is running."""
+    """An episode played by the scripted team, which never awaits a model."""
     team: Any = registry.load("agent", "team")
     setup = Setup(
         dataset, lambda toolkit, _: team(team.Settings(), toolkit), max_steps=dataset.max_steps
     )
-    try:
-        rollout(task, setup).send(None)
-    except StopIteration as end:
-        played: Trajectory = end.value
-        return played
-    raise RuntimeError("the scripted team must not wait")
+    played: Trajectory = finish(rollout(task, setup))
+    return played

@@ -13,12 +13,9 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError, suggest
 from wayword.core.files import SOURCES, cache_folder
-from wayword.models.parts.weights import local_model_names, regression_model_names
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder, omitted, open_dataset, shown_split
 from wayword.testing.contracts import check_dataset
-
-SCRIPTS = ("scripted:first", "scripted:noise", "scripted:echo")
 
 
 def listing(kind: str = "") -> str:
@@ -38,24 +35,6 @@ def listing(kind: str = "") -> str:
             rows.append(f"  {name:<18} {about}")
         blocks.append("\n".join(rows))
     return "\n\n".join(blocks)
-
-
-def datasets_named(text: str) -> list[str]:
-    """Dataset names, and the splits of the dataset that ``text`` identifies, if it is unique."""
-    datasets = registry.names("dataset")
-    name = text.partition(":")[0]
-    meant = [name] if name in datasets else [each for each in datasets if each.startswith(text)]
-    if len(meant) != 1:
-        return datasets
-    splits = registry.load("dataset", meant[0]).splits
-    return [*datasets, *(f"{meant[0]}:{split}" for split in splits)]
-
-
-def models_named() -> list[str]:
-    """Names of local and scripted models, and prefixes of the model backends."""
-    local = [f"local:{name}" for name in local_model_names()]
-    local += [f"regression:{name}" for name in regression_model_names()]
-    return [*local, *SCRIPTS, *(f"{name}:" for name in registry.names("model"))]
 
 
 def data_listing(folder: Path | None) -> str:

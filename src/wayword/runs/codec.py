@@ -520,13 +520,6 @@ class Appender:
             self._file.close()
 
 
-def lines_end(path: Path) -> int:
-    """Size in bytes of the complete lines of a plain file, without a partial last line."""
-    with suppress(FileNotFoundError):
-        return path.read_bytes().rfind(b"\n") + 1
-    return 0
-
-
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file completely or not at all: to a temporary file that is synced, then renamed."""
     new = path.with_name(f".{path.name}.new")

@@ -100,21 +100,18 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     return digest
 
 
-# Sessions of a run: their wall time, and the cost of episodes that they did not finish.
+# Sessions of a run: their wall time.
 
 SESSIONS = "sessions.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of a run: its start time, duration in seconds, number of finished episodes, and the
-    cost of the episodes that it did not finish."""
+    """A session of a run: its start time, duration in seconds, and number of finished episodes."""
 
     started: str
     seconds: float
     finished: int
-    dropped_tokens: int = 0
-    dropped_dollars: float = 0.0
 
 
 def add_session(run: Path, session: Session) -> None:
@@ -128,7 +125,7 @@ def _appending(path: Path) -> codec.Appender:
         lines = codec.Appender(path)
     except OSError as error:
         raise codec.unusable(path, error, "give a writable folder") from error
-    lines.cut(codec.lines_end(path))
+    lines.cut(path.read_bytes().rfind(b"\n") + 1)  # drops a partial last line
     return lines
 
 
@@ -136,9 +133,8 @@ def sessions(run: Path) -> Iterator[Session]:
     """Sessions that ended normally; a killed session is not logged. Raises ``RecordingError``."""
     path = run / SESSIONS
     for number, line in codec.read_lines(path):
-        fields = ("seconds", "finished", "dropped_tokens", "dropped_dollars")
-        seconds, finished, tokens, dollars = (_number(path, number, line, f) for f in fields)
-        yield Session(str(line.get("started", "")), seconds, int(finished), int(tokens), dollars)
+        seconds, finished = (_number(path, number, line, f) for f in ("seconds", "finished"))
+        yield Session(str(line.get("started", "")), seconds, int(finished))
 
 
 CALLS = "calls.jsonl"
@@ -274,11 +270,6 @@ def difference(
         if values[0] != values[1]:
             return field, *values
     return None
-
-
-def readable(content: dict[str, Json]) -> dict[str, Any]:
-    """The config as given to ``prepared``, without the field ``format``."""
-    return {k: v for k, v in codec.restore(content).items() if k != "format"}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -155,15 +156,16 @@ def export(
         remedy = "use act, react, react_emmem or a custom subclass of Strategy"
         raise UsageError(f"--as {options.strategy}: not a strategy; {remedy}")
     settings: StrategySettings = make(cls.Settings, options.settings, options.strategy)
+    strategy = partial(cls, settings)
     opened = [RunFolder.read(path) for path in runs]
-    fields = cls(settings, Toolkit()).unknown
+    fields = strategy(Toolkit()).unknown
     missing = [name for name in fields if "." in name or not options.thoughts]
     card = Card(options.strategy, options.form, asdict(settings), missing_fields=missing)
     new = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with new.open("w", encoding="utf-8", newline="\n") as file:
-            for lines in _lines(opened, options, cls, settings, card, on_episode):
+            for lines in _lines(opened, options, strategy, card, on_episode):
                 file.writelines(lines)
         os.replace(new, out)
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
@@ -191,8 +193,7 @@ def records(
 def _lines(
     runs: Sequence[RecordedRun],
     options: Export,
-    cls: type[Strategy],
-    settings: StrategySettings,
+    strategy: MakeStrategy,
     card: Card,
     on_episode: OnEpisode | None,
 ) -> Iterator[list[str]]:
@@ -213,7 +214,7 @@ def _lines(
                 raise Omitted("not in the dataset")
             steps = run.config["identity"].get("max_steps") or 0
             tools = {"shared": shared, "max_steps": steps}
-            replay = _replay(task, trajectory, dataset, cls, settings, tools, options.thoughts)
+            replay = _replay(task, trajectory, dataset, strategy, tools, options.thoughts)
             players = asyncio.run(replay)
             players = [each for each in players if each.actor in (options.actors or [each.actor])]
             if not players:
@@ -247,6 +248,8 @@ def _lines(
 
 # Replay of a recorded episode by strategies whose answers are given.
 
+MakeStrategy = Callable[[Toolkit], Strategy]
+
 
 class Omitted(Exception):
     """The reason, in a few words, why an episode is left out."""
@@ -259,16 +262,13 @@ class _Player:
     outside the listed ones, which a constrained model could not have chosen.
     """
 
-    def __init__(
-        self, actor: str, cls: type[Strategy], settings: StrategySettings, tools: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, actor: str, strategy: MakeStrategy, tools: Mapping[str, Any]) -> None:
         self.actor, self._model = actor, DictatedModel()
         self.prompts: list[list[Message]] = []
         self.answers: list[str] = []
         self.users: list[str] = []
         self.complete, self.unlisted = True, 0
-        toolkit = Toolkit(models={"main": self._model}, note=self._note, **tools)
-        self.strategy = cls(settings, toolkit)
+        self.strategy = strategy(Toolkit({"main": self._model}, note=self._note, **tools))
 
     def _note(self, kind: str, **details: Any) -> None:
         if kind == HISTORY_DROPPED:
@@ -323,8 +323,7 @@ async def _replay(
     task: Task,
     trajectory: Trajectory,
     dataset: Dataset,
-    cls: type[Strategy],
-    settings: StrategySettings,
+    strategy: MakeStrategy,
     tools: Mapping[str, Any],
     thoughts: bool,
 ) -> list[_Player]:
@@ -335,12 +334,9 @@ async def _replay(
     game = Game(world, task.episode)
     players = {}
     for actor in world.actors:
-        actor_tools = {
-            "perceiver": dataset.perceiver(),
-            "rng": random.Random(f"{task.episode.id}/{actor}"),
-            "demonstrations": demonstrations(dataset),
-        }
-        players[actor] = _Player(actor, cls, settings, {**tools, **actor_tools})
+        rng = random.Random(f"{task.episode.id}/{actor}")
+        sources = {"perceiver": dataset.perceiver(), "demonstrations": demonstrations(dataset)}
+        players[actor] = _Player(actor, strategy, {**tools, **sources, "rng": rng})
     for player in players.values():
         await player.strategy.begin(task.episode)
     for step in trajectory.steps:

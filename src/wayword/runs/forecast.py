@@ -209,7 +209,7 @@ class _Stage:
             ranks = not name.startswith("openai:") or (profile.completions and profile.logprobs > 0)
             writes = not ranks or settings.get("choose") == "constrained"
             models[role] = Rehearsal(name, self.window(role), writes)
-        setup = Setup(self.dataset, agent.maker(), models, seed, max_steps, demonstrations=examples)
+        setup = Setup(self.dataset, agent.make, models, seed, max_steps, demonstrations=examples)
         return asyncio.run(rollout(task, setup))
 
     def _extra_prompt_tokens(self, task: Task) -> int:
@@ -354,17 +354,12 @@ def row_lines(named: Sequence[tuple[str, Forecast]]) -> list[str]:
         time = "" if each.hours is None else f", {_duration(each.hours)}"
         rows.append(f"{name}: {calls}, {_tokens(each)}{time}, {_dollars(each)}")
     if len(rows) > 1:
-        estimates = [each for _, each in named]
-        unknown = any(each.dollars is None for each in estimates)
-        total = replace(
-            estimates[0],
-            prompt_tokens=sum(each.prompt_tokens for each in estimates),
-            completion_tokens=sum(each.completion_tokens for each in estimates),
-            dollars=None if unknown else sum(each.dollars or 0.0 for each in estimates),
-            max_dollars=None if unknown else sum(each.max_dollars or 0.0 for each in estimates),
-            unpriced=tuple(name for each in estimates for name in each.unpriced),
-            measured=0,
-        )
+        sums: dict[str, Any] = {}
+        for key in ("prompt_tokens", "completion_tokens", "dollars", "max_dollars"):
+            values = [getattr(each, key) for _, each in named]
+            sums[key] = None if None in values else sum(values)
+        unpriced = tuple(name for _, each in named for name in each.unpriced)
+        total = replace(named[0][1], **sums, unpriced=unpriced, measured=0)
         rows.append(f"total: {_tokens(total)}, {_dollars(total)}")
     return rows
 

@@ -81,7 +81,8 @@ class Index:
         """Number of each record's layout, its first byte, and its size in bytes."""
         self._failures: list[tuple[str, str, int]] = []
         """Id, reason and first byte of each failure."""
-        self._ends = dict.fromkeys(self._files, 0)  # the byte after the last record
+        self.ends = dict.fromkeys(self._files, 0)
+        """The byte after the last record of each file."""
         self._feet = dict.fromkeys(self._files, b"")  # the last bytes of the last record
         self._modified = self._saved = 0
 
@@ -91,7 +92,7 @@ class Index:
             raise ValueError("damaged")
         start = content.index(b"\n") + 1
         head = json.loads(content[4:start])
-        self._ids, self._ends = head["ids"], head["ends"]
+        self._ids, self.ends = head["ids"], head["ends"]
         self._numbers = {name: number for number, name in enumerate(self._ids, 1)}
         self._layouts = {
             (ended, tuple(map(tuple, metrics))): number
@@ -117,7 +118,7 @@ class Index:
                 "keys": [*self._columns],
                 "layouts": [*self._layouts],
                 "failures": self._failures,
-                "ends": self._ends,
+                "ends": self.ends,
                 "feet": {name: foot.hex() for name, foot in self._feet.items()},
                 "modified": self._modified,
             }
@@ -139,16 +140,14 @@ class Index:
         duplicate episode."""
         with self._lock:
             unchanged = not self._modified or self._mtime() in (0, self._modified)
-            feet = {name: self._foot(name, end) for name, end in self._ends.items()}
+            feet = {name: self._foot(name, end) for name, end in self.ends.items()}
             if not unchanged or feet != self._feet:  # the last records have moved or changed
                 self._clear()
             before = self._count()
-            for member in codec.read_members(
-                self._files[EPISODES], self._ends[EPISODES], len(self)
-            ):
+            for member in codec.read_members(self._files[EPISODES], self.ends[EPISODES], len(self)):
                 self._insert(entry_of(self._files[EPISODES], member), member.foot)
             path = self._files[FAILURES]
-            for member in codec.read_members(path, self._ends[FAILURES], len(self._failures)):
+            for member in codec.read_members(path, self.ends[FAILURES], len(self._failures)):
                 failure = codec.parsed(path, member.number, member.line)
                 if not isinstance(failure.get("episode"), str):
                     raise codec.corrupt(
@@ -156,7 +155,7 @@ class Index:
                     )
                 reason = str(failure.get("reason", ""))
                 self._failures.append((failure["episode"], reason, member.at))
-                self._ends[FAILURES] = member.at + member.size
+                self.ends[FAILURES] = member.at + member.size
                 self._feet[FAILURES] = member.foot
             if (self._count() - before) * 8 > self._saved:
                 self.save()
@@ -169,7 +168,7 @@ class Index:
         that the index does not list."""
         with suppress(OSError):
             status = self._files[EPISODES].stat()
-            return status.st_mtime_ns if status.st_size == self._ends[EPISODES] else 0
+            return status.st_mtime_ns if status.st_size == self.ends[EPISODES] else 0
         return 0
 
     def _foot(self, name: str, end: int) -> bytes:
@@ -178,11 +177,6 @@ class Index:
                 file.seek(end - codec.FOOT_SIZE)
                 return file.read(codec.FOOT_SIZE)
         return b""
-
-    def end(self, name: str) -> int:
-        """Offset of the byte after a file's last indexed record."""
-        with self._lock:
-            return self._ends[name]
 
     def add(self, entry: Entry, foot: bytes) -> None:
         with self._lock:
@@ -210,7 +204,7 @@ class Index:
         self._size.append(entry.size)
         self._ids.append(entry.episode_id)
         self._numbers[entry.episode_id] = len(self._ids)
-        self._ends[EPISODES], self._feet[EPISODES] = entry.at + entry.size, foot
+        self.ends[EPISODES], self._feet[EPISODES] = entry.at + entry.size, foot
 
     # Queries.
 
@@ -367,7 +361,7 @@ class Index:
             db.execute("BEGIN IMMEDIATE")
             number, foot = db.execute("SELECT max(number), foot FROM read").fetchone()
             last = list(self.entries([number])) if number and number <= len(self) else []
-            if number and [self._foot_of(entry) for entry in last] != [foot]:
+            if number and [self._foot(EPISODES, each.at + each.size) for each in last] != [foot]:
                 raise sqlite3.DatabaseError("built from other records")
             first = (number or 0) + 1
             entries = list(self.entries(range(first, min(len(self) + 1, first + _BATCH))))
@@ -385,12 +379,9 @@ class Index:
                     "VALUES (?, ?, ?, ?, ?)",
                     (entry.number, *columns),
                 )
-                read = entry.number, self._foot_of(entry)
+                read = entry.number, self._foot(EPISODES, entry.at + entry.size)
                 db.execute("INSERT INTO read VALUES (?, ?)", read)
         return bool(entries)
-
-    def _foot_of(self, entry: Entry) -> bytes:
-        return self._foot(EPISODES, entry.at + entry.size)
 
 
 # Records.

@@ -83,16 +83,6 @@ class Perceiving:
 
 
 @dataclass(frozen=True, slots=True)
-class PerceivedPlace:
-    """Description of a place: a sentence and objects per direction, and a summary."""
-
-    name: str
-    sentences: list[str]
-    objects: list[Objects]
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
 class PerceiveResult:
     """Counts of a survey; ``computed`` counts network outputs that were not cached."""
 
@@ -146,7 +136,7 @@ async def _perceive(
         memory,
     )
     describer = Describer(model(plan.model) if plan.model else None)
-    places: list[PerceivedPlace] = []
+    sentences, objects_of, summaries = dict[str, Any](), dict[str, Any](), dict[str, str]()
     count = 0
     try:
         for number, (name, path) in enumerate(pictures.items(), 1):
@@ -155,7 +145,8 @@ async def _perceive(
             objects = merge(looks, layout, plan.within)
             count += len(objects)
             north = norths.get(name, 0.0)
-            places.append(await describer.place(name, looks, objects, layout, north))
+            described = await describer.place(looks, objects, layout, north)
+            sentences[name], objects_of[name], summaries[name] = described
             boxes = plan.out / "boxes" / f"{name}.jpg"
             if memory.requests > before or not boxes.is_file():
                 _write(boxes, sheet(panorama.cached_read(path), looks, layout))
@@ -164,15 +155,14 @@ async def _perceive(
         for each in opened:
             await each.aclose()
     files: dict[str, Any] = {
-        f"observations_list_summarized/{plan.scan}.json": {p.name: p.sentences for p in places},
-        f"observations_summarized/{plan.scan}_summarized.json": {p.name: p.summary for p in places},
-        f"objects_list/{plan.scan}.json": {p.name: p.objects for p in places},
+        f"observations_list_summarized/{plan.scan}.json": sentences,
+        f"observations_summarized/{plan.scan}_summarized.json": summaries,
+        f"objects_list/{plan.scan}.json": objects_of,
     }
     for name, content in files.items():
         _write(plan.out / name, json.dumps(content, ensure_ascii=False, indent=1).encode())
-    return PerceiveResult(
-        len(places), len(pictures) * len(list(layout.views())), memory.requests, count
-    )
+    views = len(pictures) * len(list(layout.views()))
+    return PerceiveResult(len(pictures), views, memory.requests, count)
 
 
 def _pictures(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]]:
@@ -206,14 +196,13 @@ class Describer:
 
     async def place(
         self,
-        name: str,
         looks: Sequence[SurveyedView],
         sighted: Sequence[SightedObject],
         layout: panorama.ViewLayout,
         north: float,
-    ) -> PerceivedPlace:
-        """Describe a place, with directions clockwise from north. The views are relative to the
-        picture's center; each direction gets the nearest view."""
+    ) -> tuple[list[str], list[Objects], str]:
+        """A sentence and the objects of each direction, clockwise from north, and a summary. The
+        views are relative to the picture's center; each direction gets the nearest view."""
         count, rows = len(layout.headings), len(layout.elevations)
         captions: list[list[str]] = [[] for _ in range(count)]
         for start in range(0, len(looks), rows):
@@ -234,7 +223,7 @@ class Describer:
         summary = f"place with {'; '.join(parts)}"[:MAX_TEXT] if parts else ""
         if self._model is not None and listed:
             summary = await self._answer(self._model, "place", listed) or summary
-        return PerceivedPlace(name, sentences, objects, summary)
+        return sentences, objects, summary
 
     async def _direction(self, captions: Sequence[str], labels: Sequence[str]) -> str:
         texts = list(dict.fromkeys(" ".join(text.split()) for text in captions if text.strip()))

@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from pathlib import Path
@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
 
-from wayword.core import registry, rollout
+from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit, check_family
 from wayword.core.dataset import Dataset, DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -290,17 +290,13 @@ class AgentParts:
         """The model roles of all agents, in order."""
         return list(dict.fromkeys(role for parts in self.playing() for role in parts.cls.roles))
 
-    def maker(self) -> rollout.MakeAgent:
-        """A function that creates the agent of an actor for an episode. If a model role has the
-        actor's name, it becomes the agent's main model."""
-
-        def build(toolkit: Toolkit, actor: str) -> Agent:
-            parts, model = self.others.get(actor, self), toolkit.models.get(actor)
-            if model is not None:
-                toolkit = replace(toolkit, models={**toolkit.models, "main": model})
-            return parts.cls(parts.settings, toolkit)
-
-        return build
+    def make(self, toolkit: Toolkit, actor: str) -> Agent:
+        """Create the agent of an actor for an episode. If a model role has the actor's name, it
+        becomes the agent's main model."""
+        parts, model = self.others.get(actor, self), toolkit.models.get(actor)
+        if model is not None:
+            toolkit = replace(toolkit, models={**toolkit.models, "main": model})
+        return parts.cls(parts.settings, toolkit)
 
     def identity(self) -> dict[str, Any]:
         """The agents' entries in a run's identity. Custom prompts are identified by their text."""
@@ -454,17 +450,12 @@ def _class_of(plan: Plan, cls: Any) -> Any:
         build: Any = registry.load("perceiver", name)
         perceiver_settings = make(build.Settings, group, "perceiver")
 
-        class Perceived(cls):  # type: ignore[misc]
-            @cached_property
-            def _replacement(self) -> Perceiver:
-                perceiver: Perceiver = build(perceiver_settings, super().perceiver())
-                return perceiver
+        @cache
+        def replacement(dataset: Dataset) -> Perceiver:
+            perceiver: Perceiver = build(perceiver_settings, cls.perceiver(dataset))
+            return perceiver
 
-            def perceiver(self) -> Perceiver:
-                return self._replacement
-
-        Perceived.__name__ = cls.__name__
-        base = Perceived
+        base = type(cls.__name__, (cls,), {"perceiver": replacement})
     if (rates := perturbations(plan)).active():
         base = perturbed(base, rates)
     if registry.is_path(plan.dataset_name) or ("dataset", plan.dataset_name) in registry.CLASSES:

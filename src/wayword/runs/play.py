@@ -79,7 +79,7 @@ def expert_scores(
         single = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps
         try:
-            setup = Setup(dataset, open_agent(single, dataset).maker(), {}, plan.seed, steps)
+            setup = Setup(dataset, open_agent(single, dataset).make, {}, plan.seed, steps)
             trajectory = asyncio.run(rollout(task, setup))
         except UsageError:
             continue  # it does not support this world or kind of task

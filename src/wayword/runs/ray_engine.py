@@ -21,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from wayword.core.errors import (
@@ -449,16 +450,6 @@ class SharedAccount(Account):
         self._bank.retried.remote()
 
 
-class SharedTurns:
-    """A model's rate limiter in the bank."""
-
-    def __init__(self, bank: Any, model: str) -> None:
-        self._bank, self._model = bank, model
-
-    async def admit(self) -> None:
-        await _answer(self._bank.turn.remote(self._model))
-
-
 class Player:
     """An actor that plays episodes in a separate process. ``identity`` is the expected run's."""
 
@@ -487,8 +478,11 @@ class Player:
         await _answer(bank.join.remote(self._seat, self._name))
         self._dataset = dataset = open_dataset(plan)
         agent = open_agent(plan, dataset)
-        choices = model_choices(plan, agent)
-        self._models = open_models(plan, choices, account, lambda model: SharedTurns(bank, model))
+
+        def limiter(model: str) -> Any:  # a model's rate limiter in the bank
+            return SimpleNamespace(admit=lambda: _answer(bank.turn.remote(model)))
+
+        self._models = open_models(plan, model_choices(plan, agent), account, limiter)
         for model in self._models.values():
             await model.prepare()
         identity = plain(config_of(plan, dataset, agent, self._models))

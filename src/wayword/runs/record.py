@@ -32,6 +32,7 @@ from wayword.runs.codec import (
     parsed,
     read_member,
     read_members,
+    restore,
     unusable,
 )
 from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
@@ -74,7 +75,7 @@ class Line:
     """An encoded episode, ready to be written by another process than the one that played it.
 
     ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the kinds of
-    its notes, ``steps`` counts its steps, and ``billed`` the tokens of uncached calls.
+    its notes, and ``steps`` counts its steps.
     """
 
     episode_id: str
@@ -84,7 +85,6 @@ class Line:
     member: bytes
     notes: frozenset[str] = frozenset()
     steps: int = 0
-    billed: int = 0
 
     @classmethod
     def of(cls, record: EpisodeRecord | FailedEpisode) -> Line:
@@ -99,10 +99,8 @@ class Line:
             raise RecordingError(f"episode {name!r}: {error}") from error
         if trajectory is None:
             return cls(name, scores, reason, "failed", line)
-        notes, steps = frozenset(note.kind for note in trajectory.notes()), len(trajectory.steps)
-        usages = [c.answer.usage for c in trajectory.calls() if c.answer and not c.answer.cached]
-        billed = sum(usage.prompt + usage.completion for usage in usages)
-        return cls(name, scores, reason, trajectory.ended, line, notes, steps, billed)
+        notes = frozenset(note.kind for note in trajectory.notes())
+        return cls(name, scores, reason, trajectory.ended, line, notes, len(trajectory.steps))
 
 
 def is_run(path: Path) -> bool:
@@ -121,7 +119,8 @@ class RecordedRun:
 
     @property
     def config(self) -> dict[str, Any]:
-        return configs.readable(self._config)
+        restored: dict[str, Any] = restore(self._config)
+        return {key: value for key, value in restored.items() if key != "format"}
 
     @property
     def index(self) -> Index:
@@ -202,7 +201,7 @@ class RunFolder(RecordedRun):
         self._lines, self._listed = lines, self.index
         self._failed = Appender(self._failures)
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
-            if dropped := appender.cut(self._listed.end(file)):
+            if dropped := appender.cut(self._listed.ends[file]):
                 problem = f"removed {dropped:,} bytes of an incomplete line"
                 self.notices.append(f"{path / file}: {problem}; its episode is played again")
 
@@ -220,7 +219,16 @@ class RunFolder(RecordedRun):
         with ExitStack() as opened:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                _refuse_foreign(folder)
+                names = sorted(os.listdir(folder))
+                expected = {LOCK, f".{configs.NAME}.new"}
+                if (folder / EPISODES).is_file() and not (folder / EPISODES).stat().st_size:
+                    expected.add(EPISODES)
+                foreign = [name for name in names if name not in expected]
+                if foreign and configs.NAME not in names:
+                    raise RecordingError(
+                        f"{folder}: not a run folder: it contains {foreign[0]!r} but no "
+                        f"{configs.NAME}; give an empty or new folder"
+                    )
                 lines = Appender(folder / EPISODES)
                 opened.callback(lines.close)
                 if not lines.lock():
@@ -247,11 +255,6 @@ class RunFolder(RecordedRun):
     def read(path: Path | str) -> RecordedRun:
         """Open a run folder for reading. Raises ``RecordingError`` if it is not a run folder."""
         return RecordedRun(path)
-
-    @property
-    def finished(self) -> frozenset[str]:
-        """Ids of all finished episodes. To test a single id, use ``in``."""
-        return frozenset(self._listed.ids())
 
     def __contains__(self, episode_id: object) -> bool:
         return episode_id in self._listed
@@ -303,21 +306,6 @@ class RunFolder(RecordedRun):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Raise ``RecordingError`` for a folder that is neither empty nor a run folder."""
-    names = sorted(os.listdir(folder))
-    if configs.NAME in names:
-        return
-    expected = {LOCK, f".{configs.NAME}.new"}
-    if (folder / EPISODES).is_file() and not (folder / EPISODES).stat().st_size:
-        expected.add(EPISODES)
-    if foreign := [name for name in names if name not in expected]:
-        raise RecordingError(
-            f"{folder}: not a run folder: it contains {foreign[0]!r} but no {configs.NAME}; give "
-            "an empty or new folder"
-        )
 
 
 def _replaces(folder: Path, prepared: dict[str, Json]) -> bool:

@@ -185,7 +185,7 @@ def _parts(whole: _ScoredRun, by: str, data: Path | None) -> list[_ScoredRun]:
         raise UsageError(f"--by {by}: choose scene or length")
     tasks = dataset_of(whole.run, data).tasks
     if by == "length":
-        return _labeled(whole, _length_labels(tasks, whole.config["identity"]["dataset"]))
+        return _by_length(whole, tasks)
     return _labeled(whole, {task.episode.id: task.episode.scene for task in tasks})
 
 
@@ -193,8 +193,7 @@ def by_length(run: RecordedRun, tasks: Sequence[Task]) -> dict[str, Row]:
     """A run's row for each range of reference lengths, in order. Raises ``UsageError`` if the tasks
     have no reference path, ``RecordingError`` for a damaged run."""
     whole = _scored_run(run)
-    labels = _length_labels(tasks, whole.config["identity"]["dataset"])
-    parts = _labeled(whole, labels)
+    parts = _by_length(whole, tasks)
     return {part.name.removeprefix(f"{whole.name}, "): _row([part]) for part in parts}
 
 
@@ -214,7 +213,7 @@ def _labeled(whole: _ScoredRun, labels: Mapping[str, str]) -> list[_ScoredRun]:
     ])  # fmt: skip
 
 
-def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
+def _by_length(whole: _ScoredRun, tasks: Sequence[Task]) -> list[_ScoredRun]:
     lengths: dict[str, float] = {}
     for task in tasks:
         reference, metres = task.reference, getattr(task.reference, "shortest", None)
@@ -223,6 +222,7 @@ def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
         elif metres is not None:
             lengths[task.episode.id] = round(metres)
     if not lengths:
+        dataset = whole.config["identity"]["dataset"]
         raise UsageError(f"--by length: episodes of {dataset} have no reference path")
     values = sorted(lengths.values())
     edges = sorted(set(values))
@@ -232,7 +232,7 @@ def _length_labels(tasks: Sequence[Task], dataset: str) -> dict[str, str]:
     for low, above in pairwise([*edges, values[-1] + 1]):
         name = f"length {low:g}" if above - 1 <= low else f"length {low:g} to {above - 1:g}"
         labels |= {each: name for each, value in lengths.items() if low <= value < above}
-    return {each: labels[each] for each in lengths}
+    return _labeled(whole, {each: labels[each] for each in lengths})
 
 
 @dataclass(frozen=True, slots=True)

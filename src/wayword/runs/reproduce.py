@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -98,31 +98,23 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class RecipeOptions:
-    """The user's options for a recipe. ``rows`` selects rows whose names contain one of these
-    words. ``prompts`` is a folder of prompts. ``stand_in`` allows stand-in data with paid models;
-    free models always use it."""
+class RecipeOptions(Plan):
+    """The user's options for a recipe: those of a plan, for all of its rows. ``rows`` selects rows
+    whose names contain one of these words. ``prompts`` is a folder of prompts. ``stand_in`` allows
+    stand-in data with paid models; free models always use it."""
 
-    model: str = ""
-    limit: int | None = None
-    rows: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    max_steps: int | None = None
-    concurrency: int = 8
-    data: Path | None = None
+    agent: str = ""
+    on: str = ""
     out: Path = Path("runs/reproduce")
-    max_dollars: float | None = None
-    cache: Path | None = None
-    prices: Path | None = None
+    rows: tuple[str, ...] = ()
     seeds: int | None = None
     stand_in: bool = False
     prompts: Path | None = None
-    shuffle: int | None = None
 
     def prompt_folder(self, agent: str) -> Path | None:
         """The folder of an agent's prompts: the subfolder with its name, if any, else ``prompts``.
         None for shipped prompts and for agents without prompts."""
-        if self.prompts is None or "prompts" not in _fields(agent):
+        if self.prompts is None or not hasattr(registry.load("agent", agent).Settings, "prompts"):
             return None
         folder = self.prompts / agent
         return folder if folder.is_dir() else self.prompts
@@ -281,20 +273,16 @@ def _plan(
     settings |= {name: group for name, group in groups.items() if group}
     if (folder := options.prompt_folder(row.agent)) is not None:
         settings["prompts"] = str(folder)
-    plan = Plan(
-        row.agent,
-        source.split,
-        main,
-        merge(settings, _share(options.settings, row.agent)),
-        limit=min((n for n in (row.limit, options.limit) if n is not None), default=None),
-        shuffle=row.shuffle if options.shuffle is None else options.shuffle,
-        max_steps=options.max_steps or row.steps,
-        concurrency=options.concurrency,
-        data=options.data,
-        max_dollars=options.max_dollars,
-        cache=options.cache,
-        prices=options.prices,
-    )
+    changes = {
+        "agent": row.agent,
+        "on": source.split,
+        "model": main,
+        "settings": merge(settings, _share(options.settings, row.agent)),
+        "limit": min((n for n in (row.limit, options.limit) if n is not None), default=None),
+        "shuffle": row.shuffle if options.shuffle is None else options.shuffle,
+        "max_steps": options.max_steps or row.steps,
+    }
+    plan = Plan(**{each.name: getattr(options, each.name) for each in fields(Plan)} | changes)
     if not len(open_dataset(plan).tasks):
         raise DataError(source.split, "", "has no episodes")
     return plan
@@ -303,12 +291,8 @@ def _plan(
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Those of the user's settings that an agent accepts; a table may have several agents."""
     groups = {"model", "models"} if registry.load("agent", name).needs_model else set()
-    accepted = {"dataset"} | groups | _fields(name)
+    accepted = {"dataset", *registry.load("agent", name).Settings.__dataclass_fields__, *groups}
     return {key: value for key, value in settings.items() if key in accepted}
-
-
-def _fields(name: str) -> set[str]:
-    return set(registry.load("agent", name).Settings.__dataclass_fields__)
 
 
 def _free(model: str, options: RecipeOptions) -> bool:

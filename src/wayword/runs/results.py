@@ -82,7 +82,7 @@ class RunResult:
 
     def table(self, metrics: Sequence[str] = ()) -> Text:
         """Table of metrics, as by ``wayword table``; ``metrics`` selects columns."""
-        return Text(reports.table([self.path], keys=_names(metrics)))
+        return Text(reports.table([self.path], keys=metric_names(metrics)))
 
     def compare(self, other: RunResult | Path | str, metrics: Sequence[str] = ()) -> Text:
         """Compare with another run on the same episodes, as by ``wayword compare``. Raises
@@ -90,7 +90,7 @@ class RunResult:
         if not isinstance(other, RunResult | Path | str):
             raise UsageError(f"compare expects a result or run folder, got {other!r:.80}")
         path = other.path if isinstance(other, RunResult) else Path(other)
-        return Text(reports.compare([self.path, path], keys=_names(metrics)).text)
+        return Text(reports.compare([self.path, path], keys=metric_names(metrics)).text)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Data frame with a row per episode: run, agent, model, dataset, instruction, scene, number
@@ -141,7 +141,7 @@ class RunResult:
         return registry.render_html(self)
 
 
-def _names(metrics: Sequence[str]) -> list[str]:
+def metric_names(metrics: Sequence[str]) -> list[str]:
     """Metric names from a list, or from text as on the command line: ``"sr,spl"``."""
     if isinstance(metrics, str):
         return [name.strip() for name in metrics.split(",") if name.strip()]

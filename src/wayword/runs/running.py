@@ -234,7 +234,7 @@ async def _play(
 ) -> Outcome:
     plan, person, path = active.plan, active.person, active.folder.path
     spending = add_earlier(account, active.folder)
-    done, tokens, dollars = active.done, account.tokens, account.dollars
+    done = active.done
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
     active.reporter = Reporter(path, active.total, account.estimate.limit, account, active.done)
@@ -264,14 +264,8 @@ async def _play(
         try:
             spending.close()
         finally:
-            session = Session(
-                started,
-                time.perf_counter() - began,
-                active.done - done,
-                max(0, account.tokens - tokens - active.finished_tokens),
-                max(0.0, account.dollars - dollars - active.finished_dollars),
-            )
-            add_session(path, session)
+            seconds = time.perf_counter() - began
+            add_session(path, Session(started, seconds, active.done - done))
 
 
 def _bill(models: Mapping[str, Model], account: Account, outcome: Outcome) -> list[str]:
@@ -320,17 +314,15 @@ def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, st
     dataset = dataset_of(run, data)
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     for record in run.records():
-        task = tasks.get(record.episode_id)
-        if task is None:
-            yield record.episode_id, "is not in the dataset"
-            continue
         try:
-            yield record.episode_id, _difference(dataset, task, record)
+            yield record.episode_id, _difference(dataset, tasks.get(record.episode_id), record)
         except WaywordError as error:
             yield record.episode_id, f"cannot be replayed: {error}"
 
 
-def _difference(dataset: Dataset, task: Task, record: EpisodeRecord) -> str:
+def _difference(dataset: Dataset, task: Task | None, record: EpisodeRecord) -> str:
+    if task is None:
+        return "is not in the dataset"
     if record.trajectory.episode_id != record.episode_id:
         return f"has the trajectory of episode {record.trajectory.episode_id!r}"
     trials = record.trajectory.trials()

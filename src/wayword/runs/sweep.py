@@ -40,9 +40,9 @@ class Curve:
     points: tuple[tuple[str, Interval], ...]
 
 
-def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
-    """Plot curves with 95% intervals as SVG, on a common vertical axis (percent for rates). Numeric
-    values are placed to scale on the horizontal axis, others in the given order."""
+def draw(setting: str, curves: Sequence[Curve]) -> str:
+    """Plot rates with 95% intervals as SVG, on a common vertical axis in percent. Numeric values
+    are placed to scale on the horizontal axis, others in the given order."""
 
     def ends(value: Interval) -> tuple[float, float]:
         """The interval, or the mean if there are too few episodes."""
@@ -64,16 +64,14 @@ def draw(setting: str, curves: Sequence[Curve], percent: bool = True) -> str:
     scale = (WIDTH - LEFT - RIGHT - 24) / ((most - least) or 1.0)
     across = {n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)}
     highest = max((ends(value)[1] for c in curves for _, value in c.points), default=1.0) or 1.0
-    top = 1.0 if percent and highest > 0.5 else highest * 1.1
+    top = 1.0 if highest > 0.5 else highest * 1.1
     parts = []
     for mark in (top * step / 5 for step in range(6)):
-        shown = f"{100 * mark:.0f}" if percent else f"{mark:.3g}"
         parts.append(f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4"/>')
-        parts.append(text(LEFT - 8, y(mark) + 4, shown, "end"))
+        parts.append(text(LEFT - 8, y(mark) + 4, f"{100 * mark:.0f}", "end"))
     parts += [text(across[name], HEIGHT - BOTTOM + 18, name) for name in names]
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, setting))
-    if percent:
-        parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
+    parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
     for number, curve in enumerate(curves):
         color, at = COLORS[number % len(COLORS)], TOP + 8 + 18 * number
         points = sorted((across[name], value) for name, value in curve.points)

@@ -29,7 +29,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, of_ids
 from wayword.core.errors import UsageError
 from wayword.core.recording import Continued
-from wayword.core.rollout import MakeAgent, Outcome, Setup, first_error, rollout
+from wayword.core.rollout import Outcome, Setup, first_error, rollout
 from wayword.core.rollout import run as run_episodes
 from wayword.metrics import accounting
 from wayword.metrics import compare as comparing
@@ -43,23 +43,6 @@ from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.reports import Report
 
 
-class _Memory:
-    """Makes the agents of a tour; each receives the one that finished the last episode."""
-
-    def __init__(self, make: MakeAgent) -> None:
-        self._make = make
-        self._current, self._finished = dict[str, Agent](), dict[str, Agent]()
-
-    def make(self, toolkit: Toolkit, actor: str) -> Agent:
-        agent = self._current[actor] = self._make(toolkit, actor)
-        if actor in self._finished:
-            agent.remember(self._finished[actor])
-        return agent
-
-    def keep(self) -> None:
-        self._finished |= self._current
-
-
 async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     """Play episodes by tours, as many at a time as the plan's ``concurrency``."""
     tasks = active.dataset.tasks
@@ -71,9 +54,16 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
     slots, total = asyncio.Semaphore(active.plan.concurrency), Outcome()
 
     async def play_tour(tour: Tour) -> None:
+        current, last = dict[str, Agent](), dict[str, Agent]()
+
+        def make(toolkit: Toolkit, actor: str) -> Agent:
+            agent = current[actor] = setup.make_agent(toolkit, actor)
+            if actor in last:  # the agent that finished the last episode
+                agent.remember(last[actor])
+            return agent
+
         async with slots:
-            memory = _Memory(setup.make_agent)
-            own = replace(setup, make_agent=memory.make)
+            own = replace(setup, make_agent=make)
             for name in finished.get(tour, ()):
                 # take new agents through a finished episode, with the recorded answers
                 task = of_ids(tasks, {name})[name]
@@ -83,13 +73,13 @@ async def play(active: ActiveRun, todo: Iterable[int], setup: Setup) -> Outcome:
                 if replayed.ended == "failed":
                     problem = f"episode {name} cannot be replayed: {replayed.error}"
                     raise UsageError(f"--remember: {problem}")
-                memory.keep()
+                last.update(current)
             for task_number in left[tour]:
                 if total.exhausted or total.unusable:
                     return
                 outcome = await run_episodes([tasks[task_number]], own, active.ended, 1)
                 if outcome.finished:
-                    memory.keep()
+                    last.update(current)
                 total.finished += outcome.finished
                 total.failed += outcome.failed
                 total.exhausted = total.exhausted or outcome.exhausted

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ _MAX_PARAMETER = 250  # characters: MLflow's limit
 
 
 class Tracker:
-    """A context manager that logs metrics to Trackio, Weights & Biases or MLflow. Its first error
+    """A logger of metrics to Trackio, Weights & Biases or MLflow. Its first error
     is reported as a notice and ends tracking, not the run. Values that are not finite are left
     out."""
 
@@ -57,12 +57,6 @@ class Tracker:
     def close(self) -> None:
         self._try("end_run" if self._mlflow else "finish")
         self._library = None
-
-    def __enter__(self) -> Tracker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _try(self, method: str, *values: object, **options: object) -> None:
         if self._library is None:
@@ -127,7 +121,8 @@ def tracked(
     config |= {key: getattr(plan, key) for key in ("agent", "model", "seed", "limit")}
     config["settings"] = json.dumps(plan.settings, default=str)
     name = "-".join(part for part in (Path(plan.agent).stem, plan.on, plan.model) if part)
-    with open_tracker(spec, plan.out.name if plan.out else name, config, notify) as tracker:
+    name = plan.out.name if plan.out else name
+    with closing(open_tracker(spec, name, config, notify)) as tracker:
         means = Means(tracker)
 
         def both(done: int, total: int, scores: Mapping[str, float]) -> None:

@@ -22,7 +22,7 @@ RESUMES = "finished episodes are kept; run the same command to resume"
 
 
 def main() -> None:
-    """Run the ``wayword`` command. Errors that a user can fix are a line on stderr, exit code 2."""
+    """Run the ``wayword`` command. Print an error that a user can fix in one line; exit code 2."""
     stopped = _stop_as_ctrl_c()
     try:
         from wayword.core.errors import WaywordError

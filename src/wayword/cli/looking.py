@@ -189,7 +189,7 @@ def perceive(
         Path | None,
         Option(help="JSON: place -> heading of the image center, degrees; default: the tour's."),
     ] = None,
-    within: Annotated[float, Option(help="Leave out objects farther than this, metres.")] = 3.0,
+    within: Annotated[float, Option(help="Leave out objects farther away (metres).")] = 3.0,
     batch: Annotated[int, Option(help="Views per batch.")] = 16,
 ) -> None:
     """Describe panoramas in the layout of NavGPT's observation files.

@@ -96,7 +96,7 @@ def run(
     config: Annotated[Path | None, Option(help="YAML file with settings, as for --set.")] = None,
     limit: Limit = None,
     shuffle: Shuffle = None,
-    shard: Annotated[str, Option(help="Play only part i/n, to use several machines: 1/4.")] = "",
+    shard: Annotated[str, Option(help="Play only part i of n, to use several machines: 1/4.")] = "",
     max_steps: Steps = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wayword.runs.plan import Plan
     from wayword.viewer.app import Server
 
-_WIDE = 140  # terminal columns from which there is room for a bar next to the numbers
+_WIDE = 140  # minimum terminal columns for a bar next to the numbers
 
 
 @contextmanager

@@ -55,7 +55,7 @@ TRIES = 1_000
 """Seeds searched per episode when ``length`` is set."""
 SEED_STRIDE = 1_000_000
 """Seeds reserved per level and ``settings.seed``."""
-REDRAWN = 500_009  # from a draw to the one that replaces it
+REDRAWN = 500_009  # distance from a draw to its replacement
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:

@@ -53,7 +53,7 @@ def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a room and a question of the named type; objects are added or removed to fit the answer.
 
     The answer is drawn once per arrangement, so retrying after an infeasible question does not bias
-    the answers. None if the home offers no such question.
+    the answers. None if the home has no such question.
     """
     kind, home = arrangement.partition("/")[0], draft.home
     rooms_asked = max(1, int(arrangement.partition("/l")[2] or 0) // ROOM_ACTIONS)

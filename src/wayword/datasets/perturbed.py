@@ -1,4 +1,4 @@
-"""Perturbations by seed, of any dataset: ``wayword run … --perturb typos=0.1``.
+"""Seeded perturbations of any dataset: ``wayword run … --perturb typos=0.1``.
 
 Each leaves the reference as it is, and the episode solvable by the dataset's expert, which repeats
 actions that fail. The same settings give the same changes, so a recorded run replays.

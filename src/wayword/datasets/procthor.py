@@ -46,7 +46,7 @@ class Procthor(SolvableSearches):
 
     Reads ``procthor/train.jsonl``, ``val.jsonl`` or ``test.jsonl`` (optionally ``.gz``) as
     published. Walls, doors and floors come from the file; object sizes are typical for their type,
-    since the file lacks the assets. Targets are portable types and any instance counts. The nearest
+    since the file lacks the assets. Targets are portable types; any instance counts. The nearest
     point with one in sight within 1 m is at least 2 m from the start. Raises ``DataError`` for a
     missing or malformed file.
     """

@@ -25,7 +25,7 @@ from wayword.worlds.objectnav.world import SolvableSearches
 @dataclass(frozen=True)
 class RobotSettings(RosSettings):
     """``target``: object to search for, in any words; separate several with ``|`` to search for
-    them in turn. ``instruction`` replaces "Find the …" for agents that follow instructions.
+    them in turn. ``instruction`` replaces "Find the …" for instruction-following agents.
     ``base``: your own Python file that drives another robot, ``base_settings`` its settings.
 
     The other settings configure the robot's rosbridge connection: ``url``, topics, actions,
@@ -78,7 +78,7 @@ class RobotTasks(SolvableSearches):
         return {"base": path / "__init__.py" if path.is_dir() else path}
 
     def world(self, episode: Episode) -> SharedRobotWorld:
-        """Return a world of the robot. Episodes share its connection; the latest one drives."""
+        """Return a world of the robot. Episodes share its connection; the latest drives."""
         base = self._custom_base if self.settings.base else RosBase(self.settings, self._link)
         return SharedRobotWorld(base, self._drivers)
 

@@ -232,8 +232,8 @@ class Touchdown(StreetRoutes):
     """Touchdown: routes in Manhattan, described from street-level views (Chen et al. 2019).
 
     Only the navigation part of the task is read (``navigation_text``), as in VELMA; finding the
-    hidden bear is a separate task. The published start headings match no link and often
-    point the wrong way, so most instructions start with "turn so that …".
+    hidden bear is a separate task. The published start headings match no link and often point in
+    the wrong direction, so most instructions start with "turn so that …".
 
     Splits and errors are those of :class:`.StreetRoutes`.
     """

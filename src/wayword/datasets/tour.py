@@ -142,7 +142,7 @@ class Tour(SolvableWalks):
 
 
 class TourPerceiver(Perceiver):
-    """Recorded captions and views of panoramas; a missing one raises only when requested."""
+    """Recorded captions and views of panoramas; missing ones raise only when requested."""
 
     name = "tour"
 

@@ -76,8 +76,8 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     ``menu``, which lists the legal actions and also accepts their numbers, from 0. ``reward``:
     ``success``, ``conditions``, ``progress``, ``cost``, or weights of terms
     (:mod:`wayword.envs.rewards`). ``episodes``: a number of episodes, or their ids. ``max_steps``
-    overrides the dataset's limit. In multi-actor tasks, ``actor`` is the policy's, by default the
-    first, and ``others`` the agent of all others. ``seed`` is for agents, as in ``wayword run
+    overrides the dataset's limit. In multi-actor tasks, the policy plays ``actor``, by default the
+    first, and the agent ``others`` all others. ``seed`` is for agents, as in ``wayword run
     --seed``. ``include`` names additional keys of infos. ``discount`` is the factor of the reward
     term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a scene, if the
     dataset can. ``dataset``: an open dataset, which environments can share.
@@ -89,7 +89,7 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
         if key not in supported:
             raise UsageError(f"environments have no option {key!r}; {suggest(key, supported)}")
     if not isinstance(dataset, Dataset | None):
-        raise UsageError(f"dataset must be an open one, as env.dataset is, got {dataset!r}")
+        raise UsageError(f"dataset must be an open dataset, such as env.dataset, got {dataset!r}")
     return Environment(EnvironmentOptions(name, **options), dataset)
 
 

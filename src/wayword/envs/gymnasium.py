@@ -104,7 +104,7 @@ class MenuNumber(gymnasium.spaces.Discrete):
 
 def menu_mask(action_count: int) -> NDArray[np.int8]:
     """(``MENU_SIZE``,) 1 for the numbers of legal actions. Once an episode is over, no number is
-    read and all are 1: a softmax over an empty mask is no distribution."""
+    read and all are 1: a softmax over an empty mask is undefined."""
     mask = np.zeros(MENU_SIZE, dtype=np.int8)
     mask[: action_count or MENU_SIZE] = 1
     return mask

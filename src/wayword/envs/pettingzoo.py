@@ -62,7 +62,7 @@ class _MultiActorEnv:
             spaces["action_mask"] = Box(0, 1, (MENU_SIZE,), np.int8)
         self.observation_spaces = {actor: Dict(spaces) for actor in self.possible_agents}
         kind: Any = MenuNumber if self._has_menu else FreeText
-        # PettingZoo wants the same object at each call.
+        # PettingZoo requires the same object at each call.
         self.action_spaces: dict[str, Space[Any]] = {
             actor: kind(partial(self._legal_actions, actor)) for actor in self.possible_agents
         }

@@ -99,7 +99,7 @@ class RewardMeter:
         self._conditions = self._met_share(game) if "conditions" in self._weights else 0.0
         self._initial = self._distance(game) if by_distance else None
         self._distance_left = self._initial or 0.0
-        self._progress = self._potential = 0.0  # the shares of the distance paid so far
+        self._progress = self._potential = 0.0  # the shares of the distance rewarded so far
 
     def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """The weighted terms of ``steps``, which are those since the last measure."""
@@ -109,7 +109,7 @@ class RewardMeter:
         }
 
     def _term(self, name: str, game: TaskGame, turns: list[Step]) -> float:
-        """A term before it is weighted; ``turns`` are the actor's new turns."""
+        """An unweighted term; ``turns`` are the actor's new turns."""
         if name == "success":
             if not (game.ended and game.world.done(self._actor)):
                 return 0.0

@@ -125,7 +125,7 @@ class Words(ActorView):
         if exact is not None:
             return Decision(exact)
         outcome = self._recipe.decision(text, Legal(space, self._earlier_actions)).outcome
-        if len(space) <= LONGEST_REMEMBERED:  # as the strategy ``act``, whose answers these are
+        if len(space) <= LONGEST_REMEMBERED:  # parsed as in the strategy ``act``
             self._earlier_actions.update(space.listed)
         return outcome
 

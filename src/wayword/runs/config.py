@@ -23,7 +23,7 @@ from wayword.runs import codec
 
 NAME = "run.json"
 
-_MINIMUM = 8  # characters from which a secret is also found inside longer values, such as a URL
+_MINIMUM = 8  # minimum length of secrets that are also found inside longer values, such as a URL
 
 
 def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
@@ -138,7 +138,7 @@ def sessions(run: Path) -> Iterator[Session]:
 
 
 CALLS = "calls.jsonl"
-_COMPACT = 20_000  # lines from which the next session replaces them by their total
+_COMPACT = 20_000  # number of lines above which the next session replaces them by their total
 
 
 class Spending:

@@ -374,7 +374,7 @@ LENGTH = 45  # words of a free text in an answer: a thought, a summary, an exper
 SENTENCE = 20  # words of a free text if the prompt requests one sentence
 PART = 12  # words of a part of a section, such as the progress so far, and of a message
 LISTED = 8  # words of a list item: an action with its place, a landmark with its types
-CONTINUED = 26  # tokens added to a text that a chat model must continue
+CONTINUED = 26  # tokens added to raw text for a chat model
 
 THOUGHT = "the words that a thought takes up before an action, about sixty tokens of them;"
 _NUMBER = re.compile(r"(\d+)\.\s*$")

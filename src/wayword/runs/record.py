@@ -72,7 +72,7 @@ class FailedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An encoded episode, ready to be written by another process than the one that played it.
+    """An encoded episode, ready to be written by a process other than the one that played it.
 
     ``scores`` is None for a failed episode, and ``reason`` is the cause. ``notes`` are the kinds of
     its notes, and ``steps`` counts its steps.

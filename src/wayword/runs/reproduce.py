@@ -289,7 +289,7 @@ def _plan(
 
 
 def _share(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Those of the user's settings that an agent accepts; a table may have several agents."""
+    """The user's settings that an agent accepts; a table may have several agents."""
     groups = {"model", "models"} if registry.load("agent", name).needs_model else set()
     accepted = {"dataset", *registry.load("agent", name).Settings.__dataclass_fields__, *groups}
     return {key: value for key, value in settings.items() if key in accepted}

@@ -95,7 +95,7 @@ def draw(setting: str, curves: Sequence[Curve]) -> str:
 
 Choice = tuple[str, str]
 """A setting and one of its values, as text."""
-MAX_RUNS = 1000  # of a sweep; each is a folder and a row of the table
+MAX_RUNS = 1000  # maximum runs of a sweep; each is a folder and a row of the table
 SEED = "seed"
 FIELDS = ("on", "model", SEED)
 """Keys of ``--sweep`` that are fields of a plan rather than settings."""

@@ -9,8 +9,8 @@ the episodes of one in sequence; each new agent receives the agent of the last f
 failed episode leaves no memory. A resumed run rebuilds memory from the record: new agents replay
 the finished episodes with the recorded answers, without a model call.
 
-Source: Krantz et al. 2023, "Iterative Vision-and-Language Navigation". Unlike there, agents start
-each episode at its start and do not watch an oracle walk between two episodes.
+Source: Krantz et al. 2023, "Iterative Vision-and-Language Navigation". Unlike in the paper, agents
+start each episode at its start and do not watch an oracle walk between episodes.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def report(
 
 
 def _means(scores: Mapping[str, Mapping[str, float]], ids: Sequence[str]) -> dict[str, float]:
-    """The mean of each metric over these episodes, as far as they have it."""
+    """The mean of each metric over the episodes that have it."""
     rows = [scores[name] for name in ids if name in scores]
     keys = dict.fromkeys(chain.from_iterable(rows))
     return {key: float(np.mean([row[key] for row in rows if key in row])) for key in keys}

@@ -6,9 +6,9 @@ oracle would have answered (student forcing). Because each prompt extends the on
 one contains the whole episode, and each decision is a position in it. The loss covers only these
 positions.
 
-An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
-attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
-may ask if the current one is done: yes, if the gold step belongs to a later one.
+An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or the
+values of its attribute ``answers`` (action -> option). An agent that cuts the instruction into
+``clauses`` may ask if the current one is done: yes, if the gold step belongs to a later one.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Guide:
 
 # ClauseEnds: the clause of an instruction that belongs to each step of the gold path.
 #
-# Generated places know it: their instructions are written stretch by stretch, and a dataset with
+# Generated datasets know it: their instructions are written stretch by stretch, and a dataset with
 # ``narrated(task)`` gives for each stretch the character where its words begin and the index of
 # the place of the path where it ends. Published instructions have no such record. In
 # streets a clause that describes a turn ends where that turn is made, and the others share the
@@ -265,7 +265,7 @@ class _Chooser(Model):
 
 @dataclass(frozen=True, slots=True)
 class LabeledQuestion:
-    """An agent's question, and the options that were taken and that were best ("": none was)."""
+    """An agent's question, and the options that were taken and that were best ("" for none)."""
 
     prompt: str
     taken: str

@@ -490,7 +490,7 @@ def _condition(
     traits: tuple[goals.Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
     if kind == "has":
         if not traits:
-            raise where.error("requires no state", f"add one of {', '.join(states)}")
+            raise where.error("has no required state", f"add one of {', '.join(states)}")
         return goals.Has(objects, traits, entry.count)
     places = ids("place", entry.room)
     if not draft.objects[places[0]].receptacle:
@@ -503,7 +503,7 @@ def _condition(
 # The dataset.
 
 COMMENT = "# Checked by the expert; written by `wayword task new`."
-MOST_BYTES = 1_000_000  # a task is a few kilobytes: catches a path to some other file
+MOST_BYTES = 1_000_000  # a task is a few kilobytes: a larger file is probably not a task
 KIND = "own"
 
 

@@ -2,8 +2,9 @@
 
 A definition lists components (objects with properties, or other tasks) and relations (what must be
 in or on what). ``#0``, ``#1`` … are its parameters. Goals are stated over dishes, i.e. objects to
-make and serve, each assigned to a different object. A sliced object stays one object and stands for
-all of its slices: several slices of an apple are one; a sandwich and a salad need a tomato each.
+make and serve, each assigned to a different object. A sliced object remains one object, which
+stands for all of its slices: several slices of an apple count once; a sandwich and a salad need a
+tomato each.
 
 Source: TEACh (Padmakumar et al. 2022), section 3.1. ``teach.toml`` restates its 25
 ``task_definitions``, with instructions worded by this project.

@@ -179,7 +179,7 @@ def affordances(node: Node) -> frozenset[str]:
 
 def is_object(node: Node) -> bool:
     """True if a node becomes an object of the scene: it has a box and a use, or is large furniture.
-    Left out: the building, characters, and what hangs or lies flat (lamps, pictures, rugs)."""
+    Excluded: the building, characters, and flat or hanging objects (lamps, pictures, rugs)."""
     if node.box is None or node.category in CLASSES["building"] | {"Characters"}:
         return False
     if portable(node) or preposition(node) or affordances(node):

@@ -98,7 +98,7 @@ class Level:
         return sorted({square for obj in objects if (square := self.find(obj)) is not None})
 
     def met(self) -> tuple[int, int]:
-        """Return the number of completed parts of the instruction, and of all parts."""
+        """Return the numbers of completed parts and of all parts of the instruction."""
         done = [part_done for _, part_done in self._parts()]
         return len(done) if self.reward > 0 else sum(done), len(done)
 

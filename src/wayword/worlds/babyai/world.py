@@ -200,8 +200,8 @@ class LevelWalker:
 class SkillMenu:
     """The action choices of an actor that runs skills.
 
-    *Listed* are the skills that suit objects it has seen and that still exist. *Accepted* is every
-    well-formed skill; it may fail.
+    *Listed* are the skills that apply to objects it has seen and that still exist. *Accepted* is
+    every well-formed skill; it may fail.
     """
 
     def __init__(self, level: Level, names: LevelNames) -> None:

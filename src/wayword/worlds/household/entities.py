@@ -21,8 +21,8 @@ class Entities:
     boxes shrunk by ``INSET``. ``inside``: index of the object or actor that holds an object,
     ``FLOOR`` for none. ``temperature`` is an index into TEMPERATURES; ``coffee``: filled with
     coffee, not water; ``boiled``: cooked in water. ``heated``, ``cooled``, ``cleaned``: true once
-    this has been done. ``anchor``: index of the entity that determines an object's visibility, its
-    outermost enclosing receptacle or itself. ``is_exposed`` is false for enclosed and held objects.
+    done. ``anchor``: index of the entity that determines an object's visibility, its outermost
+    enclosing receptacle or itself. ``is_exposed`` is false for enclosed and held objects.
     ``version`` increases whenever an object or a door moves, opens or closes.
     """
 

@@ -102,8 +102,8 @@ class Actor:
 
 
 class House:
-    """The state that actions change; a reset creates a new one. ``pointless``: verbs for which this
-    house has no object or addressee."""
+    """The state that actions change; a reset creates a new one. ``pointless``: verbs without an
+    object or addressee in this house."""
 
     def __init__(
         self,

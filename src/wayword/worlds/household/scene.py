@@ -100,7 +100,7 @@ class HouseObject:
 
     @property
     def is_long(self) -> bool:
-        """True for furniture over half a metre long: on it, positions are worth describing."""
+        """True for furniture over half a metre long: positions on it are described."""
         return max(self.width, self.depth) > 0.5 and "pickupable" not in self.affordances
 
 

@@ -156,7 +156,7 @@ class Skills:
         return name or f"the {self.entities.type(self.number(obj)).replace('_', ' ')}"
 
     def reason(self, skill: str, obj: str, *arguments: Any) -> str:
-        """Return the reason for a skill as a fixed sentence; empty if nothing is left to do."""
+        """Return the reason for a skill as a sentence; empty if nothing is left to do."""
         name = self.name_of(obj)
         if skill in REASONS:
             return REASONS[skill].format(name)

@@ -217,7 +217,7 @@ class RosSettings(Checked):
     ``depth``: a laser ``scan``, or a depth ``image`` from the camera's own position. ``navigate``
     (``NavigateToPose``) and ``spin`` (``Spin``) are actions. The camera has a ``field_of_view``
     (degrees) and is ``eye`` metres above the floor; depth is used up to ``reach`` metres.
-    ``scan_turn`` is the rotation of the laser's front from the robot's (degrees, clockwise);
+    ``scan_turn`` is the angle from the robot's front to the laser's (degrees, clockwise);
     ``scan_flipped``: it is mounted upside down; ``tilt`` is the depth camera's (degrees, up
     positive). ``costmap`` (``nav_msgs/OccupancyGrid``) is the robot's own map, in the frame of the
     poses; searchers plan on it.

@@ -1,8 +1,8 @@
 """A connection that speaks rosbridge's JSON protocol, and reconnects.
 
-A thread reads continuously, so that the latest message of each topic is available. All else happens
-in the caller's thread, with a time limit on each wait. Nothing is queued while the connection is
-down: a goal that could not be sent is never sent later.
+A thread reads continuously, so that the latest message of each topic is available. Everything else
+happens in the caller's thread, with a time limit on each wait. Nothing is queued while the
+connection is down: a goal that could not be sent is never sent later.
 
 Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_suite, branch ros2.
 """
@@ -73,8 +73,8 @@ class Link:
         return self._connection is not None
 
     def subscribe(self, topic: str, kind: str, throttle: int = 0, queue: int = 1) -> None:
-        """Receive a topic of that ROS type from the next connection on: a message every
-        ``throttle`` milliseconds at most, with a queue of ``queue`` messages."""
+        """Receive a topic of that ROS type from the next connection on: at most a message every
+        ``throttle`` milliseconds, with a queue of ``queue`` messages."""
         self._topics[topic] = {"op": "subscribe", "topic": topic, "type": kind,
                                "throttle_rate": throttle, "queue_length": queue}  # fmt: skip
 

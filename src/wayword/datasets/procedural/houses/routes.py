@@ -1,8 +1,8 @@
 """Routes: gold paths, divided into stretches that an instruction must describe.
 
-A stretch ends at a doorway or a piece of furniture that the captions mention all along it, or else
-is a single step in an unambiguous direction. The stretches, in order, are therefore enough to find
-the goal.
+A stretch ends at a doorway or a piece of furniture that the captions mention along the full
+stretch, or else is a single step in an unambiguous direction. The stretches, in order, are
+therefore enough to find the goal.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CLEAR_ANGLE = 20.0
 
 TOUR_DISTANCE = 3.0
 """Minimum distance of a tour's goal from its start, in metres: closer counts as success."""
-TOUR_DRAWS = 2_000  # draws before a house is out of tours
+TOUR_DRAWS = 2_000  # failed draws after which a house has no more tours
 
 TURN_ANGLES = {
     "straight": 0.0, "slightly right": 45.0, "right": 90.0, "sharply right": 135.0,

@@ -143,7 +143,7 @@ class Ending:
     """Where to stop: ``beside`` a landmark, or ``steps`` after the last turn.
 
     ``junctions`` and ``lights`` count those crossed on the way; ``too_far`` names a landmark that
-    is visible only after overshooting.
+    is visible only beyond the goal.
     """
 
     junctions: int
@@ -250,7 +250,7 @@ class _TownPlanner:
             return None
         gold = path_actions(self.town.navigator, start, path)
         if [word for word in gold if word in ("left", "right")] != walk.turns:
-            return None  # a sharp turn that the oracle would make in the other direction
+            return None  # the oracle would make this sharp turn in the other direction
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
         return TownRoute(ids, heading, tuple(legs), ending, actions)

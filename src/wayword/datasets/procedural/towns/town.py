@@ -59,7 +59,7 @@ JITTER = 7  # maximum jitter of a corner along each axis, in metres
 MISSING_SHARE, DIAGONAL_SHARE, BENT_SHARE = 0.15, 0.2, 0.25
 """Shares of streets left out, of blocks with a diagonal, and of streets that bend."""
 
-STREET_ANGLE = 35.0  # degrees: words could not distinguish streets that are closer
+STREET_ANGLE = 35.0  # degrees: words could not distinguish streets at a smaller angle
 MOST_STREETS = 5  # maximum streets per corner
 
 

@@ -3,29 +3,29 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-# Compiled modules are kept, whatever the shell says: the tests start many short processes.
+# Keep compiled modules even if the shell disables them: the tests start many short processes.
 unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
 
 help:
 	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
-	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
+	@echo 'make chaos    long tests of killed runs, damaged files and overloaded servers: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv and trackers, in an environment of their own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
-	@echo 'make test-stores  tests of run folders in an S3 store, with a mock of it, likewise'
-	@echo 'make audit    known holes in what constraints.txt pins; make sbom lists it all for others'
+	@echo 'make test-stores  tests of run folders in an S3 store, emulated by moto, in an environment of their own'
+	@echo 'make audit    known vulnerabilities of the packages in constraints.txt; make sbom lists these packages'
 	@echo 'make weights  check the trained weights in the package'
 	@echo 'make bench    speed as ratios against plain reference implementations'
-	@echo 'make lint     ruff, mypy and the import contract alone'
-	@echo 'make install  the environment of all of these, in .venv'
+	@echo 'make lint     only ruff, mypy and the import contract'
+	@echo 'make install  the environment of these commands, in .venv'
 
 install: .venv/installed
 
 $(UV):
-	@echo 'installing into .venv: half a minute, more where packages are fetched from afar …'
+	@echo 'installing into .venv: half a minute, longer on a slow network …'
 	@$(PYTHON) -m venv .uv
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 
@@ -66,7 +66,7 @@ test-train:
 	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
 
 # By uv, as pip takes many minutes to find versions that these libraries agree on. TRL has an environment of its own,
-# as verifiers 0.1 holds it at 0.29.
+# as verifiers 0.1 pins it to 0.29.
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
@@ -78,7 +78,7 @@ test-envs: $(UV)
 	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
 	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs/test_trl.py
 
-# WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed all the while.
+# WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed throughout.
 test-ray: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-ray
 	@$(UV) pip install --quiet --python .venv-ray/bin/python pytest -e '.[ray]'
@@ -105,7 +105,7 @@ constraints: $(UV)
 	$(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
 	  --universal --python-version 3.11 --extra local --group dev pyproject.toml -o constraints.txt
 
-# Both tools in environments of their own, so that they audit nothing of themselves.
+# Both tools in environments of their own, so that they do not audit themselves.
 audit: $(UV)
 	$(UV) tool run --quiet pip-audit --requirement constraints.txt --require-hashes --disable-pip
 

@@ -163,7 +163,7 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                                 "goal 1 (held): has no field 'colour'"),
     "too many": ({"goal": [{"inside": {"object": "mug", "place": "shelf", "count": 2}}]},
                  "goal 1 (inside), field 'count': must be at most 1, the number of these"),
-    "no state": ({"goal": [{"has": {"object": "mug"}}]}, "goal 1 (has): requires no state"),
+    "no state": ({"goal": [{"has": {"object": "mug"}}]}, "goal 1 (has): has no required state"),
     "met at once": ({"goal": [{"inside": {"object": "mug", "place": "counter_top"}}]},
                     "field 'goal': is met at the start"),
     "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': is no free position: [0, 0]"),

@@ -90,7 +90,7 @@ def test_furniture_stands_in_the_room_that_the_graph_says(homes: dict[str, Impor
         assert len(by_corner) == len(home.home.scene.rooms)
         names = dict(zip(_rooms(home), (r.name for r in home.home.scene.rooms), strict=True))
         for thing in home.home.scene.objects:
-            room = home.graph.rooms.get(int(thing.id.split("|")[1]))
+            room = home.graph.room_by_node.get(int(thing.id.split("|")[1]))
             if room is not None:
                 here = home.home.layout.room_at(thing.x, thing.y)
                 right, wrong = right + (here == names[room]), wrong + (here != names[room])

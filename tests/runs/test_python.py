@@ -240,7 +240,7 @@ WRONG: list[tuple[str, str]] = [
     ("Houses('test', None, {'houses': 2})", "settings must be an instance"),
     ("reports.table('nowhere')", "nowhere: no such folder"),
     ("make(3)", "name must be a string, got 3"),
-    ("make('houses', dataset='houses')", "dataset must be an open one"),
+    ("make('houses', dataset='houses')", "dataset must be an open dataset"),
     ("make('houses', settings='houses=2')", "settings must be"),
     ("make('houses', episodes='two')", "episodes must be a whole number or a list, got 'two'"),
     ("make('houses').reset(episode='nope')", "… 180 in all"),

@@ -199,7 +199,7 @@ class Environment:
     def max_steps(self) -> int:
         return self.max_steps_of(self.dataset)
 
-    def share(self, number: int, count: int) -> None:
+    def partition(self, number: int, count: int) -> None:
         """Without a seed, play every ``count``-th episode from ``number`` on, so that the
         environments of a batch play different ones."""
         self._next, self._stride = number, count

@@ -155,7 +155,7 @@ class TaskGame(Game):
 
 
 class _Expert:
-    """The expert's next action. Its plan continues while it is followed; else it plans again."""
+    """The expert's next action. The plan is kept while it is followed, else made again."""
 
     def __init__(self, game: TaskGame, actor: str) -> None:
         self._game, self._actor = game, actor

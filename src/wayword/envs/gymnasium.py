@@ -198,7 +198,7 @@ def vector(
 
     def open_env(number: int) -> WaywordEnv:
         env = WaywordEnv(dataset, shared=shared, **options)
-        env.inner.share(number, num_envs)
+        env.inner.partition(number, num_envs)
         return env
 
     openers = [partial(open_env, number) for number in range(num_envs)]

@@ -133,7 +133,7 @@ class _MultiActorEnv:
 
 
 class WaywordAEC(_MultiActorEnv, pettingzoo.AECEnv):  # type: ignore[misc]
-    """Actors take turns, in the order of a rollout."""
+    """Environment in which actors take turns, in the order of a rollout."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""

@@ -56,7 +56,7 @@ class TwoPhaseScorer(EpisodeScorer):
 
 
 def _phases(task: Task, state: Mapping[str, Json]) -> tuple[bool, bool] | None:
-    """Return True for each phase passed; None for a reference of another family."""
+    """Return True for each passed phase; None for a reference of another family."""
     if not isinstance(task.reference, TwoPhaseReference):
         return None
     in_hallway = state.get("phase") == 2

@@ -33,7 +33,7 @@ class CascadeSettings:
 
     ``margin`` is the minimum lead in probability of each token of the decision (the last JSON
     field, or the last line of other text) over the next best token, also for ranked options; 0
-    disables it, and models without log-probabilities pass. ``samples`` is the number of small-model
+    disables it, as do models without log-probabilities. ``samples`` is the number of small-model
     samples: at least the share ``agreement`` must match, and the most frequent decision is the
     answer. With ``rejected``, the large model is asked if the agent rejected the previous answer.
     ``small`` and ``large`` are the settings of the two models (``model.large.base_url=…``).

@@ -319,8 +319,8 @@ class Index:
     def search(self, words: str, instruction: Callable[[str], str] | None = None) -> list[str]:
         """Ids of the episodes that contain all the words, or words that start with them.
 
-        Searches thoughts, prompts, answers and what ``instruction`` returns for an id. The first
-        search, even an empty one, reads all records. Raises ``RecordingError``.
+        Searches thoughts, prompts, answers and the text that ``instruction`` returns for an id. The
+        first search, even an empty one, reads all records. Raises ``RecordingError``.
         """
         query = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
         if not query.replace('"', "").replace("*", ""):

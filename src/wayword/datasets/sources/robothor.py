@@ -48,8 +48,8 @@ from wayword.worlds.household.scene import Scene
 # * *Wall* cells are proven if never open although, in some furnishing, no furniture is within
 #   0.3 m, so that only a wall explains them. Added are straight connections up to 2 m between
 #   proven pieces that are never open and never in furniture, and straight extensions of thin
-#   pieces up to the next open cell, by at most 3 m. Pieces below 0.4 m are dropped. What remains are
-#   cells a radius away from all free cells, and the center line of narrower pieces. Everything
+#   pieces up to the next open cell, by at most 3 m. Pieces below 0.4 m are dropped. Of the rest,
+#   cells a radius off all free cells remain, and the center line of narrower pieces. Everything
 #   beyond the outermost boxes and positions is wall; the inside of a box never is.
 # * A published path ends with its target in view, so no wall is on the line to it. A path that
 #   starts within 0.85 m of its target but continues does not have it in view: cells on that line

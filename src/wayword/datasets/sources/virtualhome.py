@@ -74,7 +74,7 @@ class Graph:
     edges: Sequence[tuple[int, str, int]]
 
     @cached_property
-    def rooms(self) -> dict[int, int]:
+    def room_by_node(self) -> dict[int, int]:
         """Node -> the room it is inside (the first one listed)."""
         containing: dict[int, int] = {}
         for start, relation, end in self.edges:
@@ -268,7 +268,7 @@ def rooms_of(graph: Graph, source: str) -> dict[str, AxisBox]:
         tiles = [
             tile.box
             for n, tile in graph.nodes.items()
-            if tile.kind == "floor" and tile.box is not None and graph.rooms.get(n) == number
+            if tile.kind == "floor" and tile.box is not None and graph.room_by_node.get(n) == number
         ]
         if not tiles:
             raise DataError(source, f"node {number}", f"{node.kind} has no floor tiles")

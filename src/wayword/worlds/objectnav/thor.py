@@ -71,7 +71,7 @@ class ThorCamera(Checked):
 def check_installed() -> None:
     """Raise ``UsageError`` if AI2-THOR is not installed."""
     if find_spec("ai2thor") is None:
-        remedy = "its first start downloads Unity; needs a display or GPU"
+        remedy = "its first start downloads Unity, and it needs a display or GPU"
         raise UsageError(f"AI2-THOR is not installed: pip install ai2thor==5.0.0 ({remedy})")
 
 

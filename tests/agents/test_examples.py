@@ -82,35 +82,6 @@ def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:
     assert told[0] != told[1]
 
 
-HAND = """
-- - user: "Task: Is there a mug?"
-    assistant: '{"thought": "I look first.", "action": "go_explore[kitchen]"}'
-  - user: "You see mug_1."
-    assistant: '{"thought": "There it is.", "action": "stop[yes]"}'
-"""
-
-
-def test_examples_with_thoughts_come_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "hand.yaml").write_text(HAND)
-    chat = [("system", "You …"), ("user", "Task: Is there a cup?"), ("assistant", "Thought: no.")]
-    line = json.dumps({"messages": [{"role": r, "content": c} for r, c in chat]})
-    (tmp_path / "export.jsonl").write_text(line + "\n")
-    for name, count, words in (("hand.yaml", 2, "There it is."), ("export.jsonl", 1, "no.")):
-        file = str(tmp_path / name)
-        prompts, _ = first_prompts(tmp_path / name[:4], "iqa", {}, "react", examples_file=file)
-        said = [m.content for m in prompts[0] if m.role == "assistant"]
-        assert len(said) == count
-        assert words in said[-1]
-        assert "Answer in their form" in prompts[0][0].content
-
-
-def test_a_file_of_another_form_is_refused_by_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "own.jsonl"
-    file.write_text('{"messages": [{"role": "assistant", "content": "go"}]}\n')
-    with pytest.raises(UsageError, match=r"own\.jsonl.*line 1.*take turns"):
-        first_prompts(tmp_path / "run", "iqa", {}, examples_file=str(file))
-
-
 def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
     """Why each step is taken, and nothing of what the actor of the example had not seen by name."""
     given = {"actions": "high", "kind": "pick_and_place_simple"}

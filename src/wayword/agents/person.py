@@ -226,11 +226,6 @@ class AnsweredDataset:
         return world
 
 
-def with_person(dataset: Dataset, person: Person) -> Dataset:
-    """Return the dataset with a person who answers questions in its worlds."""
-    return cast(Dataset, AnsweredDataset(dataset, person))
-
-
 def with_answerer(world: World, answerer: Answerer | None) -> World:
     """Return the world, with the answerer set if there is one and the world supports it."""
     if answerer is not None:

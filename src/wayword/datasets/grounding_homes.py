@@ -57,21 +57,14 @@ def draw_goal(
         return goals.Inside(objects, places), chore.target, chore.receptacle
     pairs = [*permutations((t for t in OBJECTS if draft.of(t)), 2)]
     rng.shuffle(pairs)
-    pair = next((pair for pair in pairs if _can_go_next_to(draft, *pair)), None)
-    return (goals.NextTo(draft.ids(pair[0]), draft.ids(pair[1])), *pair) if pair else None
-
-
-def _can_go_next_to(draft: Arrangement, target: str, other: str) -> bool:
-    """True if a ``target`` fits wherever an ``other`` is, and none is there yet."""
-    holders = [draft.objects[o.parent] for o in draft.of(other)]
-    taken = {o.parent for o in draft.of(target)}
-    return all(
-        place.id not in taken
-        and place.type in OBJECTS[target].places
-        and place.type not in chores.NEVER_GOALS
-        and draft.free_slots(place) >= 1
-        for place in holders
-    )
+    for target, other in pairs:  # a target fits wherever another is, and none is there yet
+        taken, suitable = {o.parent for o in draft.of(target)}, OBJECTS[target].places
+        holders = [draft.objects[o.parent] for o in draft.of(other)]
+        types = {place.type for place in holders}
+        is_free = all(o.id not in taken and draft.free_slots(o) >= 1 for o in holders)
+        if is_free and types <= {*suitable} - chores.NEVER_GOALS:
+            return goals.NextTo(draft.ids(target), draft.ids(other)), target, other
+    return None
 
 
 def _noun_phrase(draft: Arrangement, kind: str) -> str:

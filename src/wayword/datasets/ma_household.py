@@ -322,14 +322,19 @@ def _floor_pair(folder: Path, room: str, kind: str, number: int, seed: int) -> P
         for attempt in range(TRIES):
             rng = Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
             scene = drawing.shuffle_room(rng, ithor.scene(folder, room), from_floor)
-            yield rng, drawing.Stage(scene, starts, partial(ithor.layout, folder, room), room_at)
+            yield (
+                rng,
+                drawing.Stage(
+                    scene,
+                    starts,
+                    partial(ithor.layout, folder, room),
+                    lambda x, y: ithor.room_of(room),
+                ),
+            )
 
     def from_floor(x: float, y: float) -> float:
         """Return metres from a point to the nearest standing position."""
         return ithor.start(folder, room, x, y)[1]
-
-    def room_at(x: float, y: float) -> str:
-        return ithor.room_of(room)
 
     def check_reach(drawn: drawing.DrawnTask) -> None:
         """Raise ``Unbuildable`` if an object that must be handled is too far from the floor."""

@@ -302,28 +302,21 @@ class LoggedEpisodes(PublishedHomes):
         places = {p: home.object_of(number) for p, number in node_of.items()}
         draft = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
         rng, kind = Random(name), str(record.get("task_name", ""))
-        starts = _starts(home, record, rng, self._actors)
+        # Published starts with a free position nearby; the rest are drawn.
+        starts, layout = poses(rng, home.home, self._actors), home.home.layout
+        closed, taken = [True] * len(layout.doors), list[tuple[float, float]]()
+        spots = (record.get("init_pos") or {}).values()
+        for actor, spot in zip(self._actors, spots, strict=False):
+            point = (float(spot[0]), float(spot[2])) if spot else None
+            near = nearest_place(layout, 0.2, point, closed) if point else None
+            if near is None:
+                continue
+            x, y = near
+            is_free = any(max(abs(x - a), abs(y - b)) < 0.25 for a, b in home.home.starts)
+            if is_free and all(math.dist(near, other) > 0.5 for other in taken):
+                starts[actor] = {"x": x, "y": y, "heading": starts[actor]["heading"]}
+                taken.append(near)
         return self.make_case(rng, name, home, draft, kind, places, starts, causes)
-
-
-def _starts(
-    home: virtualhome.ImportedHome, record: Mapping[str, Json], rng: Random, actors: Sequence[str]
-) -> dict[str, Json]:
-    """Return published starts with a free position nearby, and draw the rest."""
-    placed, layout = poses(rng, home.home, actors), home.home.layout
-    taken: list[tuple[float, float]] = []
-    for actor, spot in zip(actors, (record.get("init_pos") or {}).values(), strict=False):
-        if not spot:
-            continue
-        point, closed = (float(spot[0]), float(spot[2])), [True] * len(layout.doors)
-        near = nearest_place(layout, 0.2, point, closed)
-        if near is None:
-            continue
-        is_free = any(max(abs(near[0] - x), abs(near[1] - y)) < 0.25 for x, y in home.home.starts)
-        if is_free and all(math.dist(near, other) > 0.5 for other in taken):
-            placed[actor] = {"x": near[0], "y": near[1], "heading": placed[actor]["heading"]}
-            taken.append(near)
-    return placed
 
 
 class DrawnGoals(PublishedHomes):
@@ -431,20 +424,15 @@ def word_goal(
     same_type = [
         o for o in home.home.scene.objects if o.type == place.type and room_at(o.x, o.y) == room
     ]
-    where = f"{place.receptacle} the {side_of(place, same_type)}{words(place.type)} in the {room}"
+    others, side = [o for o in same_type if o.id != place.id], ""
+    if others:  # the room has several: tell them apart
+        east, north = [place.x - o.x for o in others], [place.y - o.y for o in others]
+        sides = {"northern ": min(north), "southern ": -max(north)}
+        sides |= {"eastern ": min(east), "western ": -max(east)}
+        side = max(sides, key=sides.__getitem__)
+        side = side if sides[side] > 0 else "middle "
+    where = f"{place.receptacle} the {side}{words(place.type)} in the {room}"
     return instruct(rng.choice(JOBS[kind]["purposes"]), parts, where, held_types, actors)
-
-
-def side_of(place: HouseObject, same_type: Sequence[HouseObject]) -> str:
-    """Return ``northern `` or similar if the room has several of a type; empty for one."""
-    others = [o for o in same_type if o.id != place.id]
-    if not others:
-        return ""
-    east, north = [place.x - o.x for o in others], [place.y - o.y for o in others]
-    sides = {"northern ": min(north), "southern ": -max(north)}
-    sides |= {"eastern ": min(east), "western ": -max(east)}
-    best_side = max(sides, key=lambda side: sides[side])
-    return best_side if sides[best_side] > 0 else "middle "
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,21 @@ def scene_of(path: Path, name: str, house: Mapping[str, Any]) -> Scene:
         )
         builder.opening(door_start, door_end)
     for item in _flatten_objects(read_field(path, name, house, "objects", list)):
-        _add_object(builder, path, name, item)
+        # By its center and typical size, rotated to the nearest axis.
+        key = read_field(path, name, item, "id", str)
+        position = read_field(path, f"{name}, object {key}", item, "position", dict)
+        kind = type_name(key.partition("|")[0])
+        width, depth, height = typical_size(kind)
+        if 45 <= float((item.get("rotation") or {}).get("y", 0.0)) % 180 < 135:
+            width, depth = depth, width
+        (x, y), bottom = _point(position), max(0.0, float(position["y"]) - height / 2)
+        if kind in FURNITURE_KINDS and not item["parent"]:
+            underside = 0.0 if bottom < FLOOR_LEVEL or kind not in OBJECTS else bottom
+            builder.furniture(kind, x, y, width, depth, height, name=key, bottom=underside)
+        else:
+            builder.item(
+                kind, x=x, y=y, name=key, bottom=bottom, width=width, depth=depth, height=height
+            )
     return builder.build()
 
 
@@ -175,24 +189,6 @@ def _flatten_objects(items: Sequence[Any], parent: str = "") -> Iterator[dict[st
     for item in items:
         yield {**item, "parent": parent}
         yield from _flatten_objects(item.get("children") or (), str(item.get("id", "")))
-
-
-def _add_object(builder: SceneBuilder, path: Path, name: str, item: Mapping[str, Any]) -> None:
-    """Add an object by its center and typical size, rotated to the nearest axis."""
-    key = read_field(path, name, item, "id", str)
-    position = read_field(path, f"{name}, object {key}", item, "position", dict)
-    kind = type_name(key.partition("|")[0])
-    width, depth, height = typical_size(kind)
-    if 45 <= float((item.get("rotation") or {}).get("y", 0.0)) % 180 < 135:
-        width, depth = depth, width
-    (x, y), bottom = _point(position), max(0.0, float(position["y"]) - height / 2)
-    if kind in FURNITURE_KINDS and not item["parent"]:
-        underside = 0.0 if bottom < FLOOR_LEVEL or kind not in OBJECTS else bottom
-        builder.furniture(kind, x, y, width, depth, height, name=key, bottom=underside)
-    else:
-        builder.item(
-            kind, x=x, y=y, name=key, bottom=bottom, width=width, depth=depth, height=height
-        )
 
 
 def typical_size(kind: str) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -180,32 +180,6 @@ class Shuffle:
     start: Mapping[str, PivotPose]
     target: Mapping[str, PivotPose]
     openings: Mapping[str, tuple[float, float]]
-
-
-def read_shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffle:
-    """Read a published episode. Raises ``DataError`` naming episode and field."""
-    where = f"{scene}, episode {number}"
-
-    def poses(name: str) -> dict[str, PivotPose]:
-        by_name, at = {}, f"{where}, {name}"
-        for each in read_field(path, where, raw, name, list):
-            turn = read_field(path, at, each, "rotation", dict)
-            heading = float(read_field(path, at, turn, "y", NUMBER))
-            pose = PivotPose(thor.read_point(path, at, each, "position"), heading)
-            by_name[read_field(path, at, each, "name", str)] = pose
-        return by_name
-
-    x, y, _ = thor.read_point(path, where, raw, "agent_position")
-    heading = absolute(float(read_field(path, where, raw, "agent_rotation", NUMBER)))
-    openings = {
-        read_field(path, where, each, "name", str): (
-            float(read_field(path, where, each, "start_openness", NUMBER)),
-            float(read_field(path, where, each, "target_openness", NUMBER)),
-        )
-        for each in read_field(path, where, raw, "openable_data", list)
-    }
-    start, target = poses("starting_poses"), poses("target_poses")
-    return Shuffle(scene, x, y, heading, start, target, openings)
 
 
 # Goals of a published rearrangement episode in a text world.
@@ -384,7 +358,29 @@ class PublishedEpisodes:
         return published | ithor.files(self._folder, scenes)
 
     def _read(self, scene: str, number: int) -> Shuffle:
-        return read_shuffled(self._path, scene, number, self._scenes[scene][number])
+        """Read a published episode. Raises ``DataError`` naming episode and field."""
+        path, raw, where = self._path, self._scenes[scene][number], f"{scene}, episode {number}"
+
+        def poses(name: str) -> dict[str, PivotPose]:
+            by_name, at = {}, f"{where}, {name}"
+            for each in read_field(path, where, raw, name, list):
+                turn = read_field(path, at, each, "rotation", dict)
+                heading = float(read_field(path, at, turn, "y", NUMBER))
+                pose = PivotPose(thor.read_point(path, at, each, "position"), heading)
+                by_name[read_field(path, at, each, "name", str)] = pose
+            return by_name
+
+        x, y, _ = thor.read_point(path, where, raw, "agent_position")
+        heading = absolute(float(read_field(path, where, raw, "agent_rotation", NUMBER)))
+        openings = {
+            read_field(path, where, each, "name", str): (
+                float(read_field(path, where, each, "start_openness", NUMBER)),
+                float(read_field(path, where, each, "target_openness", NUMBER)),
+            )
+            for each in read_field(path, where, raw, "openable_data", list)
+        }
+        start, target = poses("starting_poses"), poses("target_poses")
+        return Shuffle(scene, x, y, heading, start, target, openings)
 
     def world(self, episode: Episode) -> HouseholdWorld:
         scene, layout = self._load_scene(str(episode.start["arrangement"]))

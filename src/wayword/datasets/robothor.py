@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import count
 from math import gcd
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -125,15 +126,19 @@ class Robothor(SolvableSearches):
     def _order(self) -> list[tuple[str, int]]:
         """Scene and index within its file, for each task."""
 
-        def count() -> dict[str, int]:
+        def survey() -> dict[str, int]:
             return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
 
-        counts: dict[str, int] = cached_json("robothor-1", self._scenes.values(), count)
-        numbered = [(scene, number) for scene, count in counts.items() for number in range(count)]
+        counts: dict[str, int] = cached_json("robothor-1", self._scenes.values(), survey)
+        numbered = [(scene, number) for scene, n in counts.items() for number in range(n)]
         if self.settings.order == "file":
             return numbered
         numbered.sort(key=lambda entry: entry[1])  # stable: one episode per scene, then the next
-        strides = {s: (place, _coprime_stride(n), n) for place, (s, n) in enumerate(counts.items())}
+        # Multiples of a stride of about 0.618 n visit every index if it is coprime to n.
+        strides = {
+            s: (place, next(k for k in count(max(1, round(n * 0.618))) if gcd(k, n) == 1), n)
+            for place, (s, n) in enumerate(counts.items())
+        }
         return [(s, (k + strides[s][0]) * strides[s][1] % strides[s][2]) for s, k in numbered]
 
     def _task(self, number: int) -> Task:
@@ -176,14 +181,6 @@ def _target_points(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
         x, y, _ = record.center
         targets.setdefault(record.type, {})[record.id] = (x, y)
     return targets
-
-
-def _coprime_stride(count: int) -> int:
-    """Return a stride of about 0.618 * count whose multiples visit every index (coprime)."""
-    step = max(1, round(count * 0.618))
-    while gcd(step, count) != 1:
-        step += 1
-    return step
 
 
 dataset = Robothor

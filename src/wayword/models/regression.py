@@ -54,34 +54,20 @@ def velma_features(question: str) -> list[str]:
     number = next((int(word.split()[-1]) for word in words if word.startswith("at inter")), 0)
     place = next((word for word in words if word.startswith("stop")), "")
     wide = surplus.get("crossroads", "-")
-    if place:
-        names = _stop_features(int(line[1]), words, surplus, place, f"{count}/{number > 0}")
+    if place:  # the last leg: the place to stop at, the steps on the leg and on the route
+        steps = f"of {max(-4, min(4, surplus['steps']))}" if "steps" in surplus else ""
+        steps = steps or f"on {min(14, int(words[-2].split()[0]))}"
+        total, at = max(31, min(46, int(words[-1].split()[0]))), number > 0
+        names = [f"{count}/{at}", f"{count}", f"{at}", steps, place, f"all {total}"]
+        names += [f"{place} {steps}", f"{place} {at}", f"{steps} {count}/{at}", f"all {total} {at}"]
+        names += [f"all {total // 3} {place}", f"all {total // 2} {steps}"]
+        names += [f"since {min(8, int(line[1]))}"]
         names += [f"wide {wide}", f"wide {wide} {count}/{number > 0}"]
     else:
         names = [f"count {count}", f"wide {wide}", f"wide {wide} {count}"]
         names += [f"number {number} {count}", f"far {min(20, int(line[1])) // 3} {count}"]
     kind = "stop " if place else "turn "
     return [kind + name for name in ("", *names, *(w for w in words if w.startswith("beside")))]
-
-
-def _stop_features(
-    since: int, words: Sequence[str], surplus: Mapping[str, int], place: str, count: str
-) -> list[str]:
-    """Features of the last leg: the place to stop at, the steps on the leg and on the route."""
-    steps = f"of {max(-4, min(4, surplus['steps']))}" if "steps" in surplus else ""
-    steps = steps or f"on {min(14, int(words[-2].split()[0]))}"
-    total = max(31, min(46, int(words[-1].split()[0])))
-    crossings, is_at_crossing = count.split("/")
-    return [
-        *(count, crossings, is_at_crossing, steps, place, f"all {total}"),
-        *(f"{place} {steps}", f"{place} {is_at_crossing}", f"{steps} {count}"),
-        *(
-            f"all {total} {is_at_crossing}",
-            f"all {total // 3} {place}",
-            f"all {total // 2} {steps}",
-        ),
-        f"since {min(8, since)}",
-    ]
 
 
 FEATURES: Mapping[str, Callable[[str], list[str]]] = {

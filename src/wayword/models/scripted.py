@@ -126,6 +126,15 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
         last = prompt if isinstance(prompt, str) else prompt[-1].content
         return last[-sampling.max_tokens :]
 
+    rng = random.Random(settings.seed)
+
+    def noise(prompt: Prompt, sampling: Sampling) -> str:  # or a random legal value
+        if sampling.choices:
+            return rng.choice(sampling.choices)
+        if sampling.json_schema is not None:
+            return json.dumps(smallest(sampling.json_schema, rng), ensure_ascii=False)
+        return "".join(rng.choices(_NOISE, k=settings.length))
+
     if name.endswith(".jsonl"):
         answers: list[Answer] = []
         for number, value in read_json_lines(Path(name)):
@@ -135,24 +144,10 @@ def _script_named(name: str, settings: ScriptedSettings) -> Answers | Iterable[A
                 raise DataError(Path(name), f"line {number}", problem)
             answers.append(text)
         return answers
-    scripts = {"first": first, "echo": echo, "noise": _answer_noise(settings)}
+    scripts = {"first": first, "echo": echo, "noise": noise}
     if name not in scripts:
         raise UsageError(f"no script is called {name!r}; {suggest(name, [*scripts, 'FILE.jsonl'])}")
     return scripts[name]
-
-
-def _answer_noise(settings: ScriptedSettings) -> Callable[[Prompt, Sampling], str]:
-    """Return a script of random characters, or of random legal values if constrained."""
-    rng = random.Random(settings.seed)
-
-    def answer(prompt: Prompt, sampling: Sampling) -> str:
-        if sampling.choices:
-            return rng.choice(sampling.choices)
-        if sampling.json_schema is not None:
-            return json.dumps(smallest(sampling.json_schema, rng), ensure_ascii=False)
-        return "".join(rng.choices(_NOISE, k=settings.length))
-
-    return answer
 
 
 def smallest(

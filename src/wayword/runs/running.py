@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from wayword.agents.person import PERSON, Person, Terminal, with_answerer, with_person
+from wayword.agents.person import PERSON, AnsweredDataset, Person, Terminal, with_answerer
 from wayword.core.action import Decision
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset, Task, of_ids
@@ -250,7 +250,9 @@ async def _play(
             return await ray_engine.play(active, todo, account)
         setup = replace(
             setup_of(plan, active.dataset, active.agent, models, stepped),
-            dataset=with_person(active.dataset, person) if person else active.dataset,
+            dataset=cast(Dataset, AnsweredDataset(active.dataset, person))
+            if person
+            else active.dataset,
             shared=Shared({PERSON: person} if person else {}),
             gate=account,
             continued=active.continued,

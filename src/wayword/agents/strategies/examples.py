@@ -1,4 +1,4 @@
-"""Solved training episodes as turns of the conversation, and examples from a user's file.
+"""Solved training episodes as turns of the conversation.
 
 A drawn example is replayed in its own world. It contains observations, actions and, if the recipe
 has a state section, the true place, heading and held objects. Thoughts are included on request if
@@ -11,14 +11,12 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from wayword.agents.answers import ARGUMENT, StrategyRecipe
 from wayword.agents.prompting import Turn
 from wayword.core.action import Action, ActionSpace
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
 from wayword.core.world import Observation
 from wayword.verbalize import generic
@@ -163,46 +161,6 @@ def draw_fitting(
 def count_characters(shown: Sequence[Turn]) -> int:
     """Return the number of characters of an example."""
     return sum(len(message) + len(answer) for message, answer in shown)
-
-
-def read_examples(path: Path) -> list[list[Turn]]:
-    """Read a user's examples, thoughts included, from JSON Lines or YAML.
-
-    A line of ``.jsonl`` is a conversation as written by ``wayword export``, ``{"messages":
-    [{"role", "content"}, …]}``; its system message is ignored. A ``.yaml`` file is a list of
-    examples, each a list of ``{user: …, assistant: …}``. Raises ``UsageError`` for other content.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
-    chats: list[list[Turn]] = []
-    if path.suffix in (".yaml", ".yml"):
-        import yaml
-
-        try:
-            data = yaml.safe_load(text)
-            chats = [[(str(t["user"]), str(t["assistant"])) for t in turns] for turns in data]
-        except (yaml.YAMLError, TypeError, KeyError):
-            problem = "must be a list of examples, each a list of {user: …, assistant: …}"
-            raise UsageError(f"{path}: {problem}") from None
-        text = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
-        except (ValueError, TypeError, KeyError):
-            problem = 'must be a conversation: {"messages": [{"role": …, "content": …}, …]}'
-            raise UsageError(f"{path}: line {number}: {problem}") from None
-        chat = [each for each in chat if each[0] != "system"]
-        roles = [role for role, _ in chat]
-        if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
-            raise UsageError(f"{path}: line {number}: user and assistant must take turns")
-        chats.append([(chat[n][1], chat[n + 1][1]) for n in range(0, len(chat), 2)])
-    if not chats:
-        raise UsageError(f"{path}: contains no example; write some with `wayword export`")
-    return chats
 
 
 def answer_text(

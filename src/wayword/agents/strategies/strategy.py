@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.agents import prompting
@@ -150,8 +149,7 @@ class StrategySettings(prompting.PromptSettings):
     ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
     ``examples``, once per ``run`` or for each ``episode`` (``draw``). Examples take at most half of
     the context; longer ones are drawn again, and ``UsageError`` is raised if too few fit.
-    ``thoughts``: examples contain the expert's reasons (homes with one actor). ``examples_file``:
-    your own examples instead, in the format of ``wayword export`` or as YAML. ``max_tokens`` is
+    ``thoughts``: examples contain the expert's reasons (homes with one actor). ``max_tokens`` is
     1,000 by default, ``thought_length`` 200 with a small local model.
     """
 
@@ -162,11 +160,6 @@ class StrategySettings(prompting.PromptSettings):
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
     thoughts: bool = False
-    examples_file: str = ""
-
-    def __post_init__(self) -> None:
-        if self.shots and self.examples_file:
-            raise UsageError("shots and examples_file exclude each other; set one of them")
 
 
 _EXAMPLES = SharedKey[list[prompting.Turn]]("in-context examples")
@@ -297,8 +290,7 @@ class Strategy(AnyWorldAgent):
                 form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
             fixed = self._system_text(form, space)
             if example_turns:
-                prompt_name = "examples_file" if self._settings.examples_file else "examples"
-                fixed += "\n\n" + self._prompts[prompt_name]
+                fixed += "\n\n" + self._prompts["examples"]
             self._conversation = prompting.Conversation(
                 fixed, self._opening(self._episode), example_turns
             )
@@ -316,8 +308,8 @@ class Strategy(AnyWorldAgent):
     def _examples(self) -> list[prompting.Turn]:
         """Return the turns of the examples, cached if they are the same for all episodes. Drawn
         examples take at most half of the context if its size is known."""
-        settings, budget, file = self._settings, self._budget, self._settings.examples_file
-        if not (settings.shots or file):
+        settings, budget = self._settings, self._budget
+        if not settings.shots:
             return []
         seed = settings.examples
         if settings.draw == "episode":
@@ -334,8 +326,6 @@ class Strategy(AnyWorldAgent):
             )
 
         def every_turn() -> list[prompting.Turn]:
-            if file:
-                return [turn for example in examples.read_examples(Path(file)) for turn in example]
             room = budget.context / 2 * budget.characters_per_token if budget.is_limited else None
             draw = self._toolkit.demonstrations
             try:

@@ -354,9 +354,18 @@ class Partner:
             return self._queue.pop(0)
         if len(holding) < self._hand_count:
             for name in self._own_claims():
-                action = None if name in holding else self._fetch(name)
-                if action is not None:
+                grab = Action("go_grab", (name,))
+                if name in holding:
+                    continue
+                if self._failures[name] >= MOST_TRIES:
+                    self._give_up(name)
+                elif self.knowledge.is_firsthand(name):
+                    if grab not in self._blocked:
+                        return grab
+                elif action := self._look_for(name):
                     return action
+                elif not self._blocked:
+                    self._give_up(name)
         bring = self._bring(status, holding)
         is_missing = any(status.missing_counts)
         if bring is not None and (len(holding) >= self._hand_count or not is_missing):
@@ -390,19 +399,6 @@ class Partner:
             if action is not None:
                 return action
         return None
-
-    def _fetch(self, name: str) -> Action | None:
-        """Return the next action to get a claimed object, None if it is impossible now."""
-        grab = Action("go_grab", (name,))
-        if self._failures[name] >= MOST_TRIES:
-            self._give_up(name)
-            return None
-        if self.knowledge.is_firsthand(name):
-            return None if grab in self._blocked else grab
-        action = self._look_for(name)
-        if action is None and not self._blocked:
-            self._give_up(name)
-        return action
 
     def _look_for(self, name: str) -> Action | None:
         """Return an action towards an object known from messages: to its container or room."""

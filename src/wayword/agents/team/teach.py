@@ -187,7 +187,8 @@ class Follower:
 
     def __init__(self, brief: messages.RoleBrief) -> None:
         self._actor, self._may_talk = brief.actor, brief.may_talk
-        self._view: HouseholdObservation | None = None
+        self._seen: HouseholdObservation
+        self._has_started = False
         self._messages: list[messages.Utterance] = []
         self._unread: list[str] = []
         self._room_of: dict[str, str] = {}
@@ -198,8 +199,7 @@ class Follower:
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         """Return the next action. Raises ``UsageError`` for a body with only single steps."""
-        has_started = self._view is not None
-        self._view = observation
+        has_started, self._has_started, self._seen = self._has_started, True, observation
         self._note_seen(_visible_names(observation))
         for message in observation.messages:
             text = messages.message_to(self._actor, message.text)
@@ -214,11 +214,6 @@ class Follower:
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
-
-    @property
-    def _seen(self) -> HouseholdObservation:
-        assert self._view is not None
-        return self._view
 
     def _note_seen(self, names: Iterable[str]) -> None:
         for name in names:

@@ -158,8 +158,8 @@ class VelmaSettings:
     ``shots``: number of solved training episodes shown as examples. They are drawn with the seed
     ``examples``, for each ``episode`` as in the released code, or once per ``run`` (``draw``), so
     that a model reads them once. ``landmarks``: the ``recorded`` lists, lists by a ``model`` (role
-    ``landmarks``), or ``none``. ``landmark_filter``: drop the landmarks that the ``released`` code
-    drops, such as intersections, or ``none``.
+    ``landmarks``), or ``none``; those that the released code drops, such as intersections, are
+    dropped.
 
     ``scores``: the source of landmark visibility: the ``dataset`` (only towns; published datasets
     have no pictures, the paper's "no image"), ``recorded`` scores in ``scores_file``, a ``neural``
@@ -180,7 +180,6 @@ class VelmaSettings:
     examples: int = 0
     draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
-    landmark_filter: Literal["released", "none"] = "released"
     scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
     scores_file: str = ""
     images: str = ""
@@ -375,8 +374,7 @@ class Velma(Agent):
         return tuple(
             name
             for name in landmarks.names
-            if settings.landmark_filter == "none"
-            or (name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS))
+            if name not in COMMON_LANDMARKS and not any(word in name for word in JUNCTION_WORDS)
         )
 
     def _route_text(self, episode: Episode) -> str:
@@ -419,6 +417,7 @@ class RouteFollower(Velma):
         self.clauses: tuple[clauses.Clause, ...] = ()
         self.answers: dict[Action, str] = {}
         self._refused: Rejection | None = None  # the answer that was neither yes nor no
+        self._asks_done = False
 
     @property
     def followed(self) -> int:
@@ -430,8 +429,17 @@ class RouteFollower(Velma):
         if self._opening_moves:
             clauses.note_followed(self._toolkit.note, progress.followed, ())
             return Decision(Action(self._opening_moves.pop(0)))
-        self._refused = None
-        done = self._asks_done and await self._ask_done(progress)
+        self._refused, done = None, False
+        if self._asks_done:
+            # Append the leg's counts, ask if it is done here, and append the answer.
+            self._walk += self._prompts.fill("since", **progress.slots())
+            self.answers = clauses.done_answers(progress.followed, len(progress.legs), STOP)
+            margin, self._refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
+            progress.leg_done = done = margin > 0
+            self._walk += f" {clauses.YES if done else clauses.NO}\n"
+            self.answers, self._asks_done = {}, False
+            if not (done and progress.is_last):
+                self._walk += super()._cue()
         clauses.note_followed(
             self._toolkit.note, progress.followed, range(1, progress.followed + done)
         )
@@ -471,18 +479,6 @@ class RouteFollower(Velma):
         if not self._opening_moves and self._progress.announce_leg():
             line = self._prompts.fill("now", leg=self._progress.leg.text) + "\n"
         return line if self._asks_done else line + super()._cue()
-
-    async def _ask_done(self, progress: RouteProgress) -> bool:
-        """Append the leg's counts, ask if it is done here, and append the answer."""
-        self._walk += self._prompts.fill("since", **progress.slots())
-        self.answers = clauses.done_answers(progress.followed, len(progress.legs), STOP)
-        margin, self._refused = await clauses.ask_yes(self._toolkit.model(), self.prompt)
-        progress.leg_done = margin > 0
-        self._walk += f" {clauses.YES if progress.leg_done else clauses.NO}\n"
-        self.answers, self._asks_done = {}, False
-        if not (progress.leg_done and progress.is_last):
-            self._walk += super()._cue()
-        return progress.leg_done
 
 
 def _executed_action(decision: Decision, feedback: Feedback) -> str:

@@ -165,7 +165,17 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     end_room = "living room" if rng.random() < 0.5 else ""
     row_names = [name for name in names if name not in OUTER_ROOMS and name != end_room]
     widths = {name: rng.uniform(*ROOM_TYPES[name].width) for name in row_names}
-    rows = _split_rows(rng, row_names, widths)
+    # Rooms form a ring around the hallway, so neighbors in the list stay neighbors. It is cut into
+    # two rows of similar width, preferably with the bathroom on the main bedroom's side.
+    options = []
+    for shift in range(len(row_names)):
+        ring = row_names[shift:] + row_names[:shift]
+        for cut in range(1, len(ring)):
+            rows = ring[:cut], ring[cut:][::-1]
+            first, second = (plain_sum(widths[name] for name in row) for row in rows)
+            separates_bedroom = len({"bathroom", "main bedroom"} & set(rows[0])) == 1
+            options.append((abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows))
+    rows = rng.choice(sorted(options)[:4])[3]
     lengths = [plain_sum(widths[name] for name in row) for row in rows]
     hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
@@ -187,25 +197,6 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
         east = round(length + rng.uniform(*ROOM_TYPES[end_room].depth), 2)
         rooms.append(PlanRoom(end_room, length, -round(below, 2), east, round(above, 2)))
     return rooms
-
-
-def _split_rows(
-    rng: random.Random, names: list[str], widths: dict[str, float]
-) -> tuple[list[str], list[str]]:
-    """Split rooms into two rows, one per side of the hallway, of similar width.
-
-    Rooms form a ring around the hallway, so neighbors in the list stay neighbors in the house.
-    The bathroom preferably stays on the main bedroom's side.
-    """
-    options = []
-    for shift in range(len(names)):
-        ring = names[shift:] + names[:shift]
-        for cut in range(1, len(ring)):
-            rows = ring[:cut], ring[cut:][::-1]
-            first, second = (plain_sum(widths[name] for name in row) for row in rows)
-            separates_bedroom = len({"bathroom", "main bedroom"} & set(rows[0])) == 1
-            options.append((abs(first - second) + 4.0 * separates_bedroom, shift, cut, rows))
-    return rng.choice(sorted(options)[:4])[3]
 
 
 def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:

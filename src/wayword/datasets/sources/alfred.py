@@ -188,10 +188,18 @@ def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     """Return all objects of a trajectory's initial scene: furniture in the order of the metadata,
     then small objects in the order of ``object_poses``. Raises ``DataError``."""
     name = trajectory.entry.scene
-    furniture_records = [r for r in ithor.records(folder, name) if not r.pickupable]
+    published = ithor.records(folder, name)
+    furniture_records = [r for r in published if not r.pickupable]
     small_records = []
     for pose, item in zip(trajectory.poses, item_ids(trajectory.poses), strict=True):
-        example = replace(example_of(folder, name, pose.label), id=item)
+        # The box is that of an object with the label: in this scene, else in the first one with it.
+        listed = BOX_LABELS.get(pose.label, pose.label)
+        same_scene = (r for r in published if r.pickupable and r.label == listed)
+        example = next(same_scene, None) or _examples(folder).get(listed)
+        if example is None:
+            problem = f"has no object of type {pose.label!r}, which trajectories in {name} contain"
+            raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
+        example = replace(example, id=item, label=pose.label)
         small_records.append(thor.move_record(example, pose.position, pose.heading))
     updated = []
     for record in (*furniture_records, *small_records):
@@ -251,20 +259,6 @@ def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float],
     x, y, heading = trajectory.start
     (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
     return {"x": x, "y": y, "heading": heading}, away
-
-
-def example_of(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
-    """Return an object with a label, whose box is to be copied: from the scene, else from the first
-    scene that has one. Raises ``DataError`` if none has."""
-    listed = BOX_LABELS.get(label, label)
-    same_scene = (
-        r for r in ithor.records(folder, scene_name) if r.pickupable and r.label == listed
-    )
-    example = next(same_scene, None) or _examples(folder).get(listed)
-    if example is None:
-        problem = f"has no object of type {label!r}, which trajectories in {scene_name} contain"
-        raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
-    return replace(example, label=label)
 
 
 @lru_cache(maxsize=2)

@@ -16,7 +16,7 @@ from importlib import resources
 from itertools import combinations
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -437,19 +437,6 @@ def check_room(where: Record, room: str, rooms: list[str], field: str = "room") 
 MOST_CONDITIONS = 1_000  # each is checked at every step and planned by the expert
 
 
-def read_goals(
-    path: Path, task: TaskEntry, draft: Arrangement, named: Mapping[str, str]
-) -> tuple[goals.GoalCondition, ...]:
-    """Read the conditions in the file, at least one."""
-    if not task.goal:
-        remedy = f"list conditions, as in - {OnObject.example}"
-        raise Record(path).error("is missing", remedy, field="goal")
-    if len(task.goal) > MOST_CONDITIONS:
-        problem = f"must have at most {MOST_CONDITIONS:,} conditions, got {len(task.goal):,}"
-        raise Record(path).error(problem, "split the task", field="goal")
-    return tuple(_condition(path, n, e, draft, named) for n, e in enumerate(task.goal, 1))
-
-
 def _condition(
     path: Path, number: int, raw: Any, draft: Arrangement, named: Mapping[str, str]
 ) -> goals.GoalCondition:
@@ -576,7 +563,13 @@ def _read_task(path: Path, text: str, name: str) -> TaskFile:
     # The home's name depends on the content only, not on the file name.
     home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
     draft, named = arrange_objects(path, entry, home)
-    required = read_goals(path, entry, draft, named)
+    if not entry.goal:
+        remedy = f"list conditions, as in - {OnObject.example}"
+        raise Record(path).error("is missing", remedy, field="goal")
+    if len(entry.goal) > MOST_CONDITIONS:
+        problem = f"must have at most {MOST_CONDITIONS:,} conditions, got {len(entry.goal):,}"
+        raise Record(path).error(problem, "split the task", field="goal")
+    required = tuple(_condition(path, n, e, draft, named) for n, e in enumerate(entry.goal, 1))
     name, rules = entry.name or name, entry.rules or homes.read_rules("household")
     start = _pose(path, entry.start, home)
     episode = Episode(name, entry.instruction, home.name, start, extra={"rules": rules})
@@ -668,12 +661,7 @@ class _FileSource(SolvableHousehold):
 
 def dataset_of(path: Path) -> type[FileTasks]:
     """Return the dataset class for a task file or folder, as used by ``--on ./task.yaml``."""
-
-    class Bound(FileTasks):
-        file = path
-
-    Bound.__name__ = Bound.__qualname__ = "FileTasks"
-    return Bound
+    return cast("type[FileTasks]", type("FileTasks", (FileTasks,), {"file": path}))
 
 
 def _pose(path: Path, entry: StartEntry | None, home: Home) -> dict[str, Json]:

@@ -126,7 +126,7 @@ class _Grid:
 
 def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     """Infer the floors of an apartment from all of its furnishings."""
-    from scipy.ndimage import find_objects, label
+    from scipy.ndimage import distance_transform_edt, find_objects, label
 
     points = [xy for one in furnishings for xy in (one.starts, one.paths.reshape(-1, 2))]
     points += [np.array(one.boxes).reshape(-1, 2) for one in furnishings]
@@ -150,7 +150,16 @@ def infer_floors(furnishings: Sequence[Evidence]) -> Floors:
     wall = _bridge_gaps(proven_wall, unexplained) | _bridge_gaps(proven_wall.T, unexplained.T).T
     wall |= _lengthen_walls(proven_wall, open_cells)
     wall |= _lengthen_walls(proven_wall.T, open_cells.T).T
-    wall &= _possible_wall(np.asarray(free_cells.any(axis=0)))
+    # Walls are a radius from all free cells, or half-way between two.
+    away = np.asarray(distance_transform_edt(~np.asarray(free_cells.any(axis=0)))) * SPACING
+    away = np.pad(away, 1, mode="edge")
+    center, (high, wide) = away[1:-1, 1:-1], wall.shape
+    possible = center >= RADIUS - SPACING / 2
+    for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
+        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
+        possible |= (center >= after) & (center >= before) & (center > 0)
+    wall &= possible
     visible = [grid.points(_sample(evidence.visible)) for evidence in furnishings]
     wall &= ~_grow(np.asarray(np.any(visible, axis=0)), SPACING)
     walls = np.stack([wall & ~boxes for boxes in furniture])
@@ -203,21 +212,6 @@ def _lengthen_walls(proven: Bools, opened: Bools) -> Bools:
             end = last + int(right[0]) if len(right) else last
             extension[row, max(start, first - longest) : min(end, last + longest) + 1] = True
     return extension
-
-
-def _possible_wall(free: Bools) -> Bools:
-    """Return a mask of possible walls: a radius from all free cells, or half-way between two."""
-    from scipy.ndimage import distance_transform_edt
-
-    away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
-    center = away[1:-1, 1:-1]
-    high, wide = free.shape
-    candidates: Bools = center >= RADIUS - SPACING / 2
-    for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
-        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
-        candidates |= (center >= after) & (center >= before) & (center > 0)
-    return candidates
 
 
 def _bridge_gaps(proven: Bools, maybe: Bools) -> Bools:

@@ -373,10 +373,10 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
     """Import the home of a graph. Raises ``DataError`` if a room has no floor."""
     rooms = rooms_of(graph, source or name)
     builder = SceneBuilder(name)
-    for words, box in rooms.items():
-        half_x, half_y = box.width / 2, box.depth / 2
+    for words, area in rooms.items():
+        half_x, half_y = area.width / 2, area.depth / 2
         corners = ((-half_x, -half_y), (half_x, -half_y), (half_x, half_y), (-half_x, half_y))
-        builder.room(words, [(box.x + dx, box.y + dy) for dx, dy in corners])
+        builder.room(words, [(area.x + dx, area.y + dy) for dx, dy in corners])
     doorways = doorways_of(graph, list(rooms.values()))
     for a, b, door in doorways:
         if door:
@@ -384,32 +384,29 @@ def import_home(name: str, graph: Graph, source: str = "") -> ImportedHome:
         else:
             builder.opening(a, b)
     for node in sorted(filter(is_object, graph.nodes.values()), key=portable):
-        item = _object(graph, node)
+        box, is_item = node.box, portable(node)
+        assert box is not None, "nodes without a box are left out"
+        parent = _parent(graph, node) if is_item else ""
+        holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
+        is_raised = any(  # a microwave on a counter
+            how == "ON" and preposition(o) == "on" and not portable(o) for how, o in holders
+        )
+        stands = not is_item and not is_raised
+        item = HouseObject(
+            *(node.name, node.kind, box.x, box.y, box.width, box.depth),
+            *(max(0.0, box.bottom), box.height, parent, affordances(node), preposition(node)),
+            solid=stands and box.height > FLAT_HEIGHT and box.bottom < HEADROOM,
+            opaque=not is_item,
+            open="OPEN" in node.states and node.kind in CLASSES["boxes"],
+            on="ON" in node.states and "HAS_SWITCH" in node.properties and node.kind != "fridge",
+            temperature="cold" if parent.startswith("fridge|") else "room",
+        )
         if item.solid and any(blocks(item, gap) for gap in doorways):
             item = replace(item, solid=False, opaque=False)
         builder.add(item)
     scene = builder.build()
     layout = Layout(scene)
     return ImportedHome(Home(name, scene, layout, standing_places(layout)), graph)
-
-
-def _object(graph: Graph, node: Node) -> HouseObject:
-    box, item = node.box, portable(node)
-    assert box is not None, "nodes without a box are left out"
-    parent = _parent(graph, node) if item else ""
-    holders = [(how, graph.nodes[n]) for how, n in graph.holders.get(node.id, ())]
-    on_furniture = any(  # a microwave on a counter
-        how == "ON" and preposition(other) == "on" and not portable(other) for how, other in holders
-    )
-    return HouseObject(
-        *(node.name, node.kind, box.x, box.y, box.width, box.depth),
-        *(max(0.0, box.bottom), box.height, parent, affordances(node), preposition(node)),
-        solid=not item and box.height > FLAT_HEIGHT and box.bottom < HEADROOM and not on_furniture,
-        opaque=not item,
-        open="OPEN" in node.states and node.kind in CLASSES["boxes"],
-        on="ON" in node.states and "HAS_SWITCH" in node.properties and node.kind != "fridge",
-        temperature="cold" if parent.startswith("fridge|") else "room",
-    )
 
 
 def _parent(graph: Graph, node: Node) -> str:

@@ -68,8 +68,15 @@ class Chore:
 
 def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
     """Draw a chore of a type, or None if impossible; may make objects of ``arrangement`` dirty."""
-    if kind == LOOK_IN_LIGHT:
-        return _draw_light(rng, arrangement)
+    if kind == LOOK_IN_LIGHT:  # an object (not kitchenware or food) to hold next to a lit lamp
+        lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
+        cooking = {"stove_burner", "fridge"}
+        types = [t for t in OBJECTS if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)]
+        if not lamps or not types:
+            return None
+        target, lamp = rng.choice(types), rng.choice(lamps)
+        goals = Held(arrangement.ids(target)), Lit(arrangement.ids(lamp))
+        return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
     if kind == PICK_STACK:
         return _draw_stack(rng, arrangement)
     if kind in TREATMENTS:
@@ -104,18 +111,6 @@ def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> 
         )
         return Chore(kind, goals, target, receptacle, sliced=bool(slices))
     return None
-
-
-def _draw_light(rng: random.Random, arrangement: Arrangement) -> Chore | None:
-    """Draw an object (not kitchenware or food) to hold next to a lit lamp."""
-    lamps = [lamp for lamp in ("desk_lamp", "floor_lamp") if arrangement.of(lamp)]
-    cooking = {"stove_burner", "fridge"}
-    types = [t for t in OBJECTS if arrangement.of(t) and cooking.isdisjoint(OBJECTS[t].places)]
-    if not lamps or not types:
-        return None
-    target, lamp = rng.choice(types), rng.choice(lamps)
-    goals = Held(arrangement.ids(target)), Lit(arrangement.ids(lamp))
-    return Chore(LOOK_IN_LIGHT, goals, target, lamp=lamp)
 
 
 def _draw_stack(rng: random.Random, arrangement: Arrangement) -> Chore | None:

@@ -48,12 +48,25 @@ ARCH_WIDTH = 1.2
 
 
 def draw_home_plan(rng: random.Random, count: int) -> FloorPlan:
-    """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway."""
+    """Draw a plan of ``count`` rooms; with five or more, one of them is a hallway, fewer stand in a
+    row, each with a door to the next."""
     if count > floorplans.LARGEST:
         return _draw_wings(rng, count)
-    return (
-        floorplans.draw_plan(rng, count) if count >= floorplans.SMALLEST else _draw_row(rng, count)
-    )
+    if count >= floorplans.SMALLEST:
+        return floorplans.draw_plan(rng, count)
+    depth = round(rng.uniform(3.8, 4.6), 2)
+    names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
+    edges = [0.0]
+    for name in names:
+        width = STUDIO_WIDTH if name == STUDIO else floorplans.ROOM_TYPES[name].width
+        edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
+    spans = zip(names, edges, edges[1:], strict=False)
+    rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)
+    margin, doors = DOOR / 2 + CORNER, []
+    for i in range(count - 1):
+        y = round(rng.uniform(margin, depth - margin), 2)
+        doors.append(PlanDoor((i, i + 1), edges[i + 1], y, True, DOOR))
+    return FloorPlan(rooms, tuple(doors))
 
 
 def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
@@ -87,23 +100,6 @@ def _draw_wings(rng: random.Random, count: int) -> FloorPlan:
 def _mirror_x(x: float, side: int) -> float:
     """Shift a wing's x east of the corridor (side 0), or mirror it to the west (side 1)."""
     return round(-x if side else x + CORRIDOR_WIDTH, 2) + 0.0
-
-
-def _draw_row(rng: random.Random, count: int) -> FloorPlan:
-    """Draw rooms in a row, each with a door to the next."""
-    depth = round(rng.uniform(3.8, 4.6), 2)
-    names = (STUDIO,) if count == 1 else ROW_ROOMS[:count]
-    edges = [0.0]
-    for name in names:
-        width = STUDIO_WIDTH if name == STUDIO else floorplans.ROOM_TYPES[name].width
-        edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
-    spans = zip(names, edges, edges[1:], strict=False)
-    rooms = tuple(PlanRoom(name, x0, 0.0, x1, depth) for name, x0, x1 in spans)
-    margin, doors = DOOR / 2 + CORNER, []
-    for i in range(count - 1):
-        y = round(rng.uniform(margin, depth - margin), 2)
-        doors.append(PlanDoor((i, i + 1), edges[i + 1], y, True, DOOR))
-    return FloorPlan(rooms, tuple(doors))
 
 
 # The furnished plan.

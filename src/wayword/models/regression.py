@@ -14,11 +14,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import ClassVar
 
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
@@ -77,11 +76,6 @@ FEATURES: Mapping[str, Callable[[str], list[str]]] = {
 """The features of a question by agent. Raise ``UsageError`` for a line that is not the agent's."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegressionSettings:
-    """``regression:`` has no settings."""
-
-
 class RegressionModel(Model):
     """Fitted weights as a model: ``regression:walker``, or ``regression:FILE.json``.
 
@@ -89,9 +83,7 @@ class RegressionModel(Model):
     own turn first. Raises ``UsageError`` for other questions, and for a file without weights.
     """
 
-    Settings: ClassVar[type[RegressionSettings]] = RegressionSettings
-
-    def __init__(self, name: str, settings: RegressionSettings | None = None) -> None:
+    def __init__(self, name: str, settings: NoSettings | None = None) -> None:
         self.name: str = f"regression:{name}"
         path = settings_file(self.name) or Path(name)
         try:

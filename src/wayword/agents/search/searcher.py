@@ -43,7 +43,6 @@ from wayword.core import geometry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
 from wayword.core.perceiver import GroundedRegion, Perceiver
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.core.world import Feedback
@@ -299,7 +298,8 @@ class Searcher(Agent):
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.earlier_map: Costmap | None = None
         """The map of the scene's earlier episodes, if it is remembered."""
-        self._view: View | None = None
+        self.view: View
+        self._has_started = False
         self._views: list[View] = []
         self._plan: list[Action] = []
         self._goal: geometry.Point | None = None
@@ -313,12 +313,6 @@ class Searcher(Agent):
         self._last_free_point: geometry.Point = (0.0, 0.0)
         self._is_traveling = self._is_backing_off = False
         self._has_moved = True  # to where it starts
-
-    @property
-    def view(self) -> View:
-        if self._view is None:
-            raise UsageError("the searcher has no view before its first act()")
-        return self._view
 
     async def begin(self, episode: Episode) -> None:
         self.target = str(episode.extra.get("target") or episode.instruction)
@@ -380,11 +374,11 @@ class Searcher(Agent):
             self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
-        if self._view is None:
+        if not self._has_started:
             for eye in self.detectors:
                 eye.check_view(view)
             self.costmap = self.earlier_map or Costmap(view.x, view.y, self.settings.radius)
-        self._view = view
+        self._has_started, self.view = True, view
         self.costmap.add(view)
         if self._blocked_at is not None:
             # Close the first cell ahead of the collision, except the body's last safe cell.

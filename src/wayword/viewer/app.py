@@ -49,7 +49,7 @@ from wayword.viewer.markup import page
 from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
-_EVERY = 0.5  # seconds between two looks at a live run
+_EVERY = 0.5  # seconds between two checks of a live run
 
 Endpoint = Callable[[Request], Response]
 
@@ -376,7 +376,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return taken
 
 
-# Who may ask: this machine's browser, or one that has the token. A request passes three doors:
+# Access: this machine's browser, or one that has the token. A request passes three checks:
 #
 # * ``Host`` names this machine. A web page elsewhere could point its own name here (DNS rebinding);
 #   its requests carry that name.

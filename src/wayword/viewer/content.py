@@ -250,7 +250,7 @@ class Content:
                     instructions.update((n, task.episode.instruction) for n, task in tasks.items())
                 return instructions.get(episode, "")
 
-            with suppress(WaywordError):  # the search itself says what is wrong
+            with suppress(WaywordError):  # the search itself reports the error
                 rows.index.search("", instruction)
 
         def begin() -> threading.Thread:

@@ -52,7 +52,7 @@ def episode_page(
     present = [metric for metric in metrics if metric.key in scores]
     family = [metric for metric in present if metric not in accounting.METRICS]
     first = [*family[:_SCORES], *(metric for metric in present if metric.key in _ACCOUNT)]
-    first = [metric for metric in first if scores[metric.key]]  # a zero is not worth the room
+    first = [metric for metric in first if scores[metric.key]]  # zeros are omitted
     main = render(
         "episode.html", document=document, trajectory=trajectory, steps=steps,
         cards=_Cards(trajectory, letters), ask=links.ask if served else "",
@@ -116,7 +116,7 @@ def _tokens(answer: Written, kind: str) -> int:
 FOLD = 6
 """Shared passages of this many lines or more are folded away."""
 _HEAD = 64
-_MOST = 1500  # longer differences are taken as new all through, rather than compared line by line
+_MOST = 1500  # longer differences count as new throughout, without a comparison by line
 
 
 class Piece(NamedTuple):

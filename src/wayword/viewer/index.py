@@ -83,7 +83,7 @@ class Overview:
 
 def index_page(run: Overview) -> str:
     """The whole document."""
-    # The row knows more caveats than the settings once episodes have ended.
+    # Once episodes have ended, the row has more caveats than the settings.
     caveats: Sequence[str] = run.row.get("caveats") or caveats_of(run.config)
     endings = ["all", *(["failed"] if run.rows.failed else [])]
     endings += [each for each in run.rows.index.endings() if each]

@@ -302,7 +302,7 @@ def select(
 
 
 # A live run. It writes a small file next to the run folder's records at most twice a
-# second; viewers read it. The run knows nothing of who watches, so no viewer can slow it.
+# second; viewers read it. The run does not know its viewers, so none can slow it.
 
 _STALE = 7200.0
 """Seconds without a word after which a run is taken for dead; a slow model may take that long."""

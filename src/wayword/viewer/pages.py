@@ -159,7 +159,7 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
     if mark.is_file() and mark.read_text(encoding="utf-8").strip() != digest:
         raise UsageError(f"{folder}: has pages of another run; give a new folder with --out")
     if folder.is_dir() and not mark.is_file():
-        # A start that was killed before its mark leaves no more than this behind.
+        # A command that was killed before it wrote the mark leaves only this.
         others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
         if not all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others):
             raise UsageError(f"{folder}: has other files; give an empty or new folder with --out")

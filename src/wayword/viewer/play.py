@@ -304,7 +304,7 @@ class GameEnd(NamedTuple):
 
 
 def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
-    """The view of a seat or an observer."""
+    """Return the view of a seat or an observer."""
     with game.changed:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None

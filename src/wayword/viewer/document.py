@@ -23,10 +23,12 @@ from typing import Any, NamedTuple
 
 from wayword.agents.person import with_answerer
 from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Walkable
 from wayword.core.episode import Json
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
+from wayword.datasets.two_phase import ROOM_OBJECTS
 from wayword.metrics.causes import find_causes, label_of, meaning_of
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.scoring import Judged, Standing, scorer
@@ -36,6 +38,7 @@ from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import SPOKEN, as_mapping, count, objects_in, place_of, wind
+from wayword.viewer.maps import finite
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters
@@ -43,7 +46,7 @@ from wayword.worlds.household.goals import AnswerReference, HouseholdReference, 
 from wayword.worlds.household.verbs import HIGH_LEVEL
 from wayword.worlds.household.world import HouseholdWorld
 from wayword.worlds.objectnav.world import ObjectNavReference
-from wayword.worlds.two_phase.world import TwoPhaseReference
+from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference
 
 Condition = tuple[str, int, int]
 """A goal condition: its words, how many of its parts hold, and how many there are."""
@@ -128,11 +131,11 @@ class Document:
     def map(self) -> Html | None:
         """The map; in an episode without success, the mistake and the end are marked."""
         if isinstance(self.drawn, Map) and self.succeeded is False:
-            step, text, limit, about = self.mistake or Mistake(0, "")
+            step, text, limit, missed = self.mistake or Mistake(0, "")
             named = frozenset(place for place in self.letters.by_place if place in text)
             step = 0 if limit else step
             return maps.figure(
-                replace(self.drawn, failed=True, mistake=step, named=named, missed=about)
+                replace(self.drawn, failed=True, mistake=step, named=named, missed=missed)
             )
         return maps.figure(self.drawn)
 
@@ -173,6 +176,11 @@ class Document:
     def shown_conditions(self) -> Sequence[Condition]:
         """The goal conditions with the final places of their objects, without those that another
         unmet one includes (a hot potato, if a hot potato is to be in the bin)."""
+        if isinstance(self.reference, AnswerReference) and self.sought:
+            seen = _first_views(self.trajectory).keys()
+            found = sum(not seen.isdisjoint(about.names) for about in self.sought)
+            rooms = " or ".join({about.room: "" for about in self.sought})
+            return [(f"saw the places to look at in the {rooms}", found, len(self.sought))]
         unmet = [set(words.split()) for words, met, parts in self.conditions if met < parts]
         state = self.trajectory.state
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
@@ -284,17 +292,19 @@ class GoalProgress:
 @dataclass(frozen=True, slots=True)
 class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
-    objects, their room (empty if there are several), their ids, and what an actor does with one."""
+    objects, their room (empty if there are several), their ids, what an actor does with one, and
+    how many objects an actor can hold."""
 
     kind: str
     names: Set[str]
     room: str
     ids: Sequence[str] = ()
     verb: str = "used"
+    hands: int = 1
 
     @staticmethod
     def of(goal: Any, world: HouseholdWorld) -> Sought:
-        ids: list[str] = []
+        ids = [goal] if isinstance(goal, str) else []  # a place to look at
         for part in getattr(goal, "dishes", (goal,)):
             ids += [*getattr(part, "objects", ()), *getattr(part, "lamps", ())]
             ids += [each for each in [getattr(part, "object", "")] if each]
@@ -304,7 +314,8 @@ class Sought:
         room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
         small = any("pickupable" in o.affordances for o in world.scene.objects if o.id in ids)
         verb = "picked up" if small else "used"
-        return Sought(kinds(ids), {name for name in named if name}, room, ids, verb)
+        hands = max(actor.body.inventory_capacity for actor in world.house.actors.values())
+        return Sought(kinds(ids), {name for name in named if name}, room, ids, verb, hands)
 
     def ended(self, words: str, state: Mapping[str, Any]) -> str:
         """Return an unmet condition with its object's final place, if it is a single object:
@@ -319,6 +330,7 @@ class Sought:
         if not moved and words.endswith(")"):  # ``safe (open)``
             name, _, wanted = words.removesuffix(")").partition(" (")
             return f"{name} ({place}): should be {wanted}"
+        target = target.removesuffix(" (open)" if placed.get("open") else " (closed)")
         return f"{name}: {place} → {target}" if moved else f"{words}, in the {place}"
 
 
@@ -352,7 +364,8 @@ def replay(
             history[step - 1] = conditions(reference, world.now())
         standings.append(now)
         if not actor and isinstance(reference, HouseholdReference):
-            sought[:] = [Sought.of(goal, world) for goal in reference.goals]
+            goals = reference.look if isinstance(reference, AnswerReference) else reference.goals
+            sought[:] = [Sought.of(goal, world) for goal in goals]
 
     drawn = maps.map_of(trajectory, replace(sources, watchers=(watch,)))
     if not watched:  # a map that needs no replay
@@ -403,12 +416,12 @@ def answer_given(state: Mapping[str, Any]) -> str:
 
 class Mistake(NamedTuple):
     """The decisive step, from 1 (0 without steps), and what happened in words. ``limit`` is True if
-    the step limit ended a walk on the gold path. ``about`` is the object that was left alone."""
+    the step limit ended a walk on the gold path. ``missed`` are objects that were left alone."""
 
     step: int
     text: str
     limit: bool = False
-    about: str = ""
+    missed: Sequence[str] = ()
 
 
 _NAMED_CONDITIONS = 2  # unmet goal conditions that the sentence names
@@ -439,12 +452,15 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
     elif isinstance(reference, TwoPhaseReference):
         final = trajectory.steps[-1]
-        chosen = final.decision.action if isinstance(final.decision, Decision) else "no action"
-        led, before = final.feedback.details.get("room"), as_mapping(final.observation).get("place")
-        place = led or trajectory.state.get("place")
+        chosen = getattr(final.decision, "action", "no action")
+        held, led = as_mapping(final.observation), final.feedback.details.get("room")
+        place, before = led or trajectory.state.get("place"), held.get("place")
         to = f" and stayed in the {place}" if place == before else f", which led to the {place}"
-        text = f"Step {last}: chose {chosen}{to if place else ''}; "
-        mistake = Mistake(last, f"{text}the target is in the {reference.room}.")
+        leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(reference.room, ())
+        right = [name for name in leads if name in held.get("objects", ())]
+        where = f"{right[0]} leads to" if right else "the target is in"
+        text = f"Step {last}: chose {chosen}{to if place else ''}; {where} the {reference.room}."
+        mistake = Mistake(last, text)
     elif document.conditions:
         mistake = _unmet(document)
     if mistake is None:
@@ -491,24 +507,50 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
         at = f"at {places[-1]}{left}" if farthest < len(gold) - 1 else "at the goal"
         how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"
         how = how if {*filter(None, places)} - {*gold} else "On the path throughout"
+        if len(gold) > last + 1:
+            text = f"the path needs at least {len(gold) - 1} steps, the limit was {last}"
+            return Mistake(last, f"{how}, but {text}: ended {at}.", limit=True)
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
     before, after = places[number - 1], places[number]
     if number == last and stopped:
         return Mistake(last, f"Step {last}: stopped at {after}{left}.")
     decision = trajectory.steps[number - 1].decision
     action = decision.action.name if isinstance(decision, Decision) else "had no legal action"
+    onward = gold[gold.index(before) + 1] if before in gold[:-1] else ""
+    went, ahead = _bearing(document, before, after), _bearing(document, before, onward)
     back = "back " if after in places[:number] else ""
-    did = (
-        f"{_TURNS.get(action, action)} at {before}" if after == before else f"went {back}to {after}"
-    )
     if before == gold[-1]:
         did = "left the goal"
-    elif before in gold:
-        did += f"; the path was {gold[gold.index(before) + 1]}"
+    elif after == before:
+        went = finite(poses[number].get("heading"))
+        did = f"{_TURNS.get(action, action)}{_wind(went)} at {before}"
+    else:
+        did = f"went {back}from {before} to {after}{_wind(went)}"
+    if onward and ahead is not None and after == before:
+        off = (ahead - (finite(poses[number - 1].get("heading")) or 0.0) + 180) % 360 - 180
+        side = "right" if off > 0 else "left"
+        side = "straight on" if abs(off) < _TOWARD else "back" if abs(off) > 135 else side
+        did += f"; the path goes {side}{_wind(ahead)}"
+    elif onward:
+        did += f"; the path goes to {onward}{_wind(ahead)}"
     never = "" if set(places[number + 1 :]) & set(gold) else "never got back: "
     there_now = places[-1] == after and before != gold[-1]
     where = "there" if there_now else f"at {places[-1]}"
     return Mistake(number, f"Step {number}: {did}. It {never}{_ended(document)} {where}{left}.")
+
+
+def _bearing(document: Document, start: str, end: str) -> float | None:
+    """Return the direction between two places (degrees); None if either is not on the map."""
+    drawn = document.drawn
+    at = {**drawn.places, **dict(drawn.gold)} if isinstance(drawn, Map) else {}
+    if start == end or start not in at or end not in at:
+        return None
+    dx, dy = (b - a for a, b in zip(at[start], at[end], strict=True))
+    return math.degrees(math.atan2(dx, dy)) % 360
+
+
+def _wind(bearing: float | None) -> str:
+    return "" if bearing is None else f" ({wind(bearing)})"
 
 
 _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
@@ -537,39 +579,69 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     return Mistake(number, text)
 
 
-def _behavior(document: Document, room: str = "") -> str:
-    """Describe an episode in which the target, in ``room`` if known, never came into view, after a
-    colon: actions that failed, rooms, headings; empty if there is nothing to report."""
+def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> str:
+    """Describe an episode in which the target, or the ``unseen`` objects, never came into view,
+    after a colon: failed actions, rooms or the walk, headings; empty if there is nothing."""
     trajectory, drawn, found, near = document.trajectory, document.drawn, list[str](), list[str]()
     steps, several = trajectory.steps, len(trajectory.start) > 1
-    failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
-    for actor, start in trajectory.start.items():
+    one = len(document.conditions) < 2
+    for actor in trajectory.start:
         name = actor if several else "the agent"
-        poses = [as_mapping(start), *(as_mapping(s.pose) for s in steps if s.actor == actor)]
-        named = dict.fromkeys(str(pose["room"]) for pose in poses if pose.get("room"))
-        rooms = [each.replace("_", " ") for each in named]
-        spots = [(pose.get("x"), pose.get("y")) for pose in poses]
-        still = next((n for n, spot in enumerate(spots) if spot != spots[0]), len(spots)) - 1
-        one = len(document.conditions) < 2
+        rooms, did = _rooms(document, actor), _walk_of(document, actor)
         side = _never_faced(drawn, actor) if one and isinstance(drawn, Map) else ""
-        if side and rooms == [room]:
-            near.append(f"{name} was in the {room} with it but never faced it ({side})")
+        there = [about.kind for about in unseen if rooms == [about.room]]
+        if side and there:
+            near.append(f"{name} was in the {rooms[0]} with it but never faced it ({side})")
         elif len(rooms) == 1:
-            found.append(f"{name} stayed in the {rooms[0]}")
-        elif still == len(spots) - 1 and still:
-            found.append(f"{name} never left the start")
-        elif 2 * still >= len(spots) and not several:
-            found.append(f"the agent only turned until step {still}")
+            saw = f" and never saw the {' or the '.join(there)} there" if there else ""
+            found.append(f"{name} stayed in the {rooms[0]}{saw}")
+        elif did and not rooms:
+            found.append(f"{name} {did}")
         if side and not several and not near:
             found.append(f"{'' if found else 'the agent '}never faced it ({side})")
     found = near or found
-    if 4 * len(failed) >= len(steps):
-        verb = "were blocked" if set(failed) == {"blocked"} else "failed"
-        found.insert(0, f"{len(failed)} of {count(len(steps), 'step')} {verb}")
-    if several and not any(isinstance(s.decision, Decision) and s.decision.action.name in SPOKEN
-                           for s in steps):  # fmt: skip
+    if failed := _failures(document, len(steps) / 4):
+        found.insert(0, failed)
+    if several and not _spoken(document):
         found.append("no message was sent")
     return f": {', '.join(found[:-1])}{' and ' if found[1:] else ''}{found[-1]}" if found else ""
+
+
+def _rooms(document: Document, actor: str) -> list[str]:
+    """Return the rooms that an actor was in, in order."""
+    steps, start = document.trajectory.steps, document.trajectory.start[actor]
+    poses = map(as_mapping, (start, *(step.pose for step in steps if step.actor == actor)))
+    return [*dict.fromkeys(str(p["room"]).replace("_", " ") for p in poses if p.get("room"))]
+
+
+def _walk_of(document: Document, actor: str) -> str:
+    """Describe an actor's walk by coordinates: ``turned 4 times, moved 0.25 m``."""
+    steps, start = document.trajectory.steps, document.trajectory.start[actor]
+    poses = [*map(as_mapping, (start, *(step.pose for step in steps if step.actor == actor)))]
+    spots = [(finite(pose.get("x")) or 0.0, finite(pose.get("y")) or 0.0) for pose in poses]
+    if len(poses) < 2 or "x" not in poses[0]:
+        return ""
+    moved = sum(math.dist(a, b) for a, b in pairwise(spots))
+    turned = sum(a.get("heading") != b.get("heading") for a, b in pairwise(poses))
+    if not moved:
+        return "only turned" if turned else "never left the start"
+    turns = f"turned {'once' if turned == 1 else f'{turned} times'}, " if turned else ""
+    return f"{turns}moved {moved:.2g} m"
+
+
+def _failures(document: Document, least: float) -> str:
+    """Count the steps that failed, at least ``least`` of them: ``3 of 6 steps were blocked``."""
+    steps = document.trajectory.steps
+    failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
+    verb = "were blocked" if set(failed) == {"blocked"} else "failed"
+    enough = failed and len(failed) >= least
+    return f"{len(failed)} of {count(len(steps), 'step')} {verb}" if enough else ""
+
+
+def _spoken(document: Document) -> bool:
+    """True if any actor sent a message."""
+    decisions = (step.decision for step in document.trajectory.steps)
+    return any(isinstance(d, Decision) and d.action.name in SPOKEN for d in decisions)
 
 
 def _never_faced(drawn: Map, actor: str) -> str:
@@ -613,31 +685,50 @@ def _unmet(document: Document) -> Mistake | None:
     return Mistake(step, f"Step {step}: not done at the end: {named}{more}.")
 
 
+def _first_views(trajectory: Trajectory) -> dict[str, int]:
+    """Return the names of objects in view, also along a route, by the feedback; each with the first
+    step."""
+    seen: dict[str, int] = {}
+    for number, step in enumerate(trajectory.steps, 1):
+        listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
+        for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
+            seen.setdefault(str(name), number)
+    return seen
+
+
 def _objects_left(document: Document) -> Mistake | None:
-    """Find the end of the actor who saw an object of an unmet condition without using it, else the
+    """Find the end of the actor who saw objects of unmet conditions without using them, else the
     last action on one, else the end if none was ever in view; None if they have no names."""
     pairs = zip(document.conditions, document.sought, strict=False)
     unmet = [(words, about) for (words, met, parts), about in pairs if met < parts]
-    acted: dict[str, int] = {}
-    seen: dict[str, int] = {}
     steps, several = document.trajectory.steps, len(document.trajectory.start) > 1
+    seen, acted = _first_views(document.trajectory), dict[str, int]()
+    ends = {step.actor: number for number, step in enumerate(steps, 1)}
     for number, step in enumerate(steps, 1):
-        listed = [held for held in step.feedback.details.values() if isinstance(held, list | tuple)]
-        for name in (*objects_in(as_mapping(step.observation)), *chain.from_iterable(listed)):
-            seen.setdefault(str(name), number)  # also along its route, by the feedback
         if isinstance(step.decision, Decision):
             acted |= dict.fromkeys(step.decision.action.arguments, number)
-    for _, about in unmet:
-        views = [(seen[name], name) for name in about.names if name in seen]
-        if not about.names & acted.keys() and views:
-            number, name = min(views)
-            actor = steps[number - 1].actor
-            last = max(n for n, step in enumerate(steps, 1) if step.actor == actor)
-            ended = f"{actor} {_ended(document)}" if several else _ended(document)
-            in_view = name in objects_in(as_mapping(steps[last - 1].observation))
-            how = f" with {name} in view" if in_view else f"; it had seen {name} at step {number}"
-            text = f"Step {last}: {ended}{how} and never {about.verb} it."
-            return Mistake(last, text.replace("picked up it", "picked it up"), about=name)
+    left = {n: about for _, about in unmet if not about.names & acted.keys() for n in about.names}
+    if views := [(seen[name], name) for name in left if name in seen]:
+        in_view = {actor: [*filter(left.get, objects_in(as_mapping(steps[last - 1].observation)))]
+                   for actor, last in ends.items()}  # fmt: skip
+        actor = max(in_view, key=lambda actor: len(in_view[actor]))
+        first, name = min(views)
+        if not (names := in_view[actor]):
+            actor, names = steps[first - 1].actor, [name]
+        last, about = ends[actor], left[names[0]]
+        text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document)}"
+        if in_view[actor]:
+            text += f" with {_and(names)} in view and never {about.verb}"
+        else:
+            how = about.verb.replace("picked up", "picked it up").replace("used", "used it")
+            text += f"; it had seen {name} at step {first} and never {how}"
+        held = as_mapping(steps[last - 1].observation).get("holding") or ()
+        if held := [str(as_mapping(each).get("name")) for each in held]:
+            text += f": {'hands full with' if len(held) >= about.hands else 'holding'} {_and(held)}"
+        rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
+        notes = [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
+        notes += ["no messages"] * (len(ends) > 1 and not _spoken(document))
+        return Mistake(last, f"{text}{'; ' if notes else ''}{', '.join(notes)}.", missed=names)
     for words, about in unmet:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
             done = getattr(steps[number - 1].decision, "action", "")
@@ -647,19 +738,30 @@ def _objects_left(document: Document) -> Mistake | None:
     if not unmet:
         return None
     about, total, last = unmet[0][1], len(document.conditions), len(steps)
-    how = _behavior(document, about.room)
+    given = document.sources.private_instructions(document.record.episode_id)
+    knew = [actor for actor, text in given.items() if about.kind in text and actor in ends]
+    if len(ends) > 1 and len(unmet) == len(knew) == 1 and not _spoken(document):
+        last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
+        text = f"Step {last}: {knew[0]} {_ended(document)} without a message; it alone knew of the"
+        return Mistake(last, f"{text} {about.kind}, which {others} never saw.")
+    how = _behavior(document, [about for _, about in unmet])
     room = f" (it was in the {about.room})" if about.room and "with it" not in how else ""
     lacked = f"no {about.kind} ever in view{room}"
     if len(unmet) > 1:
-        lacked = f"{total - len(unmet)} of {total} goals met and none of their objects ever in view"
+        met = f"{total - len(unmet)} of {total} goals met and " if total > len(unmet) else ""
+        lacked = f"{met}none of the {len(unmet)} goal objects ever in view"
     return Mistake(last, f"Step {last}: {_ended(document)} with {lacked}{how}.")
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _short_of_target(document: Document) -> Mistake | None:
     """Describe the end of a walk on a grid by its distance from the instruction's object."""
     if not isinstance(document.drawn, Map) or len(document.drawn.walks) != 1:
         return None
-    (stops,) = document.drawn.walks.values()
+    ((actor, stops),) = document.drawn.walks.items()
     last, end = len(document.trajectory.steps), stops[-1]
     titles: dict[tuple[float, ...], set[str]] = {}
     for shape in document.drawn.shapes:
@@ -676,8 +778,12 @@ def _short_of_target(document: Document) -> Mistake | None:
     (squares, _), (name,) = min(away), called
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
     lacked = ", not done" if squares == 1 else ""
-    left = "" if len({stop.point for stop in stops}) > 1 else "; it never left the start"
-    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{left}.")
+    held = as_mapping(document.trajectory.steps[-1].observation).get("objects") or ()
+    seen = [f"{as_mapping(each).get('color')} {as_mapping(each).get('kind')}" for each in held]
+    lacked += ", in view" if name in seen else ""
+    did = "" if len({stop.point for stop in stops}) > 1 else f"; {_walk_of(document, actor)}"
+    did += f", {failed}" if did and (failed := _failures(document, 1)) else ""
+    return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{did}.")
 
 
 # The expert's actions at the steps of a recorded episode.
@@ -716,7 +822,8 @@ def expert_advice(
 def _advised(
     trajectory: Trajectory, sources: Sources, first: int = 1
 ) -> Iterator[tuple[int, str, bool]]:
-    """Yield steps from ``first`` with the action of one expert, and True if it was done."""
+    """Yield steps from ``first`` with the action of one expert, on the gold path the one along it,
+    and True if either was done."""
     dataset, task = sources.dataset, sources.tasks.get(trajectory.episode_id)
     if task is None or dataset is None:
         return
@@ -725,7 +832,7 @@ def _advised(
     ]
     acted = zip(trajectory.steps, actions, strict=True)
     high = {s.actor for s, action in acted if action and action.name in HIGH_LEVEL}
-    advised = False
+    advised, gold = False, sources.gold(trajectory.episode_id)
     for how in SOLUTIONS if dataset.solutions else ():
         if advised:
             return
@@ -738,15 +845,19 @@ def _advised(
                     continue
                 by_skill = how == "expert" and SKILLS in dataset.solutions and step.actor in high
                 solution = SKILLS if by_skill else how
+                here, on_path = place_of(game.world.pose(step.actor)), list[Action]()
                 try:
                     plan = dataset.plan(task, game.world, step.actor, solution)
                     action: Action | None = next(plan, None)
+                    if here in gold and isinstance(game.world, Walkable):
+                        on_path = game.world.along(step.actor, gold[gold.index(here) :])[:1]
                 except (PlanningFailed, WaywordError, LookupError, ValueError):
                     continue
                 if action == STOP and len(trajectory.start) > 1:
                     continue  # of several, one may have nothing to do
                 advised = True
-                yield number, OVER if action is None else str(action), action == done
+                words = OVER if action is None else str((*on_path, action)[0])
+                yield number, words, done in (action, *on_path)
 
 
 # The instruction of an episode by its clauses, and which of them the agent follows at each step.

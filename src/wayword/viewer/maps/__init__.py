@@ -113,7 +113,8 @@ def _walk(trajectory: Trajectory, actor: str, positions: Mapping[str, Point]) ->
         if located is None:
             return
         point, pose = located, step.pose
-        yield Waypoint(number, place_of(pose), point, finite(pose.get("heading")))
+        blocked = step.feedback.status == "blocked"
+        yield Waypoint(number, place_of(pose), point, finite(pose.get("heading")), blocked)
 
 
 def heading_and_length(neighbor: Mapping[str, Any]) -> tuple[float, float]:

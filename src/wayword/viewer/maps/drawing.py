@@ -10,7 +10,7 @@ selected step, and places names next to their marks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
@@ -34,12 +34,14 @@ _STRIP = 24  # below the map, for the scale bar
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A point of an actor's walk. ``step`` is 0 at the start, else the step that led here."""
+    """A point of an actor's walk. ``step`` is 0 at the start, else the step that led here;
+    ``blocked`` is True if something was in the way of that step."""
 
     step: int
     place: str
     point: Point
     heading: float | None
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ class Map:
     room; ``letters`` has their short names, drawn for all or for those in ``lettered``. ``scale``
     is True if lengths are true, in ``unit``. ``divergence`` is the point where compared walks
     diverge. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which a ring
-    is drawn, 0 for none; ``named`` are the places in its sentence, ``missed`` is an object that has
-    the ring instead. ``shapes`` are below the walks, ``legend`` has class and text of signs
-    that only some maps have, and ``views``, for each actor and step, the corners of the actor's
-    view before it. ``targets`` can be pressed on a game's map: position, text, and attributes for
-    the page's script.
+    is drawn, 0 for none; ``named`` are the places in its sentence, ``missed`` objects in view that
+    were left alone. ``shapes`` are below the walks, ``legend`` has class and text of signs that
+    only some maps have, and ``views``, for each actor and step, the corners of the actor's view
+    before it. ``targets`` can be pressed on a game's map: position, text, and attributes for the
+    page's script.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -109,7 +111,7 @@ class Map:
     failed: bool = False
     mistake: int = 0
     named: frozenset[str] = frozenset()
-    missed: str = ""
+    missed: Collection[str] = ()
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
 
     def title(self, place: str) -> str:
@@ -184,20 +186,21 @@ def render(where: Map) -> Html:
     at, numbered = paper.at, list[tuple[float, float, float]]()
     last = max(stop.step for walk in where.walks.values() for stop in walk)
     walks = [_walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)]
-    rings = [
-        (*at(((x + right) / 2, (y + top) / 2)), 16.0) for shape in where.shapes
-        if where.missed and shape.label == where.missed and shape.last in (0, last)
+    missed = [
+        at(((x + right) / 2, (y + top) / 2)) for shape in where.shapes
+        if shape.label in where.missed and shape.last in (0, last)
         for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
     ]  # fmt: skip
+    rings, on_path = list[tuple[float, float, float]](), {name for name, _ in where.gold}
     for walk, drawn in zip(where.walks.values(), walks, strict=True):
         before = [stop for stop in walk if stop.step < where.mistake]
         if where.failed and any(stop.step == where.mistake for stop in walk) and before:
-            drawn["wrong"] = min(
-                (m[-1] for m in drawn["moves"] if m[-1] >= where.mistake), default=0
-            )
+            after = [m[-1] for m in drawn["moves"] if m[-1] >= where.mistake]
+            places = {stop.step: stop.place for stop in walk}
+            back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
+            drawn["wrong"] = after[: next(back, len(after)) if on_path else 1]
             here = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
-            ring = here["x"], here["y"], max(16.0, here["half"] + 6)
-            rings += [ring] * (not where.missed)
+            rings.append((here["x"], here["y"], max(16.0, here["half"] + 6)))
     gold = [at(point) for _, point in where.gold]
     points = {name: at(point) for name, point in where.places.items() if paper.holds(point)}
     # Letters keep clear of the goal's star and of numbered stops.
@@ -214,14 +217,18 @@ def render(where: Map) -> Html:
         ("gold", gold, "gold path"),
         ("star", gold, "goal"),
         ("region", where.region, "stops here count as success"),
-        ("mistake", where.failed and where.mistake, "the mistake"),
+        ("mistake", rings, "the mistake"),
+        ("missed", missed, "in view, left alone"),
         ("cross", where.failed, "the end"),
+        ("blocked", any(walk["blocked"] for walk in walks), "blocked"),
+        ("facing", any(walk["facing"] for walk in walks), "facing at the end"),
         ("stairs", len(set(where.floors.values())) > 1, "between floors"),
         ("parted", where.divergence, "they diverge"),
     )
     bar = next((n for n in _BARS if n * paper.unit > 48), _BARS[-1])
     return template(
         "map.html", drawn=where, paper=paper, at=at, bar=bar, gold=gold, walks=walks, rings=rings,
+        missed=missed,
         wide=paper.size[0], tall=paper.size[1] + _STRIP, signs=signs, letters=letters,
         points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
     )  # fmt: skip
@@ -260,13 +267,13 @@ def _walk(
     start, *others = groups.values()
     if where.failed and others and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR:
         start += others.pop()  # the end would be hidden below the start's number
-    stops = []
+    stops = list[dict[str, Any]]()
     for group in (start, *others[-1:], *others[:-1]):
         (x, y), place = at(group[0].point), group[0].place
         steps = [stop.step for stop in group]
         end = where.failed and waypoints[-1] in group
         text = _label(steps) + (" ✕" if end else "")
-        half = max(9.0, 3.6 * len(text) + 4)
+        half = max(9.0, 4.1 * len(text) + 4)  # numbers are larger on a phone
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
         if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
             half, text = 4.0, ""
@@ -279,8 +286,18 @@ def _walk(
             "first": next((step for step in steps if step and where.targets is None), None),
         })  # fmt: skip
     views = where.views.get(actor) or {}
-    drawn = {"number": number, "moves": moves, "poses": poses, "views": views, "stops": stops}
-    return {**drawn, "wrong": 0}
+    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
+    bars = {(at(stop.point), stop.heading): 12.0 for stop in barred}
+    facing, final = dict[tuple[Point, float | None], float](), waypoints[-1]
+    if where.failed and not where.gold and final.heading is not None:
+        wide = max(0.0, next(each["half"] for each in stops if each["end"]) - 10)
+        reach = 18 + wide * abs(math.sin(math.radians(final.heading)))  # outside the ring
+        facing[at(final.point), final.heading] = reach
+        bars |= {pose: reach + 16 for pose in facing if pose in bars}
+    return {
+        "number": number, "moves": moves, "poses": poses, "views": views, "stops": stops,
+        "wrong": (), "blocked": bars, "facing": facing,
+    }  # fmt: skip
 
 
 def _label(steps: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
     """Return the rows of choices, or None if nothing was listed."""
     reference = sources.reference(trajectory.episode_id)
     room = reference.room if isinstance(reference, TwoPhaseReference) else ""
-    rows, down = [], 8.0
+    rows, down, broad = [], 8.0, _WIDE / 2
     for number, step in enumerate(trajectory.steps, 1):
         held = as_mapping(step.observation)
         listed = held.get("objects")
@@ -38,6 +38,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
                 x, y = 0.0, y + _LINE + _GAP
             choices.append((name, x, y, wide, name in right, name == chosen))
             x += wide + _GAP
+            broad = max(broad, x)
         rows.append((number, held.get("place", ""), down, choices, led.get("room")))
         down = y + _LINE + 12
-    return render("choices.html", rows=rows, tall=down, room=room) if rows else None
+    return render("choices.html", rows=rows, tall=down, room=room, broad=broad) if rows else None

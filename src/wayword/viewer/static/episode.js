@@ -271,7 +271,14 @@
     const whole = map.viewBox.baseVal;
     const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
     const view = { ...start };
-    const show = () => map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
+    const show = () => {
+      map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
+      const low = view.y + view.height - start.height;
+      for (const sign of map.querySelectorAll(".north, .scale")) { // they stay in the window's corners
+        const x = sign.matches(".north") ? view.x : view.x + view.width - start.width;
+        sign.setAttribute("transform", `translate(${x} ${low})`);
+      }
+    };
     const zoom = (by, x, y) => {
       const factor = Math.min(1, Math.max(0.08, (view.width * by) / start.width)) * start.width / view.width;
       view.x += (x - view.x) * (1 - factor);
@@ -302,7 +309,7 @@
       bar.append(button);
     }
     map.before(bar);
-    const parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not([data-first], text), .object.goal-object.on, .meant.on")].map((part) => part.getBBox());
+    const parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not([data-first], text), .object.goal-object.on, .meant.on, .gridball.on, .gridbox.on, .gridkey.on")].map((part) => part.getBBox());
     const edge = (low, high) => [Math.min(...parts.map(low)) - 45, Math.max(...parts.map(high)) + 45];
     const [west, east] = edge((b) => b.x, (b) => b.x + b.width), [north, south] = edge((b) => b.y, (b) => b.y + b.height);
     const part = Math.max(0.5, (east - west) / start.width, (south - north) / start.height);

@@ -42,7 +42,7 @@ function placeLabels(map) {
     const [x, y] = label.dataset.at.split(" ").map(Number);
     return [label, [x, y + Number(label.dataset.gap) - 3.5]];
   }));
-  const taken = [...map.querySelectorAll(".stop, .mistake, .object.goal-object:not([data-first]), .object.goal-object.on, .roomname")].map(boxOf);
+  const taken = [...map.querySelectorAll(".stop, .mistake, .missed, .facing, .object.goal-object:not([data-first]), .object.goal-object.on, .roomname")].map(boxOf);
   for (const star of map.querySelectorAll(".star")) {
     const { e, f } = star.transform.baseVal[0].matrix;
     taken.push({ left: e - 20, top: f - 20, right: e + 20, bottom: f + 20 });
@@ -53,7 +53,7 @@ function placeLabels(map) {
     const [x, y] = marks.get(label), gap = Number(label.dataset.gap) + (label.matches(".named") ? 8 : 0); // clear of the ring
     const box = label.getBBox(), width = box.width + 2, high = box.height - 2, aside = width / 2 + gap - 3;
     const rise = gap + Math.max(0, high / 2 - 7); // a tall name keeps clear of its mark
-    const spots = [[0, -rise], [0, rise + 4], [aside, 2], [-aside, 2], [aside, -rise], [-aside, -rise], [aside, rise + 2], [-aside, rise + 2]]
+    const spots = [[0, -rise], [0, rise + 4], [aside, 2], [-aside, 2], [aside, -rise], [-aside, -rise], [aside, rise + 2], [-aside, rise + 2], [0, -rise - high], [0, rise + high + 4]]
       .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }));
     const spot = spots.find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other))) || (label.matches(".named") && spots[0]);
     if (!spot) { label.classList.add("under"); continue; }

@@ -131,7 +131,7 @@ def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str,
         demonstrations=dataset.demonstrations,
     )
     with entered() as stepped:
-        agent = parts.maker()(toolkit, world.actors[0])
+        agent = parts.make(toolkit, world.actors[0])
         asyncio.run(step(agent, world, task.episode))
     trajectory = next(iter(entry("RunFolder").read(folder).records())).trajectory
     with entered() as scored:

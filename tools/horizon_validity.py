@@ -100,7 +100,7 @@ def floor(track: Track, repeats: int) -> None:
     rates = []
     for _, plan in entry("random").plans(track):
         dataset, solved, played = open_dataset(plan), 0, 0
-        make_agent = open_agent(plan, dataset).maker()
+        make_agent = open_agent(plan, dataset).make
         for seed in range(repeats):
             setup = Setup(dataset, make_agent, seed=seed, max_steps=dataset.max_steps)
             for task in dataset.tasks:

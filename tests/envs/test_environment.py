@@ -304,6 +304,37 @@ def test_options_of_a_reset_set_the_difficulty_of_a_new_scene() -> None:
     assert env.reset(seed=1, options={"episode": 2})[1]["episode"] == env.tasks[2].episode.id
 
 
+def test_a_curriculum_raises_the_level_by_success() -> None:
+    levels = [{"rooms": 5, "length": 2}, {"rooms": 6, "length": 4}]
+    env = make("houses", curriculum=levels, include=["expert_action"])
+    lengths = []
+    for number in range(30):
+        _, info = env.reset(seed=number)
+        moves, over, fails = 0, False, number % 5 == 0
+        while not over:
+            command = "stop" if fails else info["expert_action"]
+            _, _, terminated, truncated, info = env.step(command)
+            moves, over = moves + 1, terminated or truncated
+        assert info["success"] is not fails
+        if not fails:
+            lengths.append((env.level, moves))
+    risen = [level for level, _ in lengths].index(1)
+    assert risen == 15  # the sixteenth success within twenty episodes
+    assert {moves for _, moves in lengths[: risen + 1]} == {2}
+    assert {moves for _, moves in lengths[risen + 1 :]} == {4}
+    assert env.level == 1  # the last level stays
+    copied = env.clone()
+    copied._recent.clear()
+    assert env._recent
+
+
+def test_a_wrong_level_of_a_curriculum_is_refused_before_the_first_episode() -> None:
+    with pytest.raises(UsageError, match="rooms"):
+        make("houses", curriculum=[{"rooms": 5}, {"romes": 9}])
+    with pytest.raises(UsageError, match="'seed' is drawn for each new scene"):
+        make("houses", curriculum=[{"seed": 5}])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

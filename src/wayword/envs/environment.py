@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import operator
 import random
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ Episodes = int | Sequence[str] | None
 """Number of episodes (the first ones), or their ids; None for all."""
 StepResult = tuple[Json, float, bool, bool, Info]
 
+RECENT, SOLVED = 20, 16  # a curriculum's next level begins at 16 successes in 20 episodes
+
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
@@ -57,6 +60,7 @@ class EnvironmentOptions:
     include: Any = ()
     discount: float = 1.0
     new_scenes: bool = False
+    curriculum: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         check(self)
@@ -80,7 +84,9 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     first, and the agent ``others`` all others. ``seed`` is for agents, as in ``wayword run
     --seed``. ``include`` names additional keys of infos. ``discount`` is the factor of the reward
     term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a scene, if the
-    dataset can. ``dataset``: an open dataset, which environments can share.
+    dataset can. ``curriculum``: levels of settings for new scenes, such as ``[{"length": 2},
+    {"length": 4}]``; the next level begins once 16 of the current one's last 20 episodes are
+    solved. ``dataset``: an open dataset, which environments can share.
 
     Raises ``UsageError`` for an unknown name or option.
     """
@@ -131,6 +137,12 @@ class Environment:
         self._background: Background | None = None
         self._game: TaskGame | None = None
         self._view: ActorView
+        self.level = 0
+        """Index of the curriculum's current level."""
+        self._recent = deque[bool](maxlen=RECENT)
+        for settings in options.curriculum:  # refuse a wrong level now, not hours later
+            self.draw(0, None, settings)
+        self._rng = None
         self.answers: list[str | int] = []
         """The policy's answers in this episode."""
 
@@ -162,6 +174,8 @@ class Environment:
         """The task that :meth:`reset` would begin, and its dataset."""
         settings = dict(options or {})
         episode = settings.pop("episode", episode)
+        if self.options.curriculum and episode is None:
+            settings = {**self.options.curriculum[self.level], **settings}
         if seed is not None:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
         if episode is None and (settings or self.options.new_scenes):
@@ -217,6 +231,12 @@ class Environment:
         terms = self._meter.measure(game, game.trajectory.steps[first_new:])
         terminated, truncated = game.ended == "stopped", game.ended == "step_limit"
         info = self._info(last, terms)
+        if terminated or truncated:
+            self._recent.append(info["success"])
+            is_last = self.level + 1 >= len(self.options.curriculum)
+            if not is_last and self._recent.count(True) >= SOLVED:
+                self.level += 1
+                self._recent.clear()
         return view.observe(), sum(terms.values()), terminated, truncated, info
 
     def clone(self) -> Environment:
@@ -224,6 +244,7 @@ class Environment:
         :meth:`restore` accepts it any number of times."""
         other = copy.copy(self)
         other._rng, other._background = copy.deepcopy(self._rng), None
+        other._recent = self._recent.copy()
         other.answers = list(self.answers)
         if self._game is None:
             return other

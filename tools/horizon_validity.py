@@ -26,7 +26,7 @@ from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics import scoring
 from wayword.runs.plan import open_agent, open_dataset
-from wayword_bench import ladders
+from wayword_bench import checksums, ladders
 from wayword_bench.horizon import Attempt, horizon
 from wayword_bench.ladders import Track
 
@@ -90,7 +90,7 @@ def levels(track: Track) -> None:
             steps.append(len(actions))
         print(
             f"{track.name} {length}: {solved} of {len(steps)} solved, {min(steps)} to {max(steps)} "
-            f"actions, checksums {ladders.level_checksums(plan)}",
+            f"actions, checksums {checksums.level_checksums(plan)}",
             flush=True,
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,6 +44,9 @@ def play(
     robust: Annotated[
         bool, Option("--robust", help="Play the middle levels again under eight perturbations.")
     ] = False,
+    real: Annotated[
+        bool, Option("--real", help="Also play published data next to the tracks, where it is.")
+    ] = False,
     version: Annotated[str, Option(help="The version of the bench.")] = "2026",
     salt: Annotated[
         str, Option(help="Draw a private twin: other episodes of the same difficulty.")
@@ -72,13 +75,13 @@ def play(
       wayword bench --model local:smollm2 --quick --tracks follow,grid
       wayword bench --agent random
       wayword bench --model openai:gpt-5-mini --robust
+      wayword bench --model openai:gpt-5-mini --real --data ~/data
       wayword bench card runs/bench/random
       wayword bench compare runs/bench/random runs/bench/forward
     """
     if context.invoked_subcommand:
         return
     from wayword.core.errors import UsageError
-    from wayword.runs.forecast import forecast, row_lines
     from wayword.runs.plan import shared_datasets, takes_a_person
     from wayword.settings import parse
     from wayword_bench import ladders, page
@@ -99,42 +102,90 @@ def play(
         "engine": engine,
         "data": data,
     }
-    climbs = []
+    climbs = _climbs(entry, options)
+    samples, heads = _samples(entry, climbs, options) if real else ({}, None)
+    if dry_run:
+        _print_forecast(climbs, samples, at_once, concurrency)
+        return
+    entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
+    with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
+        player = _Player(entry, row, len(climbs), at_once, max_dollars)
+        asyncio.run(player.play(climbs, samples, options if robust else None))
+    header = entry.header() if heads is None else {**entry.header(), "real": heads}
+    card = ladders.make_card(entry.folder, header)
+    ladders.write_card(entry.folder, card)
+    path = page.write_card_page(entry.folder, card)
+    typer.echo(f"{ladders.render(card)}\n\n{path}")
+    if not player.complete:
+        raise typer.Exit(1)
+
+
+def _climbs(entry: Entry, options: Mapping[str, Any]) -> list[tuple[Track, Plans]]:
+    """The chosen tracks that the agent plays, with their levels. Raises ``UsageError`` if it plays
+    none, or not one that the command names."""
+    from wayword.core.errors import UsageError
+    from wayword_bench import ladders
+
+    climbs: list[tuple[Track, Plans]] = []
     for track in entry.chosen():
         plans = list(entry.plans(track, **options))
         try:
             ladders.check_player(plans[0][1])
         except UsageError as error:
-            if names:
+            if entry.tracks:
                 raise
             show.notice(f"{track.name} is left out: {error}")
             continue
         climbs.append((track, plans))
     if not climbs:
         raise UsageError(f"{entry.agent} plays none of the tracks")
-    if dry_run:
-        rows = [
-            (f"{track.name}, length {length}", forecast(plan))
-            for track, plans in climbs
-            for length, plan in plans
-        ]
-        rounds = sum(each.calls * math.ceil(each.episodes / concurrency) for _, each in rows)
-        typer.echo("\n".join(row_lines(rows)))
-        typer.echo(
-            f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "
-            f"{concurrency}, if no ladder ends early"
-        )
-        return
-    entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
-    with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
-        player = _Player(entry, row, len(climbs), at_once, max_dollars)
-        asyncio.run(player.play(climbs, options if robust else None))
-    card = ladders.make_card(entry.folder, entry.header())
-    ladders.write_card(entry.folder, card)
-    path = page.write_card_page(entry.folder, card)
-    typer.echo(f"{ladders.render(card)}\n\n{path}")
-    if not player.complete:
-        raise typer.Exit(1)
+    return climbs
+
+
+def _samples(
+    entry: Entry, climbs: Sequence[tuple[Track, Plans]], options: Mapping[str, Any]
+) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
+    """The sample of published data next to each track, and the heads of the card's rows, also of
+    those that are not on this machine."""
+    from wayword_bench.ladders import check_player
+    from wayword_bench.real import find
+
+    samples: dict[str, Plan] = {}
+    heads = []
+    tracks = [track.name for track, _ in climbs]
+    for published in (each for each in entry.bench.real if each.track in tracks):
+        plan = entry.real_plan(published, **options)
+        head, sample = find(published, plan, entry.folder, whole=not entry.quick)
+        heads.append(head)
+        if head["missing"]:
+            played = f"; {head['dataset']} is played instead" if sample else ""
+            show.notice(f"{head['named']} is not there: {'; '.join(head['missing'])}{played}")
+        if sample:
+            check_player(sample)
+            samples[published.track] = sample
+    return samples, heads
+
+
+def _print_forecast(
+    climbs: Sequence[tuple[Track, Plans]],
+    samples: Mapping[str, Plan],
+    at_once: int,
+    concurrency: int,
+) -> None:
+    from wayword.runs.forecast import forecast, row_lines
+
+    rows = [
+        (f"{track.name}, length {length}", forecast(plan))
+        for track, plans in climbs
+        for length, plan in plans
+    ]
+    rows += [(plan.on, forecast(plan)) for plan in samples.values()]
+    rounds = sum(each.calls * math.ceil(each.episodes / concurrency) for _, each in rows)
+    typer.echo("\n".join(row_lines(rows)))
+    typer.echo(
+        f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "
+        f"{concurrency}, if no ladder ends early"
+    )
 
 
 class _Player:
@@ -157,9 +208,13 @@ class _Player:
         self._spent = self._reserved = 0.0
 
     async def play(
-        self, climbs: Sequence[tuple[Track, Plans]], robust_options: dict[str, Any] | None
+        self,
+        climbs: Sequence[tuple[Track, Plans]],
+        samples: Mapping[str, Plan],
+        robust_options: dict[str, Any] | None,
     ) -> None:
-        """Play ladders; with ``robust_options``, also the perturbed runs of their middle levels."""
+        """Play ladders, each with its sample of published data; with ``robust_options``, also the
+        perturbed runs of their middle levels."""
 
         async def play_track(track: Track, plans: Plans) -> None:
             async with self._turns:
@@ -167,20 +222,22 @@ class _Player:
                 if robust_options is not None:
                     for kind, plan in self._entry.robust_plans(track, **robust_options):
                         await self._run(track, f"{track.name}, {kind}", plan)
+                if sample := samples.get(track.name):
+                    await self._run(track, sample.on, sample)
                 self._tracks -= 1
 
         await asyncio.gather(*(play_track(*climb) for climb in climbs))
 
     async def _climb(self, track: Track, plans: Plans) -> None:
         """Play a ladder up to where it is hopeless."""
-        from wayword_bench import ladders
+        from wayword_bench import ladders, outcomes
 
         solved, tried = list[int](), list[int]()
         for length, plan in plans:
             if not self._entry.salt:  # drawing a level takes long: others are played meanwhile
                 await asyncio.to_thread(ladders.check_level, track, length, plan)
             path = await self._run(track, f"{track.name}, length {length}", plan)
-            won = [row[1] for row in ladders.results(path, track)]
+            won = [row[1] for row in outcomes.results(path, track)]
             solved.append(sum(won))
             tried.append(len(won))
             show.notice(f"{track.name}, length {length}: {solved[-1]} of {tried[-1]} solved")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import reading
 from wayword.metrics.intervals import (
@@ -35,8 +34,10 @@ from wayword.metrics.table import latex, markdown
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
-from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword_bench.checksums import level_checksums
 from wayword_bench.horizon import Attempt, Horizon, horizon, interval, resample
+from wayword_bench.outcomes import cost, effort, results, total, triple
+from wayword_bench.real import REAL, ROW_HEAD, RealSet, is_foreign, real_rows
 
 CARD = "card.json"
 ROBUST = "robust"
@@ -44,7 +45,7 @@ ROBUST = "robust"
 PERTURBED_TEXTS = ("typos", "paraphrase", "landmarks", "failing")
 """Perturbations that every track has; a track's ``robust`` names its others."""
 VERSIONS = ("2026",)
-QUICK_LEVELS, QUICK_EPISODES = 3, 8
+QUICK_LEVELS, QUICK_EPISODES, QUICK_REAL = 3, 8, 20
 HOPELESS, QUICK_HOPELESS = 0.1, 0.2
 """A ladder ends above two levels whose success, taken together, is below this with 95% confidence
 (one-sided): 32 failures of 32 are enough, with ``--quick`` 16 of 16."""
@@ -87,6 +88,8 @@ class Bench:
     seed: int
     episodes: int
     robust: Mapping[str, float]
+    real_episodes: int
+    real: tuple[RealSet, ...]
     tracks: tuple[Track, ...]
 
 
@@ -101,7 +104,10 @@ def open_bench(version: str = VERSIONS[-1]) -> Bench:
     for name, row in tree.pop("tracks").items():
         row |= {key: tuple(row.get(key, ())) for key in ("lengths", "floor", "robust")}
         tracks.append(Track(name, **row))
-    return Bench(version, **tree, tracks=tuple(tracks))
+    real = []
+    for name, row in tree.pop("real").items():
+        real.append(RealSet(name, **{**row, "splits": tuple(row["splits"])}))
+    return Bench(version, **tree, real=tuple(real), tracks=tuple(tracks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,6 @@ class Entry:
         seed = bench.seed
         if self.salt:  # the version's own seeds are small
             seed = 1_000 + int(hashlib.sha256(self.salt.encode()).hexdigest()[:8], 16) % 100_000
-        own = bench.settings if self.agent == bench.agent else {}
         for length in track.lengths:
             drawn = {**track.settings, "length": length, "episodes": bench.episodes, "seed": seed}
             yield (
@@ -151,12 +156,24 @@ class Entry:
                     self.agent,
                     track.dataset,
                     self.model,
-                    merge(merge(own, self.settings), {"dataset": drawn}),
+                    self._settings(drawn),
                     limit=QUICK_EPISODES if self.quick else None,
                     out=self.folder / track.name / f"{length:03d}",
                     **options,
                 ),
             )
+
+    def _settings(self, dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = self.bench.settings if self.agent == self.bench.agent else {}
+        return merge(merge(own, self.settings), {"dataset": dataset})
+
+    def real_plan(self, real: RealSet, **options: Any) -> Plan:
+        """The plan of a sample of a published dataset, before its split is known."""
+        limit = QUICK_REAL if self.quick else self.bench.real_episodes
+        settings, seed = self._settings(real.settings), self.bench.seed
+        return Plan(
+            self.agent, real.name, self.model, settings, limit=limit, shuffle=seed, **options
+        )
 
     def robust_plans(self, track: Track, **options: Any) -> Iterator[tuple[str, Plan]]:
         """Each perturbation and the plan of the track's middle level under it."""
@@ -182,44 +199,6 @@ class Entry:
                 for track in self.chosen()
             },
         }
-
-
-def level_checksums(plan: Plan) -> list[str]:
-    """The first and the last episode of a level, 12 hexadecimal digits each, of scene, start, goal
-    and instruction; the first alone if the plan does not play the last. Rules and other prose of
-    prompts do not count."""
-    dataset = open_dataset(plan)
-    tasks = [dataset.tasks[0]]
-    if plan.limit is None:
-        tasks.append(dataset.tasks[len(dataset.tasks) - 1])
-    texts = [json.dumps(_content(dataset, task)) for task in tasks]
-    return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in texts]
-
-
-def _content(dataset: Dataset, task: Task) -> Any:
-    """What makes an episode, as JSON."""
-    episode, world = task.episode, dataset.world(task.episode)
-    world.reset(episode)
-    graph = getattr(world, "graph", None)
-    scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
-    asked = episode.instruction, episode.extra.get("instructions")
-    return _plain((episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene))
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON that is the same on every machine: sets sorted, numbers rounded. Mappings
-    count by their values, so that a renamed field changes nothing."""
-    if isinstance(value, Mapping):
-        return sorted(map(_plain, value.values()), key=str)
-    if isinstance(value, set | frozenset):
-        return sorted(map(_plain, value), key=str)
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        return round(value, 3)
-    return value if value is None or isinstance(value, int) else str(value)
 
 
 def check_level(track: Track, length: int, plan: Plan) -> None:
@@ -259,24 +238,6 @@ def outcomes(folder: Path, track: Track) -> Iterator[tuple[int, str, bool, dict[
                 yield level, name, won, scores
 
 
-def results(path: Path, track: Track) -> Iterator[tuple[str, bool, dict[str, float]]]:
-    """Each tried episode of a run: its id, success, and scores."""
-    run = RunFolder.read(path)
-    finished = dict(run.scores())
-    for name, scores in finished.items():
-        yield name, scores.get(track.success, 0.0) >= track.at_least, scores
-    for name in {failure.episode_id for failure in run.failures()} - set(finished):
-        yield name, False, {}
-
-
-def cost(played: Sequence[tuple[str, bool, Mapping[str, float]]]) -> dict[str, Any]:
-    """The tokens and dollars of results."""
-    scores = [each for *_, each in played]
-    tokens = sum(s.get("prompt_tokens", 0.0) + s.get("completion_tokens", 0.0) for s in scores)
-    dollars = float(np.nansum([each.get("cost", 0.0) for each in scores]))
-    return {"tokens": int(tokens), "dollars": round(dollars, 6)}
-
-
 def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
     """A row for each perturbation: success with and without it on the same episodes of the tracks'
     middle levels, and the loss with its interval, paired by episode."""
@@ -290,7 +251,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             if not (is_run(path) and is_run(clean)):
                 continue
             before = {name: won for name, won, _ in results(clean, track)}
-            played += list(results(path, track))
+            played += [scores for *_, scores in results(path, track)]
             found = {name: won for name, won, _ in results(path, track) if name in before}
             pairs += [(f"{track.name}/{place(n)}", before[n], won) for n, won in found.items()]
             tracks.append(track.name)
@@ -301,7 +262,7 @@ def robustness(folder: Path, bench: Bench, quick: bool) -> list[dict[str, Any]]:
             rows.append(
                 {"kind": kind, "rate": rate, "tracks": tracks, "episodes": len(pairs),
                  "clean": round(clean_rate, 4), "perturbed": round(rate_now, 4),
-                 "loss": _triple(loss, -1.0), "p": round(p, 4), **cost(played)}
+                 "loss": triple(loss, -1.0), "p": round(p, 4), **cost(played)}
             )  # fmt: skip
     return rows
 
@@ -312,7 +273,8 @@ def place(episode: str) -> str:
 
 
 def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
-    """The card of the runs in a folder, whose ``header`` says what they are of."""
+    """The card of the runs in a folder, whose ``header`` says what they are of. Published data
+    count in no number but their own."""
     bench, tracks = open_bench(header["bench"]), {}
     means: list[Floats] = []
     for track in bench.tracks:
@@ -329,7 +291,7 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
         tracks[track.name] = {
             **header["tracks"][track.name],
             **_horizons(fitted, track),
-            "success": _triple(interval(means[-1])),
+            "success": triple(interval(means[-1])),
             "levels": [_level(played, n, length) for n, length in enumerate(track.lengths)],
         }
     if not tracks:
@@ -337,8 +299,10 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     robust = robustness(folder, bench, header["quick"])
     total = [*robust, *(level for each in tracks.values() for level in each["levels"])]
     sums = {key: sum(level.get(key) or 0 for level in total) for key in ("tokens", "dollars")}
-    overall = _triple(interval(np.mean(means, axis=0)))
+    overall = triple(interval(np.mean(means, axis=0)))
     sums |= {"date": _date(folder), "robust": robust}
+    if "real" in header:
+        sums["real"] = list(real_rows(folder, bench.real, header["real"]))
     return {**header, "success": overall, **sums, "tracks": tracks}
 
 
@@ -350,9 +314,9 @@ def _date(folder: Path) -> str:
     )
 
 
-def foreign_level(folder: Path, header: Mapping[str, Any]) -> str:
-    """The first level whose run is of another dataset, settings or limit than the version's, empty
-    if all are the version's."""
+def foreign_run(folder: Path, header: Mapping[str, Any], data: Path | None = None) -> str:
+    """The first run of another dataset, settings or limit than the version's, empty if all are the
+    version's."""
     bench = open_bench(header["bench"])
     names = tuple(header["tracks"])
     entry = Entry(
@@ -374,13 +338,14 @@ def foreign_level(folder: Path, header: Mapping[str, Any]) -> str:
             settings = {key: found["dataset_settings"].get(key) for key in drawn}
             if {key: found[key] for key in expected} | {"dataset_settings": settings} != expected:
                 return f"{track.name}/{length:03d} is not a run of the version's level"
+    for real, row in ((each, row) for row in header.get("real", ()) for each in bench.real):
+        path = folder / REAL / row["dataset"].replace(":", "-")
+        if row["dataset"].partition(":")[0] == real.name and is_run(path):
+            plan = replace(entry.real_plan(real, data=data), on=row["dataset"])
+            ids = {name for name, *_ in results(path, real)}
+            if is_foreign(plan, real, ids, RunFolder.read(path).config["identity"]):
+                return f"{path.parent.name}/{path.name} is not a run of the version's sample"
     return ""
-
-
-def _triple(found: Interval, least: float = 0.0) -> list[float]:
-    """An estimate and its bounds: ``least`` and 1 where one place alone gives no interval."""
-    low, high = (found.low, found.high) if math.isfinite(found.low) else (least, 1.0)
-    return [round(value, 4) for value in (found.mean, low, high)]
 
 
 def _horizons(fitted: Horizon, track: Track) -> dict[str, Any]:
@@ -412,15 +377,10 @@ def _level(
     rate = rate_interval(won, [place(row[1]) for row in rows])
     scores = [row[3] for row in rows]
 
-    def total(key: str) -> float:
-        return float(np.nansum([each.get(key, 0.0) for each in scores]))
-
-    line["success"] = _triple(rate)
+    line["success"] = triple(rate)
     line["lost"] = next((row[1] for row in rows if not row[2]), "")
-    line["tokens"] = int(total("prompt_tokens") + total("completion_tokens"))
-    line |= {"dollars": round(total("cost"), 6), "seconds": round(total("seconds"), 1)}
-    line["rejection_rate"] = round(total("rejections") / max(1.0, total("steps")), 4)
-    line["steps_over_length"] = round(total("steps") / (length * len(rows)), 2)
+    line |= effort(scores)
+    line["steps_over_length"] = round(total(scores, "steps") / (length * len(rows)), 2)
     return line
 
 
@@ -444,6 +404,8 @@ def read_card(folder: Path) -> dict[str, Any]:
         header["tracks"] = {
             name: {key: row[key] for key in ("lengths", "unit")} for name, row in names.items()
         }
+        if "real" in card:
+            header["real"] = [{key: row[key] for key in ROW_HEAD} for row in card["real"]]
     has_runs = any(path.parent.glob("*/*/run.json"))
     return make_card(path.parent, header) if has_runs else card
 
@@ -486,6 +448,8 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         return json.dumps(card, indent=2, allow_nan=False)
     rows = [_cells(name, row) for name, row in card["tracks"].items()]
     rows.append(("all", "", "", "", "", *percents(card["success"])))
+    real = [row for row in card.get("real", ()) if row["episodes"]]
+    rows += [(f"real: {row['dataset']}", "", "", "", "", *percents(row["success"])) for row in real]
     if form == "markdown":
         return markdown(HEAD, 1, rows, [title(card)])
     if form == "latex":
@@ -504,7 +468,25 @@ def render(card: Mapping[str, Any], form: str = "rich") -> str:
         for row in card.get("robust", ())
     ]
     lines.append(f"{card['tokens']:,} tokens, ${card['dollars']:.2f}")
+    if "real" in card:
+        lines += ["", "published data, in no number above:", *map(real_line, card["real"])]
     return "\n".join(lines)
+
+
+def real_line(row: Mapping[str, Any]) -> str:
+    """A published dataset of a card: the split and its numbers, and the files that are missing."""
+    missing = "; ".join(row["missing"])
+    if not row["dataset"]:
+        return f"{row['named']}: not played, missing: {missing}"
+    line = f"{row['dataset']}: not played yet"
+    if row["episodes"]:
+        line = (
+            f"{row['dataset']}: success {' '.join(percents(row['success']))}, {row['metric']} "
+            f"{' '.join(percents(row['value']))}, {row['episodes']} episodes ({row['clusters']} "
+            f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
+            f"${row['dollars']:.2f}, {row['seconds']:.0f} s"
+        )
+    return line + (f"\n  in place of {row['named']}, missing: {missing}" if missing else "")
 
 
 _BAR = 24
@@ -525,8 +507,9 @@ def _bar(level: Mapping[str, Any], quick: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrackDifference:
-    """The second player's success less the first's on the episodes of a track that both tried;
-    ``p`` is of a paired permutation test, ``holm`` is corrected for the number of tracks."""
+    """The second player's success less the first's on the episodes of a track, or of a published
+    split, that both tried; ``p`` is of a paired permutation test, ``holm`` is corrected for the
+    number of tracks, or of splits."""
 
     track: str
     shared: int
@@ -540,24 +523,48 @@ def compare_cards(first: Path, second: Path) -> list[TrackDifference]:
     cards = [read_card(folder) for folder in (first, second)]
     if cards[0]["bench"] != cards[1]["bench"]:
         raise UsageError(f"{first} and {second} are of two versions of the bench")
-    found: list[tuple[str, int, Interval, float]] = []
+    found = []
     for track in open_bench(cards[0]["bench"]).tracks:
         if not all(track.name in card["tracks"] for card in cards):
             continue  # a folder may have further runs, of a command with other tracks
-        one, two = (
-            {name: won for _, name, won, _ in outcomes(folder, track)} for folder in (first, second)
-        )
-        shared = [name for name in one if name in two]
-        if not shared:
-            continue
-        gaps = np.array([[float(two[name]) - float(one[name])] for name in shared])
-        places = [place(name) for name in shared]
-        ((change, p),) = permutation_test(gaps, places)
-        found.append((track.name, len(shared), change, p))
-    if not found:
+        wins = [
+            {name: won for _, name, won, _ in outcomes(each, track)} for each in (first, second)
+        ]
+        found.append((track.name, wins, place))
+    if not (compared := _differences(found)):
         raise UsageError(f"{first} and {second} share no episode; compare folders with runs")
-    corrected = holm([p for *_, p in found])
-    return [TrackDifference(*row, each) for row, each in zip(found, corrected, strict=True)]
+    return compared
+
+
+def compare_real(first: Path, second: Path) -> list[TrackDifference]:
+    """Differences on each split of published data that both cards have, corrected apart from the
+    tracks."""
+    cards = [read_card(folder) for folder in (first, second)]
+    splits = [{row["dataset"] for row in card.get("real", ()) if row["episodes"]} for card in cards]
+    found = []
+    for real in open_bench(cards[0]["bench"]).real:
+        for on in (f"{real.name}:{split}" for split in real.splits):
+            if all(on in names for names in splits):
+                paths = [each / REAL / on.replace(":", "-") for each in (first, second)]
+                wins = [{n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)]
+                found.append((on, wins, real.cluster_of))
+    return _differences(found)
+
+
+def _differences(
+    found: Sequence[tuple[str, Sequence[Mapping[str, bool]], Callable[[str], str]]],
+) -> list[TrackDifference]:
+    """Paired tests of named pairs of outcomes by episode; those without shared episodes are left
+    out."""
+    rows: list[tuple[str, int, Interval, float]] = []
+    for label, wins, cluster in found:
+        shared = [name for name in wins[0] if name in wins[-1]] if len(wins) == 2 else []
+        if shared:
+            gaps = np.array([[float(wins[1][name]) - float(wins[0][name])] for name in shared])
+            ((change, p),) = permutation_test(gaps, [cluster(name) for name in shared])
+            rows.append((label, len(shared), change, p))
+    corrected = holm([p for *_, p in rows])
+    return [TrackDifference(*row, each) for row, each in zip(rows, corrected, strict=True)]
 
 
 def render_comparison(first: Path, second: Path) -> str:
@@ -566,11 +573,16 @@ def render_comparison(first: Path, second: Path) -> str:
     lines = [f"first:  {title(cards[0])}", f"second: {title(cards[1])}", ""]
     for row in compare_cards(first, second):
         h50s = [" ".join(estimate(card["tracks"][row.track]["h50"])) for card in cards]
-        gap = row.difference.times(100)
-        verdict = "" if row.holm >= ALPHA else " *"
-        lines.append(
-            f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; success {gap.mean:+.0f} points "
-            f"[{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} episodes, p {row.p:.3f}, "
-            f"Holm {row.holm:.3f}{verdict}"
-        )
+        lines.append(f"{row.track}: H50 {h50s[0]} -> {h50s[1]}; {_change(row)}")
+    if real := compare_real(first, second):
+        lines += ["", "published data:", *(f"{row.track}: {_change(row)}" for row in real)]
     return "\n".join(lines)
+
+
+def _change(row: TrackDifference) -> str:
+    gap = row.difference.times(100)
+    verdict = "" if row.holm >= ALPHA else " *"
+    return (
+        f"success {gap.mean:+.0f} points [{gap.low:+.0f}, {gap.high:+.0f}] on {row.shared} "
+        f"episodes, p {row.p:.3f}, Holm {row.holm:.3f}{verdict}"
+    )

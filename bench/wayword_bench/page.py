@@ -134,6 +134,7 @@ def _card_page(
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "foot": FOOT},
         estimate=lambda triple: " ".join(ladders.estimate(triple)),
         percents=lambda triple: " ".join(ladders.percents(triple)),
+        real=card.get("real", ()),
     )
 
 
@@ -146,7 +147,7 @@ def unverified(folder: Path, card: Mapping[str, Any], data: Path | None = None) 
         stored = json.loads((folder / ladders.CARD).read_text(encoding="utf-8"))
         if ladders.read_card(folder) != stored:
             return "its numbers are not those of its runs"
-        if not card["private"] and (wrong := ladders.foreign_level(folder, stored)):
+        if not card["private"] and (wrong := ladders.foreign_run(folder, stored, data)):
             return wrong
         perturbed = folder.glob(f"{ladders.ROBUST}/*/*/run.json")
         for run in sorted(path.parent for path in (*folder.glob("*/*/run.json"), *perturbed)):

@@ -17,6 +17,7 @@ from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.results import RunResult
+from wayword_bench import checksums, outcomes
 from wayword_bench import ladders as bench
 
 VERSION = bench.open_bench()
@@ -132,16 +133,16 @@ def test_a_checksum_is_of_what_makes_an_episode_and_of_no_prose() -> None:
     (length, plan), *_ = bench.Entry(VERSION, "gold").plans(track)
     task = open_dataset(plan).tasks[0]
     assert task.episode.extra["rules"]
-    whole = bench._content(open_dataset(plan), task)
+    whole = checksums.content(open_dataset(plan), task)
     extra = {**task.episode.extra, "rules": "Other words."}
     reworded = replace(task, episode=replace(task.episode, extra=extra))
-    assert bench._content(open_dataset(plan), reworded) == whole
+    assert checksums.content(open_dataset(plan), reworded) == whole
     other = replace(task, episode=replace(task.episode, instruction="Put it there."))
-    assert bench._content(open_dataset(plan), other) != whole
+    assert checksums.content(open_dataset(plan), other) != whole
     goal = replace(task, reference=replace(task.reference, episode_id="another"))
-    assert bench._content(open_dataset(plan), goal) != whole
-    assert bench.level_checksums(plan) == track.checksums[length]
-    assert bench.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
+    assert checksums.content(open_dataset(plan), goal) != whole
+    assert checksums.level_checksums(plan) == track.checksums[length]
+    assert checksums.level_checksums(replace(plan, limit=8)) == track.checksums[length][:1]
 
 
 def test_mistakes_are_named() -> None:
@@ -202,7 +203,7 @@ def test_ladders_are_played_at_once_within_one_budget(
 
     monkeypatch.setattr("wayword.runs.running.run_async", run_async)
     monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.1, 1))
-    monkeypatch.setattr(bench, "results", lambda path, track: iter([("town1_0", True, {})]))
+    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
     monkeypatch.setattr(bench, "make_card", lambda *_: {})
     monkeypatch.setattr(bench, "write_card", lambda *_: tmp_path)
     monkeypatch.setattr(bench, "render", lambda *_: "")

@@ -12,7 +12,7 @@ from wayword.core.action import Decision
 from wayword.core.game import Game
 from wayword.metrics import scoring
 from wayword.runs.plan import open_dataset
-from wayword_bench import ladders
+from wayword_bench import checksums, ladders
 from wayword_bench.ladders import Track
 
 VERSION = ladders.open_bench()
@@ -28,7 +28,7 @@ def test_the_first_and_last_episode_are_the_versions_and_the_expert_solves_them(
     track: Track, length: int
 ) -> None:
     plan = dict(ladders.Entry(VERSION, "gold").plans(track))[length]
-    assert ladders.level_checksums(plan) == track.checksums[length]
+    assert checksums.level_checksums(plan) == track.checksums[length]
     dataset = open_dataset(plan)
     for task in (dataset.tasks[0], dataset.tasks[-1]):
         actions = dataset.solve(task, track.solution)

@@ -1,0 +1,60 @@
+"""Checksums of episodes: equal where two machines draw the same scene, start, goal and instruction.
+
+Rules and other prose of prompts do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from wayword.core.dataset import Dataset, Task
+from wayword.runs.plan import Plan, open_dataset
+from wayword.worlds.indoor.graph import ViewpointGraph
+
+
+def level_checksums(plan: Plan) -> list[str]:
+    """The checksums of the first and the last episode of a level, of the first alone if the plan
+    does not play the last."""
+    dataset = open_dataset(plan)
+    tasks = [dataset.tasks[0]]
+    if plan.limit is None:
+        tasks.append(dataset.tasks[len(dataset.tasks) - 1])
+    return checksums(dataset, tasks)
+
+
+def checksums(dataset: Dataset, tasks: Sequence[Task]) -> list[str]:
+    """12 hexadecimal digits of the scene, start, goal and instruction of each task."""
+    texts = [json.dumps(content(dataset, task)) for task in tasks]
+    return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in texts]
+
+
+def content(dataset: Dataset, task: Task) -> Any:
+    """What makes an episode, as JSON."""
+    episode, world = task.episode, dataset.world(task.episode)
+    world.reset(episode)
+    graph = getattr(world, "graph", None)
+    scene = graph.edges if isinstance(graph, ViewpointGraph) else world.state()
+    asked = episode.instruction, episode.extra.get("instructions")
+    return _plain((episode.id, episode.scene, episode.start, asked, asdict(task.reference), scene))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON that is the same on every machine: sets sorted, numbers rounded. Mappings
+    count by their values, so that a renamed field changes nothing."""
+    if isinstance(value, Mapping):
+        return sorted(map(_plain, value.values()), key=str)
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=str)
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return round(value, 3)
+    return value if value is None or isinstance(value, int) else str(value)

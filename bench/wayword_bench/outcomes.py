@@ -1,0 +1,56 @@
+"""Outcomes of the bench's runs: who solved what, at what cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from wayword.metrics.intervals import Interval
+from wayword.runs.record import RunFolder
+
+
+class Judge(Protocol):
+    """The score that means success, and its least value."""
+
+    @property
+    def success(self) -> str: ...
+    @property
+    def at_least(self) -> float: ...
+
+
+def results(path: Path, judge: Judge) -> Iterator[tuple[str, bool, dict[str, float]]]:
+    """Each tried episode of a run: its id, success, and scores. Failed ones count as failures."""
+    run = RunFolder.read(path)
+    finished = dict(run.scores())
+    for name, scores in finished.items():
+        yield name, scores.get(judge.success, 0.0) >= judge.at_least, scores
+    for name in {failure.episode_id for failure in run.failures()} - set(finished):
+        yield name, False, {}
+
+
+def cost(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """The tokens and dollars of episodes."""
+    tokens = total(scores, "prompt_tokens") + total(scores, "completion_tokens")
+    return {"tokens": int(tokens), "dollars": round(total(scores, "cost"), 6)}
+
+
+def effort(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """The cost of episodes, their seconds, and the share of steps that were rejections."""
+    rejected = total(scores, "rejections") / max(1.0, total(scores, "steps"))
+    seconds = round(total(scores, "seconds"), 1)
+    return {**cost(scores), "seconds": seconds, "rejection_rate": round(rejected, 4)}
+
+
+def total(scores: Sequence[Mapping[str, float]], key: str) -> float:
+    """The sum of a metric over the episodes that have it."""
+    return float(np.nansum([each.get(key, 0.0) for each in scores]))
+
+
+def triple(found: Interval, least: float = 0.0) -> list[float]:
+    """An estimate and its bounds: ``least`` and 1 where one place alone gives no interval."""
+    low, high = (found.low, found.high) if math.isfinite(found.low) else (least, 1.0)
+    return [round(value, 4) for value in (found.mean, low, high)]

@@ -81,3 +81,4 @@ function unclutter(maps) {
     for (const label of map.querySelectorAll("[data-placed]")) delete label.dataset.placed;
   }
 }
+addEventListener("resize", () => unclutter(document.querySelectorAll("svg.map, svg.dial"))); // names are larger on phones

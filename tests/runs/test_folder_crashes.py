@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.recorded import walk
@@ -77,6 +77,8 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 200_000), st.booleans())
+@example(0, 13, True)
+@example(2, 14, True)
 def test_any_tail_that_a_crash_leaves_is_dropped(
     tmp_path_factory: pytest.TempPathFactory, episodes: int, size: int, zeros: bool
 ) -> None:

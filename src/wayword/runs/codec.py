@@ -403,6 +403,9 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
         return True
     if len(head) < _HEAD.size and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0")):
         return True
+    rest = head + file.read(_HEAD.size)  # part of a header, then a few zeros
+    if end - at == len(rest) and _MAGIC.startswith(rest.rstrip(b"\0")):
+        return True
     file.seek(max(at, end - _ZEROS))
     return not file.read().strip(b"\0") and _next(file, at + 1, end) == end
 

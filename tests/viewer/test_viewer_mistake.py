@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,12 +17,12 @@ import pytest
 from helpers.parsed_page import Page
 from helpers.shown import episode_page
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.core.action import STOP, Action, Decision
+from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Reference
+from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.metric import Metric
 from wayword.core.model import Completion, Sampling, Usage
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import Ending, ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.metrics.causes import find_causes, label_of
@@ -36,6 +37,8 @@ from wayword.viewer.data import Sources
 from wayword.viewer.document import Document, Sought, expert_advice
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
+from wayword.viewer.maps.babyai import MEANT
+from wayword.viewer.maps.drawing import Shape
 from wayword.viewer.maps.indoor import floors, room_in
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -108,6 +111,50 @@ def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_no
     assert found(*gold[1:], beyond) == (
         len(gold), f"Step {len(gold)}: left the goal. It never got back: stopped at {beyond}"
     )  # fmt: skip
+
+
+LINE = ("a", "b", "c", "d")
+"""The gold path: places from west to east."""
+
+
+def at(place: str, heading: float | None = 0.0) -> dict[str, Any]:
+    """A pose at a place of the line, with its heading if it is known."""
+    return {"viewpoint": place} | ({} if heading is None else {"heading": heading})
+
+
+def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -> str:
+    """The mistake of a walk to the step limit: action (or none), pose and status of each step."""
+    answer = Rejection("illegal", "no such action", "up")
+    walked = Trajectory("1", {"agent": start}, ended="step_limit")
+    for name, pose, status in done:
+        decision = Decision(Action(name)) if name else answer
+        walked.steps.append(Step("agent", {}, decision, Feedback(status), pose))
+    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), PathReference("1", LINE))})
+    places = {place: (float(n), 0.0) for n, place in enumerate(LINE)}
+    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
+    mistake = replace(document, drawn=maps.Map({}, places=places)).mistake
+    assert mistake is not None
+    return mistake.text
+
+
+def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
+    ends = "; the path goes right (east). It ran out of steps there."  # and is on the path
+    turned = on_the_line(at("a"), ("left", at("a", 270.0), "ok"))
+    assert turned == f"Step 1: turned left (west) at a{ends}"
+    for name in ("left", "forward"):
+        blocked = on_the_line(at("a"), (name, at("a", 5.0), "blocked"))
+        assert blocked == f"Step 1: chose {name} and stayed at a{ends}"
+    rejected = on_the_line(at("a"), ("", at("a", 5.0), "rejected"))
+    assert rejected == f"Step 1: had no legal action and stayed at a{ends}"
+    for name, status in (("left", "ok"), ("", "rejected")):
+        stayed = on_the_line(at("d"), (name, at("d", 270.0), status))
+        assert stayed == "Step 1: did not stop at the goal. It ran out of steps there."
+    left = on_the_line(at("d"), ("goto", at("e"), "ok"))
+    assert left == "Step 1: left the goal. It never got back: ran out of steps at e."
+    unknown = on_the_line(at("a", None), ("left", at("a", 270.0), "ok"))
+    assert unknown == (
+        "Step 1: turned left (west) at a; the path goes to b (east). It ran out of steps there."
+    ), "no side without a heading"
 
 
 def documents(out: Path, plan: Plan) -> list[Document]:
@@ -194,16 +241,28 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     again = Document.of(record, sources).mistake
     assert again is not None
     assert again.text == (f"{begins}2 of 3 steps were blocked and the agent never left the start.")
+    walked.steps[-1] = replace(walked.steps[-1], pose={"x": 120.5, "y": 0})
+    far_off = Document.of(record, sources).mistake
+    assert far_off is not None
+    assert far_off.text == f"{begins}2 of 3 steps were blocked and the agent moved 120.5 m."
+    shown = {"id": "mug_1", "words": "blue mug"}
+    walked.steps[0].observation = {"shown": [shown]}
+    assert mistake_of(reference, walked) == "Step 1: the blue mug was in view and not taken."
+    near_by = {"shown": [{**shown, "away": 2.0}]}
+    walked.steps[1] = replace(walked.steps[1], observation=near_by)
+    assert mistake_of(reference, walked) == (
+        "Step 2: the blue mug was in view, 2.0 m away, and not taken."
+    ), "an unknown distance is not 0"
 
 
-def in_a_flat(*actions: Action) -> tuple[int, str]:
+def in_a_flat(*actions: Action, ended: Ending = "stopped") -> tuple[int, str]:
     """Step and words of the mistake of Ann, who is to put the apple into the box."""
     dataset = TwoInAFlat()
     (task, *_) = dataset.tasks
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    walked = Trajectory(task.episode.id, {a: world.pose(a) for a in world.actors}, ended="stopped")
-    for action in (*actions, STOP):
+    walked = Trajectory(task.episode.id, {a: world.pose(a) for a in world.actors}, ended=ended)
+    for action in actions:
         seen = world.observe("ann")
         feedback = world.step("ann", action)
         walked.steps.append(Step("ann", seen, Decision(action), feedback, world.pose("ann")))
@@ -216,10 +275,16 @@ def in_a_flat(*actions: Action) -> tuple[int, str]:
 
 def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> None:
     away = (Action("turn_right"), Action("turn_right"))
-    assert in_a_flat(Action("goto", ("table_1",)), *away) == (
-        4, "Step 4: ann stopped; it had seen apple_1 at step 1 and never picked it up."
-    )  # fmt: skip
-    step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away)
+    looked, never = (Action("goto", ("table_1",)), *away), "it had seen apple_1 at step 1 and never"
+    for ended in ("stopped", "step_limit"):
+        assert in_a_flat(*looked, STOP, ended=ended) == (
+            4, f"Step 4: ann stopped; {never} picked it up."
+        ), "another actor ran out of steps"  # fmt: skip
+    for ended, words in (("stopped", "took its last action"), ("step_limit", "ran out of steps")):
+        assert in_a_flat(*looked, ended=ended) == (
+            3, f"Step 3: ann {words}; {never} picked it up."
+        )  # fmt: skip
+    step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
     assert step == 1
     assert text.startswith("Step 1: ann's go_grab[apple_1] came last, and “apple in or on box")
 
@@ -242,6 +307,103 @@ def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None
     about = replace(about, ids=("apple_1",))
     assert about.ended("apple in or on box", placed) == "apple: table, hall → box"
     assert about.ended("apple (open)", placed) == "apple (table, hall): should be open"
+
+
+def in_a_home(*walk: maps.Waypoint, shapes: Sequence[Shape]) -> str:
+    """The mistake of an agent who is to put an apple (one of two) into the box and saw none."""
+    about = Sought("apple", frozenset(), "", ("apple_7", "apple_8"))
+    done = steps(*[Action("wait") for _ in walk[1:]])
+    state = {"objects": {name: {"in": ""} for name in about.ids}}
+    walked = Trajectory("1", {"agent": {}}, done, state, "stopped")
+    reference = HouseholdReference("1", goals=(Inside(tuple(about.ids), ("box_1",)),))
+    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
+    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
+    drawn = maps.Map({"agent": [*walk]}, shapes=[*shapes])
+    mistake = replace(document, sought=(about,), drawn=drawn).mistake
+    assert mistake is not None
+    return mistake.text.partition("ever in view")[2]
+
+
+def test_only_the_objects_of_the_sentence_count_as_faced_and_each_of_them() -> None:
+    facing = [maps.Waypoint(n, "", (0.0, 0.0), heading) for n, heading in enumerate((0.0, 90.0))]
+    box = Shape("rect", [(-1, 1), (1, 2)], "furniture goal-object", "box_1 (box_1)")  # north
+    west = Shape("dot", [(-3, 0)], "object goal-object", "apple (apple_7)")
+    east = Shape("dot", [(9, 0)], "object", "apple (ann: apple_1, bob: apple_2; apple_8)")
+    other = Shape("dot", [(1, 0)], "object goal-object", "pineapple (pineapple_8)")
+    assert in_a_home(*facing, shapes=[box, other]) == "."
+    assert in_a_home(*facing, shapes=[box, west, other]).endswith("never faced it (west).")
+    assert in_a_home(*facing, shapes=[box, west, east]) == ".", "one of them was ahead"
+
+
+def test_all_goals_count_and_twelve_are_listed() -> None:
+    names = [f"{letter}_1" for letter in "abcdefghijklmn"]
+    state = {"objects": {name: {"in": ""} for name in names}}
+    walked = Trajectory("1", {"agent": {}}, steps(STOP), state, "stopped")
+    reference = HouseholdReference("1", goals=tuple(Inside((n,), ("box_1",)) for n in names))
+    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), reference)})
+    sought = tuple(Sought(name[0], frozenset({name}), "") for name in names)
+    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought)
+    assert document.mistake is not None
+    assert document.mistake.text == (
+        "Step 1: stopped with none of the 14 goal objects ever in view."
+    )
+    assert len(document.shown_conditions) == 12
+
+
+@pytest.mark.parametrize(
+    ("rooms", "words"),
+    [(("", ""), "had the places in view"),
+     (("", "hall"), "saw the places to look at in the hall")],
+)  # fmt: skip
+def test_rooms_without_a_name_are_left_out(rooms: tuple[str, ...], words: str) -> None:
+    walked = Trajectory("1", {"agent": {}}, steps(STOP), ended="stopped")
+    question = AnswerReference("1", answer="no", look=("shelf_1", "shelf_2"))
+    sources = Sources(None, {"1": Task(Episode("1", "Any?", "", {}), question)})
+    sought = tuple(Sought("shelf", frozenset(), room) for room in rooms)
+    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), sought=sought)
+    assert document.shown_conditions == [(words, 0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "given", "alone"),
+    [("Help.", "Bring the Cup.", True), ("Help.", "Bring cups.", True),
+     ("Help.", "Look in the cupboard.", False), ("Bring a cup.", "Bring a cup.", False)],
+)  # fmt: skip
+def test_an_actor_alone_knew_of_what_only_its_own_text_names(
+    instruction: str, given: str, alone: bool
+) -> None:
+    chat = Step("bob", {}, Decision(Action("wait")), Feedback("ok"), {})
+    done = [replace(chat, actor="ann"), chat]
+    state = {"objects": {"cup_1": {"in": ""}}}
+    walked = Trajectory("1", {"ann": {}, "bob": {}}, done, state, "stopped")
+    reference = HouseholdReference("1", goals=(Inside(("cup_1",), ("box_1",)),))
+    texts = {"instructions": {"ann": given, "bob": "Do what ann asks."}}
+    episode = Episode("1", instruction, "", {}, ("ann", "bob"), texts)
+    document = Document.of(
+        EpisodeRecord("1", FAILED, walked), Sources(None, {"1": Task(episode, reference)})
+    )
+    document = replace(document, sought=(Sought("cup", frozenset(), ""),))
+    assert document.mistake is not None
+    knew = (
+        "ann took its last action without a message; it alone knew of the cup, which bob never saw"
+    )
+    assert (document.mistake.text == f"Step 1: {knew}.") == alone
+    assert ("alone knew" in document.mistake.text) == alone
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(others: int) -> None:
+    seen = {"objects": [{"color": "red", "kind": "ball"}]}
+    walked = Trajectory("1", {"agent": {}}, steps(Action("wait"), seen=seen), ended="stopped")
+    meant = Shape("dot", [(3, 0)], "meant", MEANT, last=1)
+    balls = [Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=1) for n in (0, 1)]
+    stops = [maps.Waypoint(n, "", (float(n), 0.0), 0.0) for n in (0, 1)]
+    sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), Reference("1"))})
+    drawn = maps.Map({"agent": stops}, shapes=[meant, *balls[: others + 1]])
+    document = replace(Document.of(EpisodeRecord("1", FAILED, walked), sources), drawn=drawn)
+    assert document.mistake is not None
+    in_view = "" if others else ", in view"
+    assert document.mistake.text == f"Step 1: stopped 2 squares from the red ball{in_view}."
 
 
 def test_on_a_grid_the_end_is_so_far_from_what_was_meant(tmp_path: Path) -> None:
@@ -271,6 +433,10 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
     assert (
         mistake_of(question, answered)
         == "Step 1: stopped without an answer; the right answer is “no”."
+    )
+    answered.ended = "step_limit"
+    assert mistake_of(question, answered) == (
+        "Step 1: ran out of steps without an answer; the right answer is “no”."
     )
     stayed = steps(Action("go", ("tv",)), seen={"place": "home"}, room="home")
     stays = Trajectory("1", {"agent": {}}, stayed, {"phase": 1, "place": "home"}, "stopped")

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, pairwise, product, zip_longest
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from wayword.agents.person import with_answerer
@@ -27,6 +28,7 @@ from wayword.core.dataset import Walkable
 from wayword.core.episode import Json
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers
+from wayword.core.geometry import bearing, relative
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.datasets.two_phase import ROOM_OBJECTS
 from wayword.metrics.causes import find_causes, label_of, meaning_of
@@ -179,8 +181,9 @@ class Document:
         if isinstance(self.reference, AnswerReference) and self.sought:
             seen = _first_views(self.trajectory).keys()
             found = sum(not seen.isdisjoint(about.names) for about in self.sought)
-            rooms = " or ".join({about.room: "" for about in self.sought})
-            return [(f"saw the places to look at in the {rooms}", found, len(self.sought))]
+            rooms = " or ".join(dict.fromkeys(a.room for a in self.sought if a.room))
+            saw = f"saw the places to look at in the {rooms}" if rooms else "had the places in view"
+            return [(saw, found, len(self.sought))]
         unmet = [set(words.split()) for words, met, parts in self.conditions if met < parts]
         state = self.trajectory.state
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
@@ -188,7 +191,7 @@ class Document:
             (words if met == parts or about is None else about.ended(words, state), met, parts)
             for (words, met, parts), about in goals
             if met == parts or not any(set(words.split()) < other for other in unmet)
-        ]
+        ][:_MOST_CONDITIONS]
 
     @cached_property
     def mistake(self) -> Mistake | None:
@@ -196,6 +199,7 @@ class Document:
 
 
 _RISE = 0.5  # metres between two viewpoints from which a step leads up or down
+_MOST_CONDITIONS = 12  # that are listed
 
 
 # How far an episode was from success at the start and after each step.
@@ -241,9 +245,8 @@ class GoalProgress:
     @property
     def worst_step(self) -> int:
         """Step (from 1) that led farthest away from success; 0 if none did."""
-        losses = {step: self.change(step) for step in range(1, len(self.values))}
-        worst = min(losses, key=lambda step: losses[step], default=0)
-        return worst if worst and losses[worst] < 0 else 0
+        worst = min(range(1, len(self.values)), key=self.change, default=0)
+        return worst if self.change(worst) < 0 else 0
 
     def change(self, step: int) -> float:
         if not 1 <= step < len(self.values):
@@ -379,9 +382,6 @@ def replay(
     return GoalProgress(met, standings[0].parts), drawn, history, sought
 
 
-_MOST_CONDITIONS = 12  # that are listed
-
-
 def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
     """Return the goal conditions of an episode with their final states; empty if unknown."""
     if isinstance(reference, TwoPhaseReference):
@@ -390,25 +390,20 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Condition]:
         return [("leave the room", int(left), 1), (f"go to the {reference.room}", int(right), 1)]
     if isinstance(reference, AnswerReference):
         right, given = bool(answer_is_right(state, reference.answer)), answer_given(state)
-        words = (
-            f"expected answer: “{reference.answer}”, given: {f'“{given}”' if given else 'nothing'}"
-        )
-        return [(words, int(right), 1)]
+        words = f"expected answer: “{reference.answer}”, given: "
+        return [(words + (f"“{given}”" if given else "nothing"), int(right), 1)]
     if not isinstance(reference, HouseholdReference):
         return []
-    goals = reference.goals[:_MOST_CONDITIONS]
     try:
-        return [(goal.words, goal.met(state), goal.parts) for goal in goals]
+        return [(goal.words, goal.met(state), goal.parts) for goal in reference.goals]
     except (KeyError, TypeError, AttributeError):
         return []  # a state that is not of this world
 
 
 def answer_given(state: Mapping[str, Any]) -> str:
     """Return the answer that an actor gave, by the final state, or empty."""
-    answers = (
-        as_mapping(actor).get("answer") for actor in as_mapping(state.get("actors")).values()
-    )
-    return next((str(each) for each in answers if each), "")
+    actors = map(as_mapping, as_mapping(state.get("actors")).values())
+    return next((str(actor["answer"]) for actor in actors if actor.get("answer")), "")
 
 
 # The mistake: the one step that decided a failed episode, in a sentence.
@@ -448,7 +443,7 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = _target_passed(document, reference.targets)
     elif isinstance(reference, AnswerReference):
         given = answer_given(trajectory.state)
-        words = f"answered “{given}”" if given else "stopped without an answer"
+        words = f"answered “{given}”" if given else f"{_ended(document)} without an answer"
         mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
     elif isinstance(reference, TwoPhaseReference):
         final = trajectory.steps[-1]
@@ -463,9 +458,7 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = Mistake(last, text)
     elif document.conditions:
         mistake = _unmet(document)
-    if mistake is None:
-        mistake = _short_of_target(document)
-    if mistake is not None:
+    if mistake := mistake or _short_of_target(document):
         return mistake
     for cause, number in causes.items():
         step = number or last
@@ -476,8 +469,14 @@ def find_mistake(document: Document) -> Mistake | None:
     return Mistake(last, f"Step {last}: {words}.") if words else None
 
 
-def _ended(document: Document) -> str:
-    return "stopped" if document.trajectory.ended == "stopped" else "ran out of steps"
+def _ended(document: Document, actor: str = "") -> str:
+    """Describe how the episode ended, or how it ended for one of several actors."""
+    trajectory, stopped = document.trajectory, document.trajectory.ended == "stopped"
+    if actor and len(trajectory.start) > 1:
+        stopped = [action.name for action in trajectory.actions(actor)][-1:] == [STOP.name]
+    if stopped:
+        return "stopped"
+    return "took its last action" if trajectory.ended == "stopped" else "ran out of steps"
 
 
 def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
@@ -495,9 +494,9 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     stays = range(came, there + (not (stopped and there == last)))  # a stop is no stay
     leaves = 1 + max((n for n in stays if poses[n] == poses[came]), default=last - 1)
     number, agreed = leaves, False
-    for step, _, same in _advised(trajectory, document.sources, first=leaves):
+    for advised, _, same in _advised(trajectory, document.sources, first=leaves):
         if not same:
-            number, agreed = step, False
+            number, agreed = advised, False
             break
         agreed = True
     if agreed:  # the expert did the same to the end
@@ -514,27 +513,30 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     before, after = places[number - 1], places[number]
     if number == last and stopped:
         return Mistake(last, f"Step {last}: stopped at {after}{left}.")
-    decision = trajectory.steps[number - 1].decision
-    action = decision.action.name if isinstance(decision, Decision) else "had no legal action"
+    step = trajectory.steps[number - 1]
+    action = step.decision.action.name if isinstance(step.decision, Decision) else ""
     onward = gold[gold.index(before) + 1] if before in gold[:-1] else ""
     went, ahead = _bearing(document, before, after), _bearing(document, before, onward)
     back = "back " if after in places[:number] else ""
     if before == gold[-1]:
-        did = "left the goal"
-    elif after == before:
-        went = finite(poses[number].get("heading"))
-        did = f"{_TURNS.get(action, action)}{_wind(went)} at {before}"
-    else:
+        did = "did not stop at the goal" if after == before else "left the goal"
+    elif after != before:
         did = f"went {back}from {before} to {after}{_wind(went)}"
-    if onward and ahead is not None and after == before:
-        off = (ahead - (finite(poses[number - 1].get("heading")) or 0.0) + 180) % 360 - 180
+    elif action in _TURNS and step.feedback.ok:
+        did = f"{_TURNS[action]}{_wind(finite(step.pose.get('heading')))} at {before}"
+    else:
+        chose = f"chose {action}" if action else "had no legal action"
+        did = f"{chose} and stayed at {before}"
+    facing = finite(poses[number - 1].get("heading"))
+    if onward and ahead is not None and facing is not None and after == before:
+        off = relative(ahead, facing)
         side = "right" if off > 0 else "left"
         side = "straight on" if abs(off) < _TOWARD else "back" if abs(off) > 135 else side
         did += f"; the path goes {side}{_wind(ahead)}"
     elif onward:
         did += f"; the path goes to {onward}{_wind(ahead)}"
-    never = "" if set(places[number + 1 :]) & set(gold) else "never got back: "
-    there_now = places[-1] == after and before != gold[-1]
+    never = "" if set(places[min(number + 1, last) :]) & set(gold) else "never got back: "
+    there_now = places[-1] == after and (before != gold[-1] or after == before)
     where = "there" if there_now else f"at {places[-1]}"
     return Mistake(number, f"Step {number}: {did}. It {never}{_ended(document)} {where}{left}.")
 
@@ -543,14 +545,11 @@ def _bearing(document: Document, start: str, end: str) -> float | None:
     """Return the direction between two places (degrees); None if either is not on the map."""
     drawn = document.drawn
     at = {**drawn.places, **dict(drawn.gold)} if isinstance(drawn, Map) else {}
-    if start == end or start not in at or end not in at:
-        return None
-    dx, dy = (b - a for a, b in zip(at[start], at[end], strict=True))
-    return math.degrees(math.atan2(dx, dy)) % 360
+    return bearing(at[start], at[end]) if {start, end} <= at.keys() else None
 
 
-def _wind(bearing: float | None) -> str:
-    return "" if bearing is None else f" ({wind(bearing)})"
+def _wind(heading: float | None) -> str:
+    return "" if heading is None else f" ({wind(heading)})"
 
 
 _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
@@ -562,10 +561,11 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     last = len(steps)
     end = f"; ended {progress.length(progress.values[-1])} from it" if progress.values else ""
     views = [
-        (float(each.get("away") or 0.0), number, str(each.get("words") or each.get("kind")))
+        (math.inf if away is None else away, number, str(each.get("words") or each.get("kind")))
         for number, step in enumerate(steps, 1)
         for each in map(as_mapping, as_mapping(step.observation).get("shown") or ())
         if each.get("id") in targets
+        for away in [finite(each.get("away"))]
     ]
     if not views:
         sought = _SOUGHT.fullmatch(document.instruction.strip())
@@ -575,8 +575,8 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
         text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
         return Mistake(last, f"{text}{_behavior(document)}.")
     nearest, number, words = min(views)
-    text = f"Step {number}: the {words} was in view, {nearest:.1f} m away, and not taken{end}."
-    return Mistake(number, text)
+    at = f", {nearest:.1f} m away," if nearest < math.inf else ""
+    return Mistake(number, f"Step {number}: the {words} was in view{at} and not taken{end}.")
 
 
 def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> str:
@@ -588,7 +588,7 @@ def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> str:
     for actor in trajectory.start:
         name = actor if several else "the agent"
         rooms, did = _rooms(document, actor), _walk_of(document, actor)
-        side = _never_faced(drawn, actor) if one and isinstance(drawn, Map) else ""
+        side = _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
         there = [about.kind for about in unseen if rooms == [about.room]]
         if side and there:
             near.append(f"{name} was in the {rooms[0]} with it but never faced it ({side})")
@@ -599,25 +599,21 @@ def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> str:
             found.append(f"{name} {did}")
         if side and not several and not near:
             found.append(f"{'' if found else 'the agent '}never faced it ({side})")
-    found = near or found
-    if failed := _failures(document, len(steps) / 4):
-        found.insert(0, failed)
+    found = [*filter(None, [_failures(document, len(steps) / 4)]), *(near or found)]
     if several and not _spoken(document):
         found.append("no message was sent")
-    return f": {', '.join(found[:-1])}{' and ' if found[1:] else ''}{found[-1]}" if found else ""
+    return f": {_and(found)}" if found else ""
 
 
 def _rooms(document: Document, actor: str) -> list[str]:
     """Return the rooms that an actor was in, in order."""
-    steps, start = document.trajectory.steps, document.trajectory.start[actor]
-    poses = map(as_mapping, (start, *(step.pose for step in steps if step.actor == actor)))
+    poses = map(as_mapping, document.trajectory.visited(actor))
     return [*dict.fromkeys(str(p["room"]).replace("_", " ") for p in poses if p.get("room"))]
 
 
 def _walk_of(document: Document, actor: str) -> str:
     """Describe an actor's walk by coordinates: ``turned 4 times, moved 0.25 m``."""
-    steps, start = document.trajectory.steps, document.trajectory.start[actor]
-    poses = [*map(as_mapping, (start, *(step.pose for step in steps if step.actor == actor)))]
+    poses = [*map(as_mapping, document.trajectory.visited(actor))]
     spots = [(finite(pose.get("x")) or 0.0, finite(pose.get("y")) or 0.0) for pose in poses]
     if len(poses) < 2 or "x" not in poses[0]:
         return ""
@@ -626,7 +622,7 @@ def _walk_of(document: Document, actor: str) -> str:
     if not moved:
         return "only turned" if turned else "never left the start"
     turns = f"turned {'once' if turned == 1 else f'{turned} times'}, " if turned else ""
-    return f"{turns}moved {moved:.2g} m"
+    return f"{turns}moved {round(moved, 2):g} m"
 
 
 def _failures(document: Document, least: float) -> str:
@@ -644,24 +640,24 @@ def _spoken(document: Document) -> bool:
     return any(isinstance(d, Decision) and d.action.name in SPOKEN for d in decisions)
 
 
-def _never_faced(drawn: Map, actor: str) -> str:
-    """Return the direction of the nearest goal object from the end of an actor's walk that never
-    faced it; empty if it did, or if that is unknown."""
+def _never_faced(drawn: Map, actor: str, unseen: Sequence[Sought]) -> str:
+    """Return the direction of the nearest of the ``unseen`` objects (default: the targets) from the
+    end of an actor's walk that faced none of them; empty if it did, or if that is unknown."""
+    ids = tuple(f"{mark}{each})" for about in unseen for each in about.ids for mark in "( ")
     middles = [
-        (sum(x for x, _ in shape.points) / len(shape.points),
-         sum(y for _, y in shape.points) / len(shape.points))
-        for shape in drawn.shapes if "goal-object" in shape.kind
-    ]  # fmt: skip
+        (fmean(x for x, _ in shape.points), fmean(y for _, y in shape.points))
+        for shape in drawn.shapes
+        if (shape.title.endswith(ids) if unseen else "goal-object" in shape.kind)
+    ]
     stops = drawn.walks.get(actor)
     if not middles or not stops:
         return ""
-    x, y = min(middles, key=lambda middle: math.dist(middle, stops[-1].point))
-    for stop in stops:
-        bearing = math.degrees(math.atan2(x - stop.point[0], y - stop.point[1]))
-        off = ((stop.heading or 0.0) - bearing + 180) % 360 - 180
-        if stop.heading is None or abs(off) <= _TOWARD:
+    for stop, middle in product(stops, middles):
+        ahead = bearing(stop.point, middle)
+        if stop.heading is None or abs(relative(ahead, stop.heading)) <= _TOWARD:
             return ""
-    return wind(bearing % 360)
+    end = stops[-1].point
+    return wind(bearing(end, min(middles, key=lambda middle: math.dist(middle, end))))
 
 
 def _unmet(document: Document) -> Mistake | None:
@@ -716,7 +712,7 @@ def _objects_left(document: Document) -> Mistake | None:
         if not (names := in_view[actor]):
             actor, names = steps[first - 1].actor, [name]
         last, about = ends[actor], left[names[0]]
-        text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document)}"
+        text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document, actor)}"
         if in_view[actor]:
             text += f" with {_and(names)} in view and never {about.verb}"
         else:
@@ -733,17 +729,19 @@ def _objects_left(document: Document) -> Mistake | None:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
             done = getattr(steps[number - 1].decision, "action", "")
             actor = f"{steps[number - 1].actor}'s " if several else ""
-            text = f"Step {number}: {actor}{done} came last, and “{words}” is not done."
-            return Mistake(number, text)
+            text = f"{actor}{done} came last, and “{words}” is not done."
+            return Mistake(number, f"Step {number}: {text}")
     if not unmet:
         return None
     about, total, last = unmet[0][1], len(document.conditions), len(steps)
     given = document.sources.private_instructions(document.record.episode_id)
-    knew = [actor for actor, text in given.items() if about.kind in text and actor in ends]
-    if len(ends) > 1 and len(unmet) == len(knew) == 1 and not _spoken(document):
+    named = re.compile(rf"\b{re.escape(about.kind)}s?\b", re.IGNORECASE)
+    knew = [actor for actor, text in given.items() if named.search(text) and actor in ends]
+    private = not named.search(document.instruction) and not _spoken(document)
+    if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
         last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
-        text = f"Step {last}: {knew[0]} {_ended(document)} without a message; it alone knew of the"
-        return Mistake(last, f"{text} {about.kind}, which {others} never saw.")
+        text = f"{knew[0]} {_ended(document, knew[0])} without a message; it alone knew of the"
+        return Mistake(last, f"Step {last}: {text} {about.kind}, which {others} never saw.")
     how = _behavior(document, [about for _, about in unmet])
     room = f" (it was in the {about.room})" if about.room and "with it" not in how else ""
     lacked = f"no {about.kind} ever in view{room}"
@@ -780,7 +778,8 @@ def _short_of_target(document: Document) -> Mistake | None:
     lacked = ", not done" if squares == 1 else ""
     held = as_mapping(document.trajectory.steps[-1].observation).get("objects") or ()
     seen = [f"{as_mapping(each).get('color')} {as_mapping(each).get('kind')}" for each in held]
-    lacked += ", in view" if name in seen else ""
+    alike = sum(name in names for names in titles.values())  # any of them may be the one in view
+    lacked += ", in view" if name in seen and alike == 1 else ""
     did = "" if len({stop.point for stop in stops}) > 1 else f"; {_walk_of(document, actor)}"
     did += f", {failed}" if did and (failed := _failures(document, 1)) else ""
     return Mistake(last, f"Step {last}: {_ended(document)} {where} the {name}{lacked}{did}.")

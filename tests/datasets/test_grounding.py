@@ -136,6 +136,13 @@ def test_no_train_episode_equals_a_test_episode() -> None:
         assert not test & {*found}
 
 
+def test_a_level_whose_states_are_all_tested_has_no_train_split() -> None:
+    train = grounding("train", levels="OpenRedDoor", episodes=3)
+    with pytest.raises(UsageError, match="level OpenRedDoor has too few states for train episodes"):
+        train.tasks[0]
+    assert grounding("test", levels="OpenRedDoor", episodes=3).tasks[0].episode.instruction
+
+
 def test_demonstrations_solve_train_episodes() -> None:
     for shown in grounding(levels="GoToObjDoor,Pickup").demonstrations(2, 3):
         assert "-train-" in shown.episode.id

@@ -137,6 +137,8 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                 "field 'rooms': has no free space for the"),
     "in the wall": ({"rooms": [room("kitchen", [0, 0], [4, 4], {"kind": "desk", "at": [0, 0]})]},
                     "has no free space for the desk in the kitchen"),
+    "a door to nowhere": ({"doors": [{"between": ["", "study"]}]},
+                          "door 1, between 1: "),
     "no such door": ({"doors": [{"between": ["kitchen", "attic"]}]},
                      "door 1, field 'between': there is no room 'attic'"),
     "no such thing": ({"objects": [{"kind": "mgu", "place": "shelf"}]},

@@ -328,11 +328,25 @@ def test_a_curriculum_raises_the_level_by_success() -> None:
     assert env._recent
 
 
+def test_a_clone_by_replay_counts_no_episode_again() -> None:
+    settings = {"homes": 1, "episodes": 1}
+    env = make("ma_household:generated_test", settings=settings, curriculum=[{}, {}], max_steps=2)
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, terminated, truncated, _ = env.step("stop")
+        over = terminated or truncated
+    copied = env.clone().clone()
+    assert (len(env._recent), len(copied._recent), copied.level) == (1, 1, 0)
+
+
 def test_a_wrong_level_of_a_curriculum_is_refused_before_the_first_episode() -> None:
     with pytest.raises(UsageError, match="rooms"):
         make("houses", curriculum=[{"rooms": 5}, {"romes": 9}])
     with pytest.raises(UsageError, match="'seed' is drawn for each new scene"):
         make("houses", curriculum=[{"seed": 5}])
+    with pytest.raises(UsageError, match="rooms must be at least 5, got 4"):
+        make("houses", curriculum=[{"rooms": 5}, {"rooms": 4}])
 
 
 @pytest.mark.parametrize(

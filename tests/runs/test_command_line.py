@@ -376,6 +376,16 @@ def test_doctor_names_the_remedy_of_each_failed_check(
         assert lines[lines.index(failed) + 1].strip() == remedy
 
 
+def test_doctor_fails_a_cache_that_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("")
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    lines = wayword("doctor").stdout.splitlines()
+    failed = lines.index(f"--  cache: {tmp_path / 'cache'}")
+    assert lines[failed + 1].strip() == "set WAYWORD_CACHE to a writable folder"
+
+
 def test_models_check_verifies_the_weights_and_asks_the_model() -> None:
     shown = wayword("models", "check", "smollm2").stdout
     assert ": SHA-256 verified" in shown

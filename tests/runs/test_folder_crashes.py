@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from helpers.recorded import walk
 from helpers.records import forget, lines, members
 from wayword.core.errors import RecordingError
 from wayword.runs import Plan, index, run
-from wayword.runs.codec import Appender, member
+from wayword.runs.codec import Appender, member, read_members
 from wayword.runs.config import billed, sessions
 from wayword.runs.record import RunFolder, merge
 from wayword.runs.reports import table
@@ -70,9 +71,16 @@ def test_a_record_that_was_cut_short_does_not_make_the_index_again(
         file.write(members(tmp_path)[0][:50])
     monkeypatch.setattr(index, "entry_of", lambda *asked: pytest.fail("a record was read again"))
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert all(name in run for name in ("e0", "e1"))
+        assert [name in run for name in ("e0", "e1", "e2")] == [True, True, False]
         run.append(walk("e2"))
     assert [name for name, _ in RunFolder.read(tmp_path).scores()] == ["e0", "e1", "e2"]
+
+
+def test_any_part_of_a_header_and_a_few_zeros_are_dropped(tmp_path: Path) -> None:
+    path, whole = tmp_path / "episodes.jsonl.gz", member(b"x" * 900)
+    for size, zeros in product(range(26), range(20)):
+        path.write_bytes(whole + whole[:size] + bytes(zeros))
+        assert [each.line for each in read_members(path)] == [b"x" * 900], (size, zeros)
 
 
 @settings(max_examples=30, deadline=None)

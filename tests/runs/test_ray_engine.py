@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable
@@ -88,6 +89,30 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     number = int(late.split("; ")[1].split(" ")[0])
     assert over <= sum(sorted(spent)[-(number + 1) :])
     assert f"{sum(spent):,} tokens" in late
+
+
+def test_a_player_that_is_not_restarted_leaves_its_episodes_to_the_others(
+    tmp_path: Path, engine: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first: dict[int, Any] = {}
+    begin, deaths = ray_engine.Player.open, list[Any]()
+
+    async def no_room(player: Any) -> str:
+        if first.setdefault(player._seat, player) is not player:
+            await asyncio.sleep(30)
+            raise UsageError("the run waited for a process that never came back")
+        return await begin(player)
+
+    def dies(method: str, *given: Any) -> float | None:
+        if method != "play" or deaths:
+            return None
+        deaths.append(given)
+        return 0.0
+
+    monkeypatch.setattr(ray_engine.Player, "open", no_room)
+    result = engine(_plan(tmp_path / "run", workers=2, concurrency=1), dies)
+    assert result.outcome.complete
+    assert result.outcome.finished == EPISODES
 
 
 def test_an_episode_that_kills_is_noted_and_the_rest_are_played(

@@ -55,7 +55,7 @@ TRIES = 1_000
 """Seeds searched per episode when ``length`` is set."""
 SEED_STRIDE = 1_000_000
 """Seeds reserved per level and ``settings.seed``."""
-REDRAWN = 500_009  # distance from a draw to its replacement
+REDRAWN, REDRAWS = 500_009, 200  # distance from a draw to its replacement, and their number
 
 
 def level_seed(stream: str, seed: int, number: int) -> int:
@@ -151,13 +151,22 @@ class Grounding(SolvableLevels):
             drawn = number // len(levels)
             if self.settings.length:
                 drawn = self._draw_of_length(level, drawn)
-            while self._is_tested(level, code := level_seed(stream, seed, drawn)):
-                drawn = (drawn + REDRAWN) % SEED_STRIDE
+            code = self._untested(level, drawn)
             mission, _ = draw(level, code)
             episode = Episode(name, mission, level, {"seed": code}, extra=self.budget())
             return Task(episode, Reference(name))
 
         return DrawnTasks(self.settings.episodes, task, name_of)
+
+    def _untested(self, level: str, drawn: int) -> int:
+        """Return the first of the seeds kept for an episode whose contents are not in the test
+        split. Raises ``UsageError`` if all are: the level has few states."""
+        for number in range(drawn, drawn + REDRAWS * REDRAWN, REDRAWN):
+            code = level_seed(self.split, self.settings.seed, number % SEED_STRIDE)
+            if not self._is_tested(level, code):
+                return code
+        problem = f"level {level} has too few states for train episodes that test does not have"
+        raise UsageError(f"{problem}; add levels, or use split test")
 
     def _is_tested(self, level: str, code: int) -> bool:
         """True for a train episode that equals one of the default test split."""

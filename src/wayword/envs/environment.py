@@ -140,9 +140,9 @@ class Environment:
         self.level = 0
         """Index of the curriculum's current level."""
         self._recent = deque[bool](maxlen=RECENT)
-        for settings in options.curriculum:  # refuse a wrong level now, not hours later
-            self.draw(0, None, settings)
-        self._rng = None
+        for self.level in range(len(options.curriculum)):  # refuse a wrong level now, not later
+            self.draw(0, None)
+        self.level, self._rng = 0, None
         self.answers: list[str | int] = []
         """The policy's answers in this episode."""
 
@@ -178,7 +178,8 @@ class Environment:
             settings = {**self.options.curriculum[self.level], **settings}
         if seed is not None:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
-        if episode is None and (settings or self.options.new_scenes):
+        is_new = settings or self.options.new_scenes or self.options.curriculum
+        if episode is None and is_new:
             name, rng = self.options.name, self._rng or random.Random()
             drawn = isinstance(self.dataset.tasks, DrawnTasks)
             if not (drawn and hasattr(self.dataset.settings, "seed")):
@@ -244,19 +245,18 @@ class Environment:
         :meth:`restore` accepts it any number of times."""
         other = copy.copy(self)
         other._rng, other._background = copy.deepcopy(self._rng), None
-        other._recent = self._recent.copy()
         other.answers = list(self.answers)
-        if self._game is None:
-            return other
-        game = self._game.clone()
-        view = None if self._agents else self._view.clone(game)
+        game = None if self._game is None else self._game.clone()
+        view = None if game is None or self._agents else self._view.clone(game)
         if view is not None:
             other._game, other._view, other._meter = game, view, copy.copy(self._meter)
-            return other
-        other._game = None
-        other._begin(self._game.dataset, self._game.task)
-        for answer in self.answers:
-            other.step(answer)
+        elif self._game is not None:
+            other._game, other._recent = None, deque(maxlen=RECENT)
+            other._begin(self._game.dataset, self._game.task)
+            for answer in self.answers:
+                other.step(answer)
+        # a replay counts an ended episode again
+        other.level, other._recent = self.level, self._recent.copy()
         return other
 
     def restore(self, saved: Environment) -> None:

@@ -107,10 +107,11 @@ class TaskGame(Game):
                 self._plans = {step.actor: plan} if followed else {}
         self._planned_steps = len(self.trajectory.steps)
         if actor not in self._plans:
-            world, self._plans[actor] = copied(self.world), None
+            world, actions = copied(self.world), None
             with suppress(PlanningFailed, UsageError):
                 if (expert := self.plan(world, actor)) is not None:
-                    self._plans[actor] = list(Game(world).actions(actor, expert))[::-1]
+                    actions = list(Game(world).actions(actor, expert))[::-1]
+            self._plans[actor] = actions
         actions = self._plans[actor]
         return None if actions is None else len(actions)
 

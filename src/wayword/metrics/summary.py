@@ -63,7 +63,7 @@ class Scores:
 class Row:
     """A run in a table.
 
-    ``n`` of the ``of`` episodes in the split were scored; another ``failed`` ones failed.
+    ``n`` of the ``of`` episodes in the split were scored; ``failed`` others failed.
     ``checksum`` is the split's. ``values`` holds each metric's mean over episodes and its 95%
     interval, by key. ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` if
     known. ``sees_answer``: one of the run's agents uses the reference. ``metrics`` are the family's

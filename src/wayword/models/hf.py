@@ -209,8 +209,9 @@ class HfModel(Model):
         return {each for each in (*end_tokens, self._tokenizer.eos_token_id) if each is not None}
 
     def _load_part(self, class_name: str, **options: Any) -> Any:
-        cls = getattr(importlib.import_module("transformers"), class_name)
+        transformers = importlib.import_module("transformers")
         try:
+            cls = getattr(transformers, class_name)  # imported only now
             return cls.from_pretrained(self._weights, revision=self._settings.revision, **options)
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]

@@ -107,7 +107,7 @@ def pack_sightings(folder: Path) -> Sightings:
 
 
 def reverie_sightings(folder: Path, graph: Callable[[str], ViewpointGraph]) -> Sightings:
-    """Return the objects of REVERIE's boxes: visible, and at most ``max_distance`` metres away.
+    """Return the objects of REVERIE's boxes: visible, and at most ``REVERIE_METRES`` away.
     Heading and distance are those of the object's position (0.8° from its box in the median)."""
     positions: dict[str, Mapping[str, list[float]]] = {}
     boxes: dict[str, Any] = {}

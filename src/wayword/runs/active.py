@@ -71,10 +71,15 @@ def choose(
     plan's shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
     order: Sequence[int] = range(len(tasks))
     if plan.episodes:
-        numbers = {task_id(tasks, number): number for number in order}
+        requested, numbers = set(plan.episodes), dict[str, int]()
+        for number in order:  # reading an id may generate the episode
+            if len(numbers) == len(requested):
+                break
+            if (name := task_id(tasks, number)) in requested:
+                numbers[name] = number
         for name in plan.episodes:
             if name not in numbers:
-                hint = suggest(name, list(numbers)[:2000])
+                hint = suggest(name, [task_id(tasks, number) for number in order[:2000]])
                 raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
         return [numbers[name] for name in dict.fromkeys(plan.episodes)]
     if plan.shuffle is not None:

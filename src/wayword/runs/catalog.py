@@ -95,7 +95,8 @@ def checks() -> Iterator[tuple[str, bool, str, str]]:
     yield "data", bool(folder), str(folder or "none"), remedy
     with suppress(OSError):
         cache.mkdir(parents=True, exist_ok=True)
-    yield "cache", os.access(cache, os.W_OK), str(cache), "set WAYWORD_CACHE to a writable folder"
+    writable = cache.is_dir() and os.access(cache, os.W_OK)
+    yield "cache", writable, str(cache), "set WAYWORD_CACHE to a writable folder"
     key = "OPENAI_API_KEY" in os.environ
     remedy = "export it to use openai: models that need a key"
     yield "OPENAI_API_KEY", key, "set" if key else "not set", remedy

@@ -401,10 +401,8 @@ def _torn(file: BinaryIO, at: int, end: int) -> bool:
     head = file.read(_HEAD.size)
     if _size(head) > end - at:
         return True
-    if len(head) < _HEAD.size and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0")):
-        return True
-    rest = head + file.read(_HEAD.size)  # part of a header, then a few zeros
-    if end - at == len(rest) and _MAGIC.startswith(rest.rstrip(b"\0")):
+    is_short = end - at < _HEAD.size + _ZEROS  # at most part of a header, then a few zeros
+    if is_short and not _size(head) and _MAGIC.startswith(head[: len(_MAGIC)].rstrip(b"\0")):
         return True
     file.seek(max(at, end - _ZEROS))
     return not file.read().strip(b"\0") and _next(file, at + 1, end) == end

@@ -241,6 +241,7 @@ class _Driver:
                 continue
             number = queue.popleft()
             self._playing += 1
+            process = self._processes[seat]
             try:
                 play = self._players[seat].play.options(max_task_retries=0)
                 self._record(await play.remote(number))
@@ -249,12 +250,17 @@ class _Driver:
             except self._ray.exceptions.RayError:
                 self._attempts[number] += 1
                 if self._attempts[number] < _TRIES:
-                    self._chunks.put_nowait([number])
+                    queue.appendleft(number)
                 else:
                     name = self._active.dataset.tasks[number].episode.id
                     reason = f"its worker process died {_TRIES} times"
                     self._record(Line.of(FailedEpisode(name, reason)))
-                await self._open(seat)
+                if queue:  # Ray may find no room for another process: any player may take them
+                    self._chunks.put_nowait([*queue])
+                    queue.clear()
+                await self._bank.lost.remote(process)
+                if self._left:
+                    await self._open(seat)
             finally:
                 self._playing -= 1
             if not self._left or (self._stopped() and not self._playing):
@@ -332,11 +338,15 @@ class Bank:
         self._account.tokens, self._account.dollars = self._bills.tokens, self._bills.dollars
 
     async def join(self, seat: int, player: str) -> None:
-        """Register the process of a seat. Settle the calls of the one before, which died, at their
-        estimated cost, as they may have been billed."""
-        dead = self._players.get(seat, player)
-        self._players[seat] = player
-        if dead == player:
+        """Register the process of a seat; the one before died."""
+        before, self._players[seat] = self._players.get(seat, player), player
+        if before != player:
+            await self.lost(before)
+
+    async def lost(self, dead: str) -> None:
+        """Settle the calls of a process that died at their estimated cost, as they may have been
+        billed."""
+        if dead in self._dead:
             return
         self._dead.add(dead)
         for call, (owner, row) in list(self._reserved.items()):

@@ -55,7 +55,6 @@ from wayword.runs.plan import (
     open_agent,
     open_dataset,
     run_folder,
-    takes_a_person,
 )
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
 from wayword.runs.results import RunResult
@@ -200,7 +199,8 @@ async def run_async(
     try:
         for model in models.values():
             await model.prepare()
-        player = (person or Terminal()) if takes_a_person(plan) else None
+        is_needed = plan.ask or any(each.cls.needs_person for each in agent.playing())
+        player = (person or Terminal()) if is_needed else None
         config = config_of(plan, dataset, agent, models)
         config = continued.marked(config) if continued else config
         if plan.episodes:

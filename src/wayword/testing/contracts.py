@@ -183,6 +183,7 @@ def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int 
                 assert unchanged, f"the refused action {action} changed the state"
             else:
                 raise AssertionError(f"{action} is not legal, but the world carried it out")
+        world = _started(dataset, task.episode)
         for actor in world.actors:
             space = world.action_space(actor)
             ending = STOP if STOP in space else Action("stop", ("nothing",))

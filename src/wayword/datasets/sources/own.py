@@ -157,7 +157,7 @@ class DoorEntry(FileFields):
     """A door between two rooms."""
 
     example = "{between: [kitchen, study], closed: true}"
-    between: list[str] = Field(min_length=2, max_length=2)
+    between: list[Text] = Field(min_length=2, max_length=2)
     closed: bool = False
 
 

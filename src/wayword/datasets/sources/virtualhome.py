@@ -96,8 +96,10 @@ def graph_of(record: Json, source: Path) -> Graph:
     """Read the graph in a JSON record. Raises ``DataError`` naming the node and field."""
     nodes: dict[int, Node] = {}
     for number, entry in enumerate(read_field(source, "graph", record, "nodes", list)):
-        where = f"node {number}"
-        box = None
+        where, box = f"node {number}", None
+        node_id = read_field(source, where, entry, "id", int)
+        name = read_field(source, where, entry, "class_name", str).replace("_", "")
+        category = read_field(source, where, entry, "category", str)
         if raw := entry.get("bounding_box"):
             try:
                 (x, high, y), (width, height, depth) = raw["center"], raw["size"]
@@ -106,14 +108,8 @@ def graph_of(record: Json, source: Path) -> Graph:
             except (KeyError, TypeError, ValueError) as error:
                 problem = "must have a center and a size, three numbers each"
                 raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
-        node = Node(
-            read_field(source, where, entry, "id", int),
-            read_field(source, where, entry, "class_name", str).replace("_", ""),
-            read_field(source, where, entry, "category", str),
-            box,
-            frozenset(entry.get("properties") or ()),
-            frozenset(entry.get("states") or ()),
-        )
+        properties, states = (frozenset(entry.get(key) or ()) for key in ("properties", "states"))
+        node = Node(node_id, name, category, box, properties, states)
         nodes[node.id] = node
     edges = []
     for number, entry in enumerate(read_field(source, "graph", record, "edges", list)):
@@ -130,9 +126,9 @@ def trimmed_of(record: Json, full: Graph, source: Path) -> Graph:
     """Complete a trimmed graph (published without boxes) from the full graph of the same home,
     which has the same node ids: boxes, classes, floors and doors."""
     trimmed_nodes, nodes = graph_of(record, source).nodes, dict[int, Node]()
-    for number in trimmed_nodes.keys() - full.nodes:
+    if unknown := sorted(trimmed_nodes.keys() - full.nodes):
         problem = "has an id that is not in the full graph of its home"
-        raise DataError(source, f"node {number}", problem)
+        raise DataError(source, f"node {unknown[0]}", problem)
     for number, node in full.nodes.items():
         if trimmed := trimmed_nodes.get(number):
             nodes[number] = replace(node, properties=trimmed.properties, states=trimmed.states)
@@ -212,9 +208,8 @@ def predicates(record: Mapping[str, Json]) -> list[Predicate]:
     """Read the predicates with a positive count, in file order."""
     result = []
     for key, count in record.items():
-        relation, *item, place = str(key).split("_")
-        if not item:  # holds_book, sit_sofa
-            item, place = [place], ""
+        relation, *item = str(key).split("_")
+        place = item.pop() if len(item) > 1 else ""  # holds_book and sit_sofa have none
         if int(count) > 0:
             result.append(Predicate(relation, "_".join(item), place, int(count)))
     return result

@@ -95,19 +95,21 @@ def play(
         version_, agent or version_.agent, model, parse(settings or []), names, quick, salt, out
     )
     episodes = ladders.QUICK_EPISODES if quick else version_.episodes
-    at_once = 1 if engine else max(1, concurrency // episodes)
+    chosen = _tracks(entry, data)
+    entry = replace(entry, tracks=tuple(track.name for track in chosen))
+    # a sample is played in its ladder's turn, so there are never more runs than ladders
+    at_once = 1 if engine else max(1, min(len(chosen), concurrency // episodes))
     options = {
         "concurrency": concurrency // at_once,
         "rpm": rpm and rpm / at_once,
         "engine": engine,
         "data": data,
     }
-    climbs = _climbs(entry, options)
-    samples, heads = _samples(entry, climbs, options) if real else ({}, None)
+    climbs = [(track, list(entry.plans(track, **options))) for track in chosen]
+    samples, heads = _samples(entry, options) if real else ({}, None)
     if dry_run:
         _print_forecast(climbs, samples, at_once, concurrency)
         return
-    entry = replace(entry, tracks=tuple(track.name for track, _ in climbs))
     with show.progress_rows(takes_a_person(climbs[0][1][0][1])) as row:
         player = _Player(entry, row, len(climbs), at_once, max_dollars)
         asyncio.run(player.play(climbs, samples, options if robust else None))
@@ -120,30 +122,30 @@ def play(
         raise typer.Exit(1)
 
 
-def _climbs(entry: Entry, options: Mapping[str, Any]) -> list[tuple[Track, Plans]]:
-    """The chosen tracks that the agent plays, with their levels. Raises ``UsageError`` if it plays
-    none, or not one that the command names."""
+def _tracks(entry: Entry, data: Path | None) -> list[Track]:
+    """The chosen tracks that the agent plays. Raises ``UsageError`` if it plays none, or not one
+    that the command names."""
     from wayword.core.errors import UsageError
     from wayword_bench import ladders
 
-    climbs: list[tuple[Track, Plans]] = []
+    tracks: list[Track] = []
     for track in entry.chosen():
-        plans = list(entry.plans(track, **options))
+        _, shortest = next(entry.plans(track, data=data))
         try:
-            ladders.check_player(plans[0][1])
+            ladders.check_player(shortest)
         except UsageError as error:
             if entry.tracks:
                 raise
             show.notice(f"{track.name} is left out: {error}")
             continue
-        climbs.append((track, plans))
-    if not climbs:
+        tracks.append(track)
+    if not tracks:
         raise UsageError(f"{entry.agent} plays none of the tracks")
-    return climbs
+    return tracks
 
 
 def _samples(
-    entry: Entry, climbs: Sequence[tuple[Track, Plans]], options: Mapping[str, Any]
+    entry: Entry, options: Mapping[str, Any]
 ) -> tuple[dict[str, Plan], list[dict[str, Any]]]:
     """The sample of published data next to each track, and the heads of the card's rows, also of
     those that are not on this machine."""
@@ -152,8 +154,7 @@ def _samples(
 
     samples: dict[str, Plan] = {}
     heads = []
-    tracks = [track.name for track, _ in climbs]
-    for published in (each for each in entry.bench.real if each.track in tracks):
+    for published in (each for each in entry.bench.real if each.track in entry.tracks):
         plan = entry.real_plan(published, **options)
         head, sample = find(published, plan, entry.folder, whole=not entry.quick)
         heads.append(head)
@@ -180,7 +181,8 @@ def _print_forecast(
         for length, plan in plans
     ]
     rows += [(plan.on, forecast(plan)) for plan in samples.values()]
-    rounds = sum(each.calls * math.ceil(each.episodes / concurrency) for _, each in rows)
+    share = concurrency // at_once  # of a run
+    rounds = sum(each.calls * math.ceil(each.episodes / share) for _, each in rows)
     typer.echo("\n".join(row_lines(rows)))
     typer.echo(
         f"about {rounds / 60 / at_once:.0f} minutes at 1 second a call and --concurrency "

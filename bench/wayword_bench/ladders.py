@@ -37,7 +37,15 @@ from wayword.settings import merge
 from wayword_bench.checksums import level_checksums
 from wayword_bench.horizon import Attempt, Horizon, horizon, interval, resample
 from wayword_bench.outcomes import cost, effort, results, total, triple
-from wayword_bench.real import REAL, ROW_HEAD, RealSet, is_foreign, real_rows
+from wayword_bench.real import (
+    REAL,
+    ROW_HEAD,
+    RealSet,
+    is_of_plan,
+    is_of_sample,
+    real_rows,
+    sample_folder,
+)
 
 CARD = "card.json"
 ROBUST = "robust"
@@ -169,7 +177,7 @@ class Entry:
 
     def real_plan(self, real: RealSet, **options: Any) -> Plan:
         """The plan of a sample of a published dataset, before its split is known."""
-        limit = QUICK_REAL if self.quick else self.bench.real_episodes
+        limit = sample_size(self.bench, self.quick)
         settings, seed = self._settings(real.settings), self.bench.seed
         return Plan(
             self.agent, real.name, self.model, settings, limit=limit, shuffle=seed, **options
@@ -199,6 +207,11 @@ class Entry:
                 for track in self.chosen()
             },
         }
+
+
+def sample_size(bench: Bench, quick: bool) -> int:
+    """The number of episodes in a sample of published data."""
+    return QUICK_REAL if quick else bench.real_episodes
 
 
 def check_level(track: Track, length: int, plan: Plan) -> None:
@@ -302,49 +315,56 @@ def make_card(folder: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     overall = triple(interval(np.mean(means, axis=0)))
     sums |= {"date": _date(folder), "robust": robust}
     if "real" in header:
-        sums["real"] = list(real_rows(folder, bench.real, header["real"]))
+        size = sample_size(bench, header["quick"])
+        sums["real"] = list(real_rows(folder, bench.real, header["real"], size))
     return {**header, "success": overall, **sums, "tracks": tracks}
 
 
+def level_runs(folder: Path) -> list[Path]:
+    """The runs of levels in a folder."""
+    runs = sorted(path.parent for path in folder.glob("*/*/run.json"))
+    return [run for run in runs if run.parent.name != REAL]
+
+
 def _date(folder: Path) -> str:
-    """The day on which the last run of a folder began."""
-    runs = [path.parent for path in folder.glob("*/*/run.json")]
-    return max(
-        (str(RunFolder.read(run).config.get("started", ""))[:10] for run in runs), default=""
-    )
+    """The day on which the last run of a level began."""
+    started = [RunFolder.read(run).config.get("started", "") for run in level_runs(folder)]
+    return max((str(each)[:10] for each in started), default="")
 
 
-def foreign_run(folder: Path, header: Mapping[str, Any], data: Path | None = None) -> str:
-    """The first run of another dataset, settings or limit than the version's, empty if all are the
-    version's."""
-    bench = open_bench(header["bench"])
+def recorded_entry(folder: Path, header: Mapping[str, Any]) -> Entry:
+    """The entry that a card's header describes."""
     names = tuple(header["tracks"])
-    entry = Entry(
-        bench, header["agent"], header["model"], header["settings"], names,
+    return Entry(
+        open_bench(header["bench"]), header["agent"], header["model"], header["settings"], names,
         header["quick"], out=folder,
     )  # fmt: skip
+
+
+def recorded_samples(
+    entry: Entry, header: Mapping[str, Any], data: Path | None
+) -> dict[Path, Plan]:
+    """The plan of each run on published data that a card names."""
+    plans = {}
+    for on in (row["dataset"] for row in header.get("real", ())):
+        for real in entry.bench.real:
+            run = sample_folder(entry.folder, on)
+            if on.partition(":")[0] == real.name and is_run(run):
+                plans[run] = replace(entry.real_plan(real, data=data), on=on)
+    return plans
+
+
+def foreign_run(entry: Entry, samples: Mapping[Path, Plan]) -> str:
+    """The first run of another dataset, settings or limit than the version's, empty if all are the
+    version's."""
     for track in entry.chosen():
         for length, plan in entry.plans(track):
-            if plan.out is None or not is_run(plan.out):
-                continue
-            found = RunFolder.read(plan.out).config["identity"]
-            drawn = plan.group("dataset")
-            expected = {
-                "agent": plan.agent,
-                "dataset": track.dataset,
-                "max_steps": open_dataset(plan).max_steps,
-                "dataset_settings": drawn,
-            }
-            settings = {key: found["dataset_settings"].get(key) for key in drawn}
-            if {key: found[key] for key in expected} | {"dataset_settings": settings} != expected:
+            run = plan.out
+            if run and is_run(run) and not is_of_plan(plan, RunFolder.read(run)):
                 return f"{track.name}/{length:03d} is not a run of the version's level"
-    for real, row in ((each, row) for row in header.get("real", ()) for each in bench.real):
-        path = folder / REAL / row["dataset"].replace(":", "-")
-        if row["dataset"].partition(":")[0] == real.name and is_run(path):
-            plan = replace(entry.real_plan(real, data=data), on=row["dataset"])
-            ids = {name for name, *_ in results(path, real)}
-            if is_foreign(plan, real, ids, RunFolder.read(path).config["identity"]):
-                return f"{path.parent.name}/{path.name} is not a run of the version's sample"
+    for run, plan in samples.items():
+        if not is_of_sample(plan, RunFolder.read(run)):
+            return f"{REAL}/{run.name} is not a run of the version's sample"
     return ""
 
 
@@ -406,8 +426,7 @@ def read_card(folder: Path) -> dict[str, Any]:
         }
         if "real" in card:
             header["real"] = [{key: row[key] for key in ROW_HEAD} for row in card["real"]]
-    has_runs = any(path.parent.glob("*/*/run.json"))
-    return make_card(path.parent, header) if has_runs else card
+    return make_card(path.parent, header) if level_runs(path.parent) else card
 
 
 _COMPUTED = ("success", "tokens", "dollars", "date", "robust")
@@ -482,11 +501,17 @@ def real_line(row: Mapping[str, Any]) -> str:
     if row["episodes"]:
         line = (
             f"{row['dataset']}: success {' '.join(percents(row['success']))}, {row['metric']} "
-            f"{' '.join(percents(row['value']))}, {row['episodes']} episodes ({row['clusters']} "
+            f"{' '.join(percents(row['value']))}, {sample_count(row)} episodes ({row['clusters']} "
             f"{row['unit']}), {row['rejection_rate']:.1%} rejected, {row['tokens']:,} tokens, "
             f"${row['dollars']:.2f}, {row['seconds']:.0f} s"
         )
     return line + (f"\n  in place of {row['named']}, missing: {missing}" if missing else "")
+
+
+def sample_count(row: Mapping[str, Any]) -> str:
+    """The episodes of a row: ``200``, or ``150 of 200`` where the sample is not complete."""
+    played, size = row["episodes"], row["sample"]
+    return str(size) if played == size else f"{played} of {size}"
 
 
 _BAR = 24
@@ -545,7 +570,7 @@ def compare_real(first: Path, second: Path) -> list[TrackDifference]:
     for real in open_bench(cards[0]["bench"]).real:
         for on in (f"{real.name}:{split}" for split in real.splits):
             if all(on in names for names in splits):
-                paths = [each / REAL / on.replace(":", "-") for each in (first, second)]
+                paths = [sample_folder(each, on) for each in (first, second)]
                 wins = [{n: w for n, w, _ in results(p, real)} for p in paths if is_run(p)]
                 found.append((on, wins, real.cluster_of))
     return _differences(found)

@@ -25,6 +25,7 @@ from wayword.runs.running import verify
 from wayword.viewer import pages
 from wayword.viewer.markup import visible
 from wayword_bench import ladders
+from wayword_bench.real import absence
 
 PAGE = "card.html"
 WIDTH, HEIGHT, LEFT, FOOT = 320, 150, 34, 22
@@ -121,6 +122,7 @@ def _card_page(
     card: Mapping[str, Any],
     links: Mapping[tuple[str, int], str],
     unverified: str = "",
+    unchecked: Sequence[str] = (),
     board: str = "",
 ) -> str:
     return _render(
@@ -130,33 +132,46 @@ def _card_page(
         curves={name: curve(track) for name, track in card["tracks"].items()},
         links=links,
         unverified=unverified,
+        unchecked=unchecked,
         board=board,
         size={"width": WIDTH, "height": HEIGHT, "left": LEFT, "foot": FOOT},
         estimate=lambda triple: " ".join(ladders.estimate(triple)),
         percents=lambda triple: " ".join(ladders.percents(triple)),
         real=card.get("real", ()),
+        sample_count=ladders.sample_count,
     )
 
 
-def unverified(folder: Path, card: Mapping[str, Any], data: Path | None = None) -> str:
+def check_card(
+    folder: Path, card: Mapping[str, Any], data: Path | None = None
+) -> tuple[str, list[str]]:
     """Why a card is not verified, empty if it is: its runs replay to the recorded scores, they are
-    of the version's levels, and the card is what they give."""
-    if not any(folder.glob("*/*/run.json")):
-        return "its runs are not here"
+    of the version's levels, and the card is what they give; and the published splits that were not
+    checked, because their files are not on this machine."""
+    unchecked: list[str] = []
+    if not (runs := ladders.level_runs(folder)):
+        return "its runs are not here", unchecked
     try:
         stored = json.loads((folder / ladders.CARD).read_text(encoding="utf-8"))
+        entry = ladders.recorded_entry(folder, stored)
+        samples = ladders.recorded_samples(entry, stored, data)
+        for run, plan in list(samples.items()):
+            if absence(plan):
+                unchecked.append(plan.on)
+                del samples[run]
         if ladders.read_card(folder) != stored:
-            return "its numbers are not those of its runs"
-        if not card["private"] and (wrong := ladders.foreign_run(folder, stored, data)):
-            return wrong
-        perturbed = folder.glob(f"{ladders.ROBUST}/*/*/run.json")
-        for run in sorted(path.parent for path in (*folder.glob("*/*/run.json"), *perturbed)):
+            return "its numbers are not those of its runs", unchecked
+        if not card["private"] and (wrong := ladders.foreign_run(entry, samples)):
+            return wrong, unchecked
+        runs += sorted(path.parent for path in folder.glob(f"{ladders.ROBUST}/*/*/run.json"))
+        for run in (*runs, *samples):
             for episode, difference in verify(RunFolder.read(run), data):
                 if difference:
-                    return f"{run.parent.name}/{run.name}, episode {episode}: {difference}"
+                    where = f"{run.parent.name}/{run.name}, episode {episode}"
+                    return f"{where}: {difference}", unchecked
     except (OSError, ValueError, KeyError, WaywordError) as error:
-        return f"its runs cannot be replayed: {error}"
-    return ""
+        return f"its runs cannot be replayed: {error}", unchecked
+    return "", unchecked
 
 
 def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
@@ -170,9 +185,13 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
     for number, path in enumerate(paths):
         try:
             card = json.loads(path.read_text(encoding="utf-8"))
-            reason, file = unverified(path.parent, card, data), f"card-{number:03d}.html"
-            text = _card_page(card, {}, reason, "index.html")
-            rows.append({"card": card, "file": file, "unverified": reason, "cells": _cells(card)})
+            reason, unchecked = check_card(path.parent, card, data)
+            file = f"card-{number:03d}.html"
+            text = _card_page(card, {}, reason, unchecked, "index.html")
+            rows.append(
+                {"card": card, "file": file, "unverified": reason, "unchecked": unchecked,
+                 "cells": _cells(card)}
+            )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{path}: is not a card ({error!r}); remove it") from error
         names += [name for name in card["tracks"] if name not in names]

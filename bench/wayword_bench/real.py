@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from wayword.core import registry
 from wayword.core.errors import DataError, UsageError
 from wayword.metrics.intervals import bootstrap, rate_interval
+from wayword.metrics.scoring import Clustered, scorer
 from wayword.runs.active import choose
-from wayword.runs.plan import Plan, data_folder, open_dataset
-from wayword.runs.record import is_run
+from wayword.runs.plan import Plan, data_folder, open_dataset, split_name
+from wayword.runs.record import RecordedRun, is_run
+from wayword.settings import make
 from wayword_bench.checksums import checksums
 from wayword_bench.outcomes import effort, results, triple
 
@@ -33,9 +36,9 @@ ROW_HEAD = ("dataset", "named", "missing")
 
 @dataclass(frozen=True, slots=True)
 class RealSet:
-    """A published dataset next to a ``track``. ``success`` is the score that means success,
-    ``metric`` another one that the dataset reports, and the group of the pattern ``cluster`` is the
-    part of an episode's id that names its ``unit`` (a plural)."""
+    """A published dataset next to a ``track``. ``success`` is the score that means success, and
+    ``metric`` another one that the dataset reports. Where the scorer does not cluster episodes, the
+    group of the pattern ``cluster`` is the part of an id that names its ``unit`` (a plural)."""
 
     name: str
     track: str
@@ -48,27 +51,43 @@ class RealSet:
     settings: Mapping[str, Any] = field(default_factory=dict)
     checksums: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    @property
+    def clustered(self) -> Clustered | None:
+        """The scorer of the dataset's family, None if its episodes are independent."""
+        judge = scorer(registry.load("dataset", self.name).family)
+        return judge if isinstance(judge, Clustered) else None
+
+    @property
+    def units(self) -> str:
+        return f"{self.clustered.clustered}s" if self.clustered else self.unit
+
     def cluster_of(self, episode: str) -> str:
+        if self.clustered:
+            return str(self.clustered.cluster(episode))
         match = re.fullmatch(self.cluster, episode)
         return match[1] if match else episode
+
+
+def sample_folder(folder: Path, on: str) -> Path:
+    """The folder of the run on a split, such as ``r2r:val_seen``."""
+    return folder / REAL / on.replace(":", "-")
 
 
 def find(
     real: RealSet, plan: Plan, folder: Path, whole: bool
 ) -> tuple[dict[str, Any], Plan | None]:
     """The head of a set's row, and the plan on the first split that is on this machine, None if
-    none is; ``whole`` if the plan plays the last episode of the sample. Raises ``UsageError`` where
-    the files hold other episodes than the version's."""
+    none is; ``whole`` if the plan plays the last episode of the sample. Raises ``UsageError`` for
+    a wrong setting, and where the files hold other episodes than the version's."""
     head = {"dataset": "", "named": f"{real.name}:{real.splits[0]}"}
     missing = list[str]()
     for split in real.splits:
-        on, out = f"{real.name}:{split}", folder / REAL / f"{real.name}-{split}"
-        there = replace(plan, on=on, out=out)
-        try:
-            drawn = sample_checksums(there, whole)
-        except (DataError, UsageError) as error:
-            missing.append(_reason(error, plan.data))
+        on = f"{real.name}:{split}"
+        there = replace(plan, on=on, out=sample_folder(folder, on))
+        if reason := absence(there, whole):
+            missing.append(reason)
             continue
+        drawn = sample_checksums(there, whole)
         if (known := list(real.checksums.get(split, drawn))[: len(drawn)]) != drawn:
             raise UsageError(
                 f"{on}: these files hold other episodes ({', '.join(drawn)}) than the bench has "
@@ -85,24 +104,32 @@ def sample_checksums(plan: Plan, whole: bool) -> list[str]:
     return checksums(dataset, [dataset.tasks[n] for n in (numbers[0], numbers[-1])[: 1 + whole]])
 
 
-def _reason(error: Exception, data: Path | None) -> str:
-    """The problem with a file, without the path of this machine's data folder."""
-    text = str(error).partition("; ")[0]
-    folder = data_folder(data)
-    return text if folder is None else text.replace(f"{folder}/", "")
+def absence(plan: Plan, whole: bool = False) -> str:
+    """The problem with a split's files on this machine, without the path of its data folder; empty
+    if there is none. Raises ``UsageError`` for a wrong setting."""
+    cls = registry.load("dataset", plan.dataset_name)
+    make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    if (folder := data_folder(plan.data)) is None:
+        return "no data folder (--data or WAYWORD_DATA)"
+    try:
+        sample_checksums(plan, whole)
+    except DataError as error:
+        return str(error).partition("; ")[0].replace(f"{folder}/", "")
+    return ""
 
 
 def real_rows(
-    folder: Path, sets: Sequence[RealSet], heads: Sequence[Mapping[str, Any]]
+    folder: Path, sets: Sequence[RealSet], heads: Sequence[Mapping[str, Any]], size: int
 ) -> Iterator[dict[str, Any]]:
     """The rows of a card: success with its interval over clusters, the dataset's other metric, and
-    the effort. ``episodes`` is 0 where no split is there, or none was played yet."""
+    the effort. ``sample`` is the ``size`` of the version's sample, ``episodes`` those that were
+    tried: 0 where no split is there, or none was played yet."""
     for head in heads:
-        name, _, split = (head["dataset"] or head["named"]).partition(":")
-        real = next(each for each in sets if each.name == name)
-        path = folder / REAL / f"{name}-{split}"
+        on = head["dataset"] or head["named"]
+        real = next(each for each in sets if each.name == on.partition(":")[0])
+        path = sample_folder(folder, on)
         played = list(results(path, real)) if head["dataset"] and is_run(path) else []
-        yield {**head, **_numbers(real, played)}
+        yield {**head, "sample": size, **_numbers(real, played)}
 
 
 def _numbers(
@@ -116,7 +143,7 @@ def _numbers(
     return {
         "episodes": len(played),
         "clusters": len(set(clusters)),
-        "unit": real.unit,
+        "unit": real.units,
         "solved": int(won.sum()),
         "success": triple(rate_interval(won, clusters)),
         "metric": real.metric,
@@ -125,11 +152,18 @@ def _numbers(
     }
 
 
-def is_foreign(plan: Plan, real: RealSet, ids: set[str], identity: Mapping[str, Any]) -> bool:
-    """True if a recorded run is not one of the version's sample."""
-    dataset = open_dataset(plan)
-    drawn = {dataset.tasks[n].episode.id for n in choose(plan, dataset.tasks)}
-    settings = {key: identity["dataset_settings"].get(key) for key in real.settings}
-    expected = (plan.agent, plan.on, plan.shuffle, dataset.max_steps, dict(real.settings))
-    found = tuple(identity[key] for key in ("agent", "dataset", "shuffle", "max_steps"))
-    return (*found, settings) != expected or not ids <= drawn
+def is_of_plan(plan: Plan, run: RecordedRun) -> bool:
+    """True if a run has the agent, dataset, order, step limit and dataset settings of a plan."""
+    identity, dataset, drawn = run.config["identity"], open_dataset(plan), plan.group("dataset")
+    found = [identity[key] for key in ("agent", "dataset", "shuffle", "max_steps")]
+    settings = {key: identity["dataset_settings"].get(key) for key in drawn}
+    expected = [plan.agent, split_name(plan, dataset), plan.shuffle, dataset.max_steps]
+    return found == expected and settings == drawn
+
+
+def is_of_sample(plan: Plan, run: RecordedRun) -> bool:
+    """True if a run is of a plan, and has no episode that the plan does not draw."""
+    tasks = open_dataset(plan).tasks
+    drawn = {tasks[n].episode.id for n in choose(plan, tasks)}
+    tried = {*run.index.ids(), *(failure.episode_id for failure in run.failures())}
+    return is_of_plan(plan, run) and tried <= drawn

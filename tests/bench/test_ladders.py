@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from typer.testing import CliRunner
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Outcome
+from wayword.runs.forecast import forecast
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.results import RunResult
-from wayword_bench import checksums, outcomes
+from wayword_bench import checksums, command, outcomes
 from wayword_bench import ladders as bench
 
 VERSION = bench.open_bench()
@@ -182,6 +184,46 @@ def test_a_loss_is_paired_by_episode(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (row["kind"], row["clean"], row["perturbed"]) == ("typos", 0.75, 0.25)
     assert row["loss"][0] == 0.5
     assert 0 <= row["loss"][1] < 0.5 < row["loss"][2]
+
+
+def test_one_ladder_has_the_whole_rate_and_concurrency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = []
+
+    async def run_async(plan: Plan, on_progress: Any) -> RunResult:
+        plans.append(plan)
+        return RunResult(tmp_path, Outcome(), 0)
+
+    monkeypatch.setattr("wayword.runs.running.run_async", run_async)
+    monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.0, 0))
+    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
+    monkeypatch.setattr(bench, "make_card", lambda *_: {})
+    monkeypatch.setattr(bench, "write_card", lambda *_: tmp_path)
+    monkeypatch.setattr(bench, "render", lambda *_: "")
+    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: tmp_path)
+    wide = "--concurrency", "64", "--rpm", "60"
+    wayword("--agent", "random", "--tracks", "street", *wide)
+    assert {(plan.concurrency, plan.rpm) for plan in plans} == {(64, 60)}
+    plans.clear()
+    wayword("--agent", "walker", "--model", "regression:walker", "--salt", "x", *wide)
+    assert {(plan.on, plan.concurrency, plan.rpm) for plan in plans} == {("houses:test", 64, 60)}
+
+
+def test_minutes_of_a_forecast_are_divided_by_the_ladders_that_are_played(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def minutes(concurrency: int) -> str:
+        player = "--agent", "act", "--model", "scripted:first", "--dry-run", "--quick"
+        text = wayword(*player, "--tracks", "street", "--concurrency", str(concurrency))
+        return re.findall(r"about (\d+) minutes", text)[0]
+
+    assert minutes(64) == minutes(8) == "3"
+    sample = Plan("gold", "towns", limit=20)
+    estimate = replace(forecast(sample), episodes=20, calls=120.0)
+    monkeypatch.setattr("wayword.runs.forecast.forecast", lambda _: estimate)
+    command._print_forecast([], {"street": sample}, at_once=2, concurrency=16)
+    assert "about 3 minutes" in capsys.readouterr().out  # 20 episodes, 8 at once, are 3 rounds
 
 
 @pytest.mark.parametrize(("concurrency", "most"), [(8, 1), (16, 2), (40, 3)])

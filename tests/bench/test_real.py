@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,11 @@ from typer.testing import CliRunner
 from helpers.small_scan import write_scan
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.metrics.indoor import IndoorScorer
+from wayword.metrics.scoring import Clustered, scorer
+from wayword.models.middleware import prices
+from wayword.runs import codec
+from wayword.runs.record import RunFolder
 from wayword_bench import ladders, page, real
 
 VERSION = ladders.open_bench()
@@ -67,7 +74,7 @@ def test_a_row_has_the_split_that_is_there_its_numbers_and_what_is_missing(
     assert (row["episodes"], row["clusters"], row["unit"], row["solved"]) == (3, 1, "paths", 3)
     assert row["success"] == row["value"] == [1.0, 0.0, 1.0]  # one path alone gives no interval
     text = played["gold with data"]
-    assert "r2r:val_seen: success 100% [0, 100], spl 100% [0, 100], 3 episodes (1 paths)" in text
+    assert "r2r:val_seen: success 100% [0, 100], spl 100% [0, 100], 3 of 20 episodes (1 " in text
     assert "in place of r2r:val_unseen, missing: r2r/annotations/R2R_val_unseen.json" in text
     folder = str(played["gold"])
     assert "| real: r2r:val_seen |" in wayword("card", folder, "--format", "markdown")
@@ -82,14 +89,63 @@ def test_a_row_is_of_the_published_schema(played: dict[str, Any]) -> None:
     assert set(form["required"]) < set(row) == set(form["properties"])
 
 
-def test_published_data_are_compared_apart_from_the_tracks(played: dict[str, Any]) -> None:
+def test_tokens_and_dollars_of_a_sample_count_in_its_row_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_scan(tmp_path / "data")
+    monkeypatch.setattr(ladders, "open_bench", lambda *_: small_version(replace(R2R, checksums={})))
+    (tmp_path / "prices.yaml").write_text("scripted:*: {input: 1, output: 10}\n")
+    monkeypatch.setattr(prices, "SHIPPED", tmp_path / "prices.yaml")
+    player = ("--agent", "act", "--model", "scripted:first", "--out", str(tmp_path / "card"))
+    line = (*player, "--quick", "--tracks", "follow")
+    wayword(*line)
+    without = json.loads((tmp_path / "card" / ladders.CARD).read_text())
+    wayword(*line, "--real", "--data", str(tmp_path / "data"))
+    card = json.loads((tmp_path / "card" / ladders.CARD).read_text())
+    assert card["real"][0]["tokens"] > 0
+    assert card["real"][0]["dollars"] > 0
+    assert (card["tokens"], card["dollars"]) == (without["tokens"], without["dollars"])
+    assert card["dollars"] > 0
+
+
+def test_a_sample_played_on_a_later_day_leaves_the_date(
+    played: dict[str, Any], tmp_path: Path
+) -> None:
+    shutil.copytree(played["gold"], tmp_path / "gold")
+    before = ladders.read_card(tmp_path / "gold")["date"]
+    for run, day in (("real/r2r-val_seen", "2999-01-02"), ("follow/008", "2998-01-02")):
+        file = tmp_path / "gold" / run / "run.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "started": day}))
+        expected = before if run.startswith("real") else day
+        assert ladders.read_card(tmp_path / "gold")["date"] == expected
+
+
+def test_published_data_are_compared(played: dict[str, Any]) -> None:
     (row,) = ladders.compare_real(played["forward"], played["gold"])
     assert (row.track, row.shared) == ("r2r:val_seen", 3)
-    assert row.p == row.holm
     tracks = ladders.compare_cards(played["forward"], played["gold"])
     assert [each.track for each in tracks] == ["follow"]
     text = wayword("compare", str(played["forward"]), str(played["gold"]))
     assert "published data:\nr2r:val_seen: success" in text
+
+
+def test_splits_and_tracks_are_corrected_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def results(path: Path, judge: Any) -> Iterator[tuple[str, bool, dict[str, float]]]:
+        yield from ((f"{n}_0", "second" in path.parts, {}) for n in range(6))
+
+    card = {
+        "bench": VERSION.version,
+        "tracks": {"follow": {}, "street": {}},
+        "real": [{"dataset": "r2r:val_seen", "episodes": 6}],
+    }
+    monkeypatch.setattr(ladders, "read_card", lambda _: card)
+    monkeypatch.setattr(ladders, "is_run", lambda _: True)
+    monkeypatch.setattr(ladders, "results", results)
+    (split,) = ladders.compare_real(Path("first"), Path("second"))
+    assert split.p < 0.1  # three tests in one family would triple it
+    assert split.holm == split.p
+    for track in ladders.compare_cards(Path("first"), Path("second")):
+        assert track.holm == pytest.approx(2 * track.p)
 
 
 def test_runs_on_published_data_verify_if_they_are_of_the_sample(
@@ -97,18 +153,54 @@ def test_runs_on_published_data_verify_if_they_are_of_the_sample(
 ) -> None:
     folder, data = played["gold"], played["data"]
     card = ladders.read_card(folder)
-    assert page.unverified(folder, card, data) == ""
-    monkeypatch.setattr(
-        ladders, "open_bench", lambda *_: replace(small_version(R2R), seed=VERSION.seed + 1)
-    )
-    entry = ladders.Entry(ladders.open_bench(), "gold", tracks=("follow",), quick=True)
+    assert page.check_card(folder, card, data) == ("", [])
+    entry = ladders.Entry(small_version(R2R), "gold", tracks=("follow",), quick=True)
     plan = replace(entry.real_plan(R2R, data=data), on="r2r:val_seen")
-    run = folder / "real" / "r2r-val_seen" / "run.json"
-    identity = json.loads(run.read_text())["identity"]
-    assert real.is_foreign(plan, R2R, {"7_0"}, identity)  # drawn with another seed
-    plan = replace(plan, shuffle=VERSION.seed)
-    assert not real.is_foreign(plan, R2R, {"7_0", "7_2"}, identity)
-    assert real.is_foreign(plan, R2R, {"8_0"}, identity)
+    run = RunFolder.read(real.sample_folder(folder, plan.on))
+    assert real.is_of_sample(plan, run)
+    assert not real.is_of_sample(replace(plan, shuffle=VERSION.seed + 1), run)
+    assert not real.is_of_sample(replace(plan, limit=1), run)  # two episodes are not drawn
+    monkeypatch.setattr(ladders, "open_bench", lambda *_: replace(VERSION, seed=VERSION.seed + 1))
+    header = {**card, "tracks": {}}
+    samples = ladders.recorded_samples(ladders.recorded_entry(folder, header), header, data)
+    other = ladders.foreign_run(replace(entry, tracks=("follow",)), samples)
+    assert other == "real/r2r-val_seen is not a run of the version's sample"
+
+
+def test_a_card_whose_published_files_are_not_here_says_so_and_verifies_the_rest(
+    played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(played["gold"], tmp_path / "cards" / "gold")
+    (tmp_path / "empty").mkdir()
+    page.write_board(tmp_path / "cards", tmp_path / "site", tmp_path / "empty")
+    board = (tmp_path / "site" / "index.html").read_text()
+    assert 'data-verified="yes"' in board
+    assert "all but r2r:val_seen" in board
+    text = (tmp_path / "site" / "card-000.html").read_text()
+    assert "not checked here, because their files are missing: r2r:val_seen." in text
+    page.write_board(tmp_path / "cards", tmp_path / "site", played["data"])
+    assert "all but" not in (tmp_path / "site" / "index.html").read_text()
+    assert "not checked here" not in (tmp_path / "site" / "card-000.html").read_text()
+    monkeypatch.setattr(page, "verify", lambda run, data: [("house_1", "step 2: other pose")])
+    page.write_board(tmp_path / "cards", tmp_path / "site", tmp_path / "empty")
+    assert 'data-verified="no"' in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_card_shows_where_fewer_episodes_than_the_sample_count(
+    played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladders, "QUICK_REAL", 3)
+    card = ladders.read_card(played["gold"])
+    assert ", 3 episodes (1 paths)" in ladders.render(card)
+    assert '<td class="n">3</td>' in page._card_page(card, {})
+    shutil.copytree(played["gold"], tmp_path / "gold")
+    run = real.sample_folder(tmp_path / "gold", "r2r:val_seen")
+    records = run / "episodes.jsonl.gz"
+    *_, last = codec.read_members(records)
+    records.write_bytes(records.read_bytes()[: last.at])  # a lost episode is deleted
+    card = ladders.read_card(tmp_path / "gold")
+    assert ", 2 of 3 episodes (1 paths)" in ladders.render(card)
+    assert '<td class="n bad">2 of 3</td>' in page._card_page(card, {})
 
 
 def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
@@ -117,12 +209,44 @@ def test_data_that_are_not_there_and_those_of_other_episodes_are_named(
     plan = ladders.Entry(VERSION, "gold").real_plan(R2R, data=tmp_path)
     head, nothing = real.find(R2R, plan, tmp_path, whole=True)
     assert nothing is None
-    (row,) = real.real_rows(tmp_path, [R2R], [head])
+    (row,) = real.real_rows(tmp_path, [R2R], [head], 200)
     assert (row["dataset"], row["episodes"]) == ("", 0)
     assert ladders.real_line(row).startswith("r2r:val_unseen: not played, missing: ")
     plan = replace(plan, data=played["data"])
     with pytest.raises(UsageError, match=r"r2r:val_seen: these files hold other episodes"):
         real.find(R2R, plan, tmp_path, whole=True)
+
+
+def test_a_wrong_setting_is_named_and_is_no_missing_file(
+    played: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    monkeypatch.setattr(real, "data_folder", lambda named: named)
+    plan = ladders.Entry(VERSION, "gold").real_plan(R2R, data=played["data"])
+    wrong = replace(plan, settings={"dataset": {"rooms": 9}})
+    for data in (played["data"], None):
+        with pytest.raises(UsageError, match="rooms"):
+            real.find(R2R, replace(wrong, data=data), tmp_path, whole=False)
+    with pytest.raises(UsageError, match="r2r has no split 'val_sen'"):
+        real.find(replace(R2R, splits=("val_sen",)), plan, tmp_path, whole=False)
+    head, nothing = real.find(R2R, replace(plan, data=None), tmp_path, whole=False)
+    assert nothing is None
+    assert head["missing"] == ["no data folder (--data or WAYWORD_DATA)"]
+
+
+def test_episodes_are_clustered_as_their_scorer_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = {each.name: each.units for each in VERSION.real}
+    assert units == {
+        "r2r": "paths",
+        "map2seq": "routes",
+        "robothor": "scenes",
+        "household": "trajectories",
+    }
+    for each in VERSION.real:  # the version names a unit where the scorer has none
+        assert (each.clustered is None) == (each.unit != "episodes"), each.name
+    monkeypatch.setattr(IndoorScorer, "cluster", lambda _, episode: episode[0])
+    assert isinstance(scorer("indoor"), Clustered)
+    assert R2R.cluster_of("5593_2") == "5"
 
 
 @pytest.mark.parametrize(

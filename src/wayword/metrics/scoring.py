@@ -94,7 +94,7 @@ class PlaceScorer(Protocol):
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Score of an episode as if it ended now: ``met`` of ``parts`` goal conditions hold, and the
-    remaining ``distance`` is in ``unit`` (None if the family has none)."""
+    remaining ``distance`` is in ``unit``: ``m`` or ``links`` (None if the family has none)."""
 
     success: bool
     met: int

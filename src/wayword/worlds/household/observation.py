@@ -33,8 +33,9 @@ class SeenObject:
 
     ``bearing`` is relative (degrees, positive to the right), ``distance`` is to its nearest point
     (metres). ``preposition`` ("on" or "in") and ``container`` are empty if it is on the floor or
-    its container is not in view. ``attributes`` are its visible states (open, dirty, hot …).
-    ``spot`` is its position on long furniture, metres east and north of the center.
+    its container is not in view. ``attributes`` are its visible states: open, closed, on, off,
+    sliced, cooked, boiled, dirty, filled, coffee, hot, cold. ``spot`` is its position on long
+    furniture, metres east and north of the center.
     """
 
     name: str

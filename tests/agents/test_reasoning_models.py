@@ -72,3 +72,24 @@ def test_a_completed_walk_too(tmp_path: Path) -> None:
             tmp_path / "run",
             played(server, tmp_path / "run", "velma", "towns", decoding="complete"),
         )
+
+
+@pytest.mark.parametrize("agent", ["act", "react"])
+def test_a_cascade_of_two(tmp_path: Path, agent: str) -> None:
+    with reasoning() as server:
+        address = {"base_url": server.address}
+        model = {"small": address, "large": address, "margin": 0.0}
+        tree = {"model": model, "dataset": SMALL["houses"]}
+        name, out = f"cascade:openai:{MODEL},openai:{MODEL}", tmp_path / "run"
+        plan = Plan(agent, "houses", name, tree, limit=2, max_steps=4, out=out, retries=0)
+        check(server, out, run(plan).outcome)
+
+
+@pytest.mark.parametrize(("agent", "on"), [("mapgpt", "houses"), ("frontier_llm", "apartments")])
+def test_a_remembered_scene(tmp_path: Path, agent: str, on: str) -> None:
+    with reasoning() as server:
+        dataset = {**SMALL[on], "length": 6} if on == "houses" else SMALL[on]
+        tree, out = {"model": {"base_url": server.address}, "dataset": dataset}, tmp_path / "run"
+        plan = Plan(agent, on, f"openai:{MODEL}", tree, limit=2, max_steps=STEPS.get(on, 4),
+                    remember="scene", out=out, retries=0)  # fmt: skip
+        check(server, out, run(plan).outcome)

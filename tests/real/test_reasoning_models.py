@@ -27,6 +27,11 @@ PLAYED = [
     ("reflexion", "ma_household:valid_seen"),
     ("reflexion_emmem", "ma_wah:logs"),
     ("navgpt", "reverie:val_seen"),
+    ("mapgpt", "r2r:val_seen"),
+    ("navcot", "r2r:val_seen"),
+    ("frontier_llm", "robothor:train"),
+    ("planner", "household:valid_seen"),
+    ("plan_search", "household:valid_seen"),
 ]
 """Every agent that asks a model, every dataset with published files."""
 
@@ -39,3 +44,23 @@ def test_an_agent_plays_published_episodes(tmp_path: Path, data: Path, agent: st
         out = tmp_path / "run"
         plan = Plan(agent, on, f"openai:{MODEL}", tree, 2, max_steps=steps, data=data, out=out)
         check(server, out, run(plan).outcome)
+
+
+def test_a_cascade_of_two_plays_published_episodes(tmp_path: Path, data: Path) -> None:
+    with reasoning() as server:
+        address = {"base_url": server.address}
+        tree = {"model": {"small": address, "large": address, "margin": 0.0}}
+        model, out = f"cascade:openai:{MODEL},openai:{MODEL}", tmp_path / "run"
+        plan = Plan("act", "r2r:val_seen", model, tree, 2, max_steps=4, data=data, out=out)
+        check(server, out, run(plan).outcome)
+
+
+def test_a_scene_is_remembered_in_published_episodes(tmp_path: Path, data: Path) -> None:
+    """The second episode of a tour is asked about with the map and the notes of the first."""
+    with reasoning() as server:
+        out, episodes = tmp_path / "run", ("5593_0", "4020_0")
+        tree = {"model": {"base_url": server.address}}
+        plan = Plan("mapgpt", "r2r:val_seen", f"openai:{MODEL}", tree, max_steps=3, data=data,
+                    episodes=episodes, remember="scene", out=out)  # fmt: skip
+        check(server, out, run(plan).outcome)
+        assert "Objects near the places" in str(server.asked[-1]["messages"])

@@ -43,14 +43,14 @@ def test_actions_by_numbered_places_walk_to_the_goal() -> None:
 def test_the_plan_is_carried_on_until_it_is_revised() -> None:
     answers = [said("goto[place 1]", "first b"), said("goto[place 3]", ""), said("stop")]
     shown = last_texts(play(MapGPT, MapGPTSettings(), {"main": Scripted(answers)}))
-    plans = [re.findall(r"plan from the step before: (.*)", text) for text in shown]
+    plans = [re.findall(r"plan from the previous step: (.*)", text) for text in shown]
     assert plans == [["none yet"], ["first b"], ["first b"]]
 
 
 def test_a_free_plan_ends_where_the_action_begins() -> None:
     answer = "Thought: on\nPlan: place 1,\nthen right\nAction: goto[place 1]"
     shown = last_texts(play(MapGPT, FREE, {"main": Scripted([answer, "Action: stop"])}))
-    assert "Your plan from the step before: place 1, then right\n" in shown[1]
+    assert "Your plan from the previous step: place 1, then right\n" in shown[1]
 
 
 def test_map_and_plan_can_be_left_out() -> None:

@@ -208,10 +208,10 @@ def test_a_step_that_is_not_possible_leads_to_a_new_plan_without_being_taken() -
     plans = "1. go_grab[mug_1]\n2. go_grab[mug_1]\n3. stop", "1. stop"
     taken, _ = in_the_flat(model := Said(*plans))
     assert taken == ["go_grab[mug_1]", "stop"]
-    assert "given up at this step. go_grab[mug_1] is not possible now" in model.shown[1]
+    assert "ended at this step. go_grab[mug_1] is not possible now" in model.shown[1]
     taken, _ = in_the_flat(model := Said(*plans), check=False)
     assert taken == ["go_grab[mug_1]", "go_grab[mug_1]", "stop"]
-    assert "given up at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
+    assert "ended at this step. go_grab[mug_1]: You hold mug_1 already" in model.shown[1]
 
 
 def test_without_new_plans_what_fails_is_skipped_and_the_end_of_the_plan_is_the_end() -> None:

@@ -292,8 +292,8 @@ class Field:
     """A field of an answer, by default a text; ``about`` tells the model what to write.
 
     Other kinds: one of ``choices``, a text that matches a ``pattern``, true or false (``flag``), a
-    list of any of these (``many``, of ``least`` items or more), or an object of texts (``parts``:
-    name and what to write). ``length``: characters, 0: the form's.
+    list of any of these (``many``, of ``least`` to ``most`` items), or an object of texts
+    (``parts``: name and what to write). ``length``: characters, 0: the form's.
     """
 
     label: str
@@ -304,6 +304,7 @@ class Field:
     flag: bool = False
     many: bool = False
     least: int = 0
+    most: int = 0
     parts: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -325,7 +326,7 @@ class Field:
             text = {"type": "string", "pattern": self.pattern}
         if not self.many:
             return text
-        max_items = max(12, length // LONGEST_ITEM)
+        max_items = self.most or max(12, length // LONGEST_ITEM)
         return {"type": "array", "items": text, "minItems": self.least, "maxItems": max_items}
 
     def value(self, values: Sequence[Json]) -> str | list[str]:

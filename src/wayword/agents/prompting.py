@@ -108,9 +108,9 @@ class StepCount:
     def limit_text(self, name: str) -> str:
         return self._prompts.fill(name, limit=str(self._limit)) if self._limit else ""
 
-    def left_text(self, name: str) -> str:
+    def left_text(self, name: str, tried: int = 0) -> str:
         # a resumed episode may already have more steps than the limit of this run
-        left = max(1, self._limit - self.taken)
+        left = max(1, self._limit - self.taken - tried)
         is_counted = self._limit and self._shown == "counted"
         return self._prompts.fill(name, left=str(left)) if is_counted else ""
 

@@ -109,27 +109,24 @@ class FrontierLLM(FrontierAgent):
 
     async def pick(self, options: Sequence[tuple[float, Point]]) -> NextPoint:
         listed = sorted(options)[:MOST_FRONTIERS]
-        near = list[str]()
-        for _, point in listed:
+        near, lines = list[str](), list[str]()
+        for number, (metres, point) in enumerate(listed, 1):
             by_distance = sorted((math.dist(point, at), name) for name, at in self._objects)
-            names = (name for metres, name in by_distance if metres <= self.settings.near)
+            names = (name for away, name in by_distance if away <= self.settings.near)
             near.append(", ".join([*dict.fromkeys(names)][:MOST_OBJECTS]) or "nothing yet")
+            lines.append(f"{number}. {metres:.1f} m away, near: {near[-1]}")
         numbers = [str(number) for number in range(1, len(listed) + 1)]
-        lines = [
-            f"{number}. {metres:.1f} m away, near: {names}"
-            for number, (metres, _), names in zip(numbers, listed, near, strict=True)
-        ]
         fill, visits = self._prompts.fill, "\n".join(list(self._visits)[-MOST_VISITS:])
         visited = fill("visited_frontiers", visits=visits) + "\n" if visits else ""
-        text = fill("frontiers", target=self.target, frontiers="\n".join(lines), visited=visited)
-        picked: str | Rejection = numbers[0]
+        slots = {"target": self.target, "near": f"{self.settings.near:g}", "visited": visited}
+        text = fill("frontiers", frontiers="\n".join(lines), **slots)
+        rejection, answer = None, numbers[0]
         if len(listed) > 1:
             picked = await self._ask(text, numbers, [metres for metres, _ in listed])
+            rejection = picked if isinstance(picked, Rejection) else None
             answer = picked.said[:200] if isinstance(picked, Rejection) else picked
-            is_valid = not isinstance(picked, Rejection)
-            self.toolkit.note(ASKED, valid=is_valid, answer=answer, listed=lines)
-        rejection = picked if isinstance(picked, Rejection) else None
-        index = 0 if isinstance(picked, Rejection) else numbers.index(picked)
+            self.toolkit.note(ASKED, valid=rejection is None, answer=answer, listed=lines)
+        index = 0 if rejection else numbers.index(answer)
         self._visits[f"- {near[index]}"] = None
         thought = f"Frontier {numbers[index]} of {len(listed)}, near: {near[index]}"
         return NextPoint(listed[index][1], thought, rejection)

@@ -126,8 +126,8 @@ class PlanSearch(AnyWorldAgent):
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._steps.taken += 1
-        done = decision.action if isinstance(decision, Decision) else "no action"
-        self._history.add(f"{done}: {generic.feedback(feedback, self._verbalizer)}")
+        done = f"{decision.action}: " if isinstance(decision, Decision) else ""
+        self._history.add(f"{done}{generic.feedback(feedback, self._verbalizer)}")
         if feedback != self._expected:
             self._path = []
 
@@ -165,11 +165,10 @@ class PlanSearch(AnyWorldAgent):
     async def _expand(self, node: TreeNode) -> Rejection | None:
         game, width = node.game, self._settings.width
         space = game.space(self._actor)
-        space = ActionSpace(
-            space.listed, tuple(v for v in space.open_verbs if v == STOP.name), space.accepts
-        )
+        spoken = tuple(verb for verb in space.open_verbs if verb == STOP.name)
+        space = ActionSpace(space.listed, spoken, space.accepts)
         request = self._prompts.fill("search_propose", width=str(width))
-        reply, proposed = await self._ask(node, request, "search_actions", pattern(space))
+        reply, proposed = await self._ask(node, request, "search_actions", pattern(space), 1, width)
         read = [Legal(space).read(words) for words in proposed]
         legal = [action for action in dict.fromkeys(read) if isinstance(action, Action)][:width]
         if not legal:
@@ -184,7 +183,8 @@ class PlanSearch(AnyWorldAgent):
             view = self._view(child) if child.game.active(self._actor) else ""
             results.append(joined(f"{number}. {child.action}: {words}", view, gap="\n"))
         request = self._prompts.fill("search_rate", results="\n".join(results))
-        _, rated = await self._ask(node, request, "search_ratings", "^(10|[0-9])$", len(legal))
+        least = most = len(legal)
+        _, rated = await self._ask(node, request, "search_ratings", "^(10|[0-9])$", least, most)
         numbers = re.findall(r"\d+(?:\.\d+)?", " ".join(rated))
         for child, number in zip(node.children, [*numbers, *"0" * width], strict=False):
             child.value = min(float(number), HIGHEST) / HIGHEST
@@ -196,16 +196,17 @@ class PlanSearch(AnyWorldAgent):
         return joined(voice.self_state(observation)[1], around, gap="\n")
 
     async def _ask(
-        self, node: TreeNode, request: str, prompt: str, items: str, least: int = 1
+        self, node: TreeNode, request: str, prompt: str, items: str, least: int, most: int
     ) -> tuple[Reply, Sequence[str]]:
         """Ask about a state. Return the reply, and its list of items that match a pattern."""
         about, label = self._prompts[prompt], prompt.removeprefix("search_").capitalize()
-        form = AnswerForm(Field(label, about, pattern=items, many=True, least=least))
+        form = AnswerForm(Field(label, about, pattern=items, many=True, least=least, most=most))
         steps = node.path()
         tried = [f"{n.action}: {generic.feedback(n.feedback, self._verbalizer)}" for n in steps]
         task = self._prompts.fill("task", instruction=instruction(self._episode, self._actor))
         now = self._prompts.fill("now", view=self._view(node))
-        parts = now, self._steps.left_text("steps_left"), request, form.request(self._constrained)
+        left = self._steps.left_text("steps_left", len(steps))
+        parts = now, left, request, form.request(self._constrained)
         reply = await self._fill_in(form, self._fixed, task, joined(*parts), tried)
         return reply, [*(form.read(reply.text) or {}).get(label.lower(), [])]
 

@@ -194,12 +194,12 @@ class PlannerAgent(AnyWorldAgent):
         self._steps.taken += 1
         self._graph.learn(feedback)
         words = generic.feedback(feedback, verbalizer)
-        done = decision.action if isinstance(decision, Decision) else "no action"
+        if isinstance(decision, Rejection):
+            self._history.add(f"{self._steps.taken}. {words}")
+            return
         explored = feedback.ok and feedback.details.get("action") == "go_explore"
         result = "done" if explored and self._settings.graph else words
-        self._history.add(f"{self._steps.taken}. {done}: {result}")
-        if isinstance(decision, Rejection):
-            return
+        self._history.add(f"{self._steps.taken}. {decision.action}: {result}")
         is_search = bool(self._plan) and self._plan[0].name == FIND
         if feedback.ok:
             if is_search:  # what was out of reach may no longer be
@@ -220,7 +220,7 @@ class PlannerAgent(AnyWorldAgent):
         elif is_search:
             self._unreached.update(decision.action.arguments)
         elif self._settings.replan:
-            self._reason = self._prompts.fill("plan_failed", reason=f"{done}: {words}")
+            self._reason = self._prompts.fill("plan_failed", reason=f"{decision.action}: {words}")
             self._plan = []
 
     def _next(self, space: HouseholdActions) -> Action | str:

@@ -21,6 +21,7 @@ import random
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import gymnasium
@@ -30,11 +31,12 @@ from wayword.envs import Environment, make
 from wayword.verbalize import generic
 
 HOMES: dict[str, Any] = {"homes": 4, "episodes": 8, "rooms": 1}
+NEW_HOMES = "household:generated_train"
 MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
 BLOCK, BLOCKS, ROUNDS = 4, 60, 25
 STEPS = 100_000
 """For memory."""
-BARE, ROUND_TRIP_MS, GROWTH, SCALING = 1.3, 3.0, 1.05, 1.5
+BARE, ROUND_TRIP_MS, GROWTH, SCALING, AHEAD = 1.3, 3.0, 1.05, 1.5, 1.5
 
 
 def walk() -> list[str]:
@@ -130,6 +132,29 @@ def vectors(count: int = 16, steps: int = 40, rounds: int = 3) -> tuple[float, f
     return one, many
 
 
+def scenes(count: int = 8, steps: int = 150, rounds: int = 3) -> tuple[float, float]:
+    """Milliseconds of this process for an episode in a new home, and in one made ahead by another.
+
+    Both play the same moves in the same homes, round by round in turns; the best round counts.
+    Processor time, so that it holds on a busy machine; the other process needs a core of its own.
+    """
+    moves, best = (walk() * steps)[:steps], [math.inf, math.inf]
+    options: dict[str, Any] = {"new_scenes": True, "max_steps": steps + 1}
+    with ProcessPoolExecutor(1) as worker:
+        sides = [make(NEW_HOMES, executor=each, **options) for each in (None, worker)]
+        for number in range(rounds):
+            for n, env in enumerate(sides):
+                env.reset(seed=number)
+                began = time.process_time()
+                for _ in range(count):
+                    block(env.step, moves)
+                    env.reset()
+                best[n] = min(best[n], 1e3 * (time.process_time() - began) / count)
+            if sides[0].game.task != sides[1].game.task:
+                raise AssertionError("the two played other homes")
+    return best[0], best[1]
+
+
 def round_trip(steps: int = 300) -> float:
     """Milliseconds of a step over a WebSocket on loopback, the world's own time taken off."""
     from websockets.sync.client import connect
@@ -161,16 +186,19 @@ def main() -> int:
         print(f"memory {growth:.3f} times that after the first tenth")
         return int(growth >= GROWTH)
     one, many = vectors()
+    plain, ahead = scenes()
     bare, full = against_bare()
     trip, growth, cores = round_trip(), memory(STEPS), len(os.sched_getaffinity(0))
     idle = cores > 1 and os.getloadavg()[0] < cores - 0.5
     print(f"bare world and words  {bare:7.3f} ms a step")
     print(f"text environment      {full:7.3f} ms a step, {1e3 / full:,.0f} steps a second")
     print(f"advised, 16 at once   {one:7,.0f} steps a second; in 16 processes {many:,.0f}")
+    print(f"150 steps, new home   {plain:7.1f} ms; made ahead by another process {ahead:.1f} ms")
     print(f"round trip            {trip:7.3f} ms (fastest tenth, WebSocket, loopback)")
     print(f"memory                {growth:7.3f} times after {STEPS:,} steps")
     checks = {
         f"at most {BARE} times the bare world ({full / bare:.2f})": full / bare <= BARE,
+        f"a scene made ahead saves {AHEAD} times ({plain / ahead:.2f})": plain >= AHEAD * ahead,
         f"a round trip under {ROUND_TRIP_MS:g} ms": trip < ROUND_TRIP_MS,
         f"memory under {GROWTH} times": growth < GROWTH,
         f"16 processes at {SCALING} times one ({many / one:.2f})": many >= SCALING * one,

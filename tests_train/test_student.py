@@ -24,10 +24,10 @@ from recipes.language.loop import Run
 from recipes.language.shape import Shape, pruned
 from recipes.language.student import ADAPTER, LeanPass, Student, StudentModel, halves
 from recipes.language.together import BatchedStudent, gathered
+from recipes.walks import read
 
 from wayword.core.errors import UsageError
 from wayword.models.local import LocalModel
-from wayword.training.examples import read
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}

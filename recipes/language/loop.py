@@ -38,6 +38,7 @@ from recipes.language.shape import libraries
 from recipes.language.student import Student, StudentModel
 from recipes.language.together import BatchedStudent, gathered
 from recipes.sft.alignment import align
+from recipes.walks import read, refuse_test, save
 from wayword.core import dataset as core
 from wayword.core import registry
 from wayword.core.dataset import Dataset
@@ -46,13 +47,7 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
-from wayword.training.examples import (
-    Example,
-    ExampleMaker,
-    read,
-    refuse_test,
-    save,
-)
+from wayword.training.examples import Example, ExampleMaker
 
 Report = Callable[[str], None]
 """Told a line for a person."""

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from recipes.sft.alignment import align
+from recipes.walks import read, refuse_test, save
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import DataError, UsageError, needing
 from wayword.models.parts.opening import open_model
 from wayword.models.parts.weights import located
-from wayword.training.examples import Example, ExampleMaker, Method, read, refuse_test, save
+from wayword.training.examples import Example, ExampleMaker, Method
 
 Report = Callable[[str], None]
 Track = Callable[[Mapping[str, float], int], None]

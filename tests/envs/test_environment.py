@@ -6,6 +6,7 @@ import importlib
 import json
 import pickle
 import sys
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -376,3 +377,82 @@ def test_an_open_dataset_is_pickled_by_what_opens_it_again(name: str) -> None:
 def test_nothing_is_played_before_a_reset() -> None:
     with pytest.raises(UsageError, match=r"call reset\(\)"):
         small("two_phase").step("stop")
+
+
+class Late(Executor):
+    """Carries out each call when its result is asked for, as a process does: on pickled copies."""
+
+    def __init__(self) -> None:
+        self.calls: list[Future[Any]] = []
+        self.used = 0
+
+    def submit(self, call: Any, /, *args: Any, **named: Any) -> Future[Any]:
+        sent = pickle.dumps((call, args))
+        future = Future[Any]()
+
+        def result(timeout: float | None = None) -> Any:
+            self.used += 1
+            call, args = pickle.loads(sent)
+            return pickle.loads(pickle.dumps(call(*args)))
+
+        future.result = result  # type: ignore[method-assign]
+        self.calls.append(future)
+        return future
+
+
+def walk(env: Environment, resets: list[dict[str, Any]]) -> list[Any]:
+    """Observations and infos of resets, and of two steps after each."""
+    shown: list[Any] = []
+    for each in resets:
+        shown.append(env.reset(**each))
+        shown += [env.step(answer) for answer in ("sing", "stop")]
+    return shown
+
+
+@pytest.mark.parametrize("name", [*SMALL, "rearrangement", "iqa", "ma_household", "ma_wah"])
+def test_scenes_made_ahead_are_the_scenes_that_come_without_it(name: str) -> None:
+    options: dict[str, Any] = {"new_scenes": True, "max_steps": 3, "settings": SMALL.get(name, {})}
+    resets: list[dict[str, Any]] = [{"seed": 5}, {}, {}, {"seed": 6}, {}, {"episode": 0}, {}]
+    ahead = Late()
+    assert walk(make(name, executor=ahead, **options), resets) == walk(
+        make(name, **options), resets
+    )
+    assert (ahead.used, len(ahead.calls)) == (4, 6)
+    assert [call.cancelled() for call in ahead.calls] == [False, False, True, False, False, False]
+
+
+def test_options_and_levels_are_no_others_with_scenes_made_ahead() -> None:
+    levels = [{"rooms": 5, "length": 2}, {"rooms": 6, "length": 4}]
+    ahead = Late()
+    shown = []
+    for executor in (ahead, None):
+        env = make("houses:train", curriculum=levels, executor=executor)
+        shown.append(walk(env, [{"seed": 1}, {}, {"options": {"rooms": 7}}, {}]))
+        env.level = 1
+        shown[-1] += walk(env, [{}, {}])
+    assert shown[0] == shown[1]
+    assert ahead.used == 2  # the second reset of each level
+
+
+def test_copies_order_scenes_of_their_own_and_a_closed_environment_cancels() -> None:
+    ahead = Late()
+    env = make("houses:train", new_scenes=True, executor=ahead)
+    env.reset(seed=3)
+    copied = env.clone()
+    assert copied.reset() == env.reset()
+    assert copied.game is not env.game
+    assert ahead.used == 1
+    env.close()
+    assert ahead.calls[-1].cancelled()
+    env.restore(copied)
+    assert env.reset()[1]["episode"] == copied.reset()[1]["episode"]
+
+
+def test_a_process_makes_scenes_ahead() -> None:
+    plain = make("houses:train", new_scenes=True)
+    with ProcessPoolExecutor(1) as workers:
+        env = make("houses:train", new_scenes=True, executor=workers)
+        assert walk(env, [{"seed": 2}, {}, {}]) == walk(plain, [{"seed": 2}, {}, {}])
+        env.close()
+        with pytest.raises(UsageError, match="executor must be an instance of Executor, got 'two'"):
+            make("houses:train", new_scenes=True, executor="two")

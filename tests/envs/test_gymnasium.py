@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gymnasium
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from wayword.core.errors import UsageError
 from wayword.envs import make
 
 SMALL = {"homes": 1, "episodes": 2}
@@ -186,3 +188,8 @@ def test_distances_of_a_vector_keep_their_fractions() -> None:
     assert infos["distance"].dtype == np.float64
     alone = [make("houses", include=["distance"]).reset(seed=seed)[1] for seed in (0, 1)]
     assert infos["distance"].tolist() == [info["distance"] for info in alone]
+
+
+def test_parallel_environments_share_no_executor() -> None:
+    with pytest.raises(UsageError, match="cannot share it; remove it"):
+        vector(num_envs=2, parallel=True, executor=ThreadPoolExecutor(1))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from recipes.language.config import Source
 from recipes.sft.finetuning import encode
+from recipes.walks import read, refuse_test, save
 
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
@@ -18,9 +19,6 @@ from wayword.training.examples import (
     Example,
     LabeledQuestion,
     TextChoice,
-    read,
-    refuse_test,
-    save,
     write_example,
 )
 

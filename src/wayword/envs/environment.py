@@ -16,9 +16,12 @@ import operator
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, SupportsIndex
+
+from pydantic import InstanceOf
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent
@@ -61,6 +64,7 @@ class EnvironmentOptions:
     discount: float = 1.0
     new_scenes: bool = False
     curriculum: Sequence[Mapping[str, Any]] = ()
+    executor: InstanceOf[Executor] | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -86,7 +90,8 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     term ``potential``: the trainer's gamma. ``new_scenes``: every reset generates a scene, if the
     dataset can. ``curriculum``: levels of settings for new scenes, such as ``[{"length": 2},
     {"length": 4}]``; the next level begins once 16 of the current one's last 20 episodes are
-    solved. ``dataset``: an open dataset, which environments can share.
+    solved. ``executor``: a ``concurrent.futures.Executor``, usually of processes, that generates
+    the next scene during an episode. ``dataset``: an open dataset, which environments can share.
 
     Raises ``UsageError`` for an unknown name or option.
     """
@@ -97,6 +102,14 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     if not isinstance(dataset, Dataset | None):
         raise UsageError(f"dataset must be an open dataset, such as env.dataset, got {dataset!r}")
     return Environment(EnvironmentOptions(name, **options), dataset)
+
+
+def draw_scene(options: EnvironmentOptions, rng: random.Random) -> tuple[TaskGame, random.Random]:
+    """Generate a scene and begin an episode in it; the generator comes back in its new state."""
+    settings = {**options.settings, "seed": rng.randrange(2**31)}
+    dataset = open_dataset(replace(options, settings=settings).plan)
+    task = dataset.tasks[rng.randrange(len(dataset.tasks))]
+    return TaskGame(dataset, task, options.max_steps or dataset.max_steps), rng
 
 
 class Environment:
@@ -123,19 +136,16 @@ class Environment:
         tasks, requested = self.dataset.tasks, options.episodes
         if isinstance(requested, int):
             tasks = tasks[: max(requested, 0)]
-        elif requested is not None:
-            matches = of_ids(tasks, set(requested))
-            for name in requested:
-                if name not in matches:
-                    raise UsageError(f"{options.name} has no episode {name!r}")
-            tasks = [matches[name] for name in requested]
-        if not tasks:
-            raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
         self.tasks: Sequence[Task] = tasks
+        if not isinstance(requested, int | None):
+            self.tasks = self._tasks(*requested)
+        if not self.tasks:
+            raise UsageError(f"{options.name}: no episode to play (episodes={requested!r})")
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
         self._background: Background | None = None
         self._game: TaskGame | None = None
+        self._ahead: tuple[Any, Future[tuple[TaskGame, random.Random]]] = None, Future()
         self._view: ActorView
         self.level = 0
         """Index of the curriculum's current level."""
@@ -166,12 +176,12 @@ class Environment:
     ) -> tuple[Json, Info]:
         """Begin an episode: by id or number from 0, else drawn if seeded, else the next.
         ``options``: settings of the dataset for a newly generated scene, such as ``rooms``."""
-        return self._begin(*self.draw(seed, episode, options))
+        return self._begin(self.draw(seed, episode, options))
 
     def draw(
         self, seed: int | None, episode: str | int | None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Dataset, Task]:
-        """The task that :meth:`reset` would begin, and its dataset."""
+    ) -> TaskGame:
+        """The game that :meth:`reset` would begin."""
         settings = dict(options or {})
         episode = settings.pop("episode", episode)
         if self.options.curriculum and episode is None:
@@ -180,21 +190,21 @@ class Environment:
             self._rng = random.Random(as_integer("seed", seed, "a whole number"))
         is_new = settings or self.options.new_scenes or self.options.curriculum
         if episode is None and is_new:
-            name, rng = self.options.name, self._rng or random.Random()
+            name = self.options.name
             drawn = isinstance(self.dataset.tasks, DrawnTasks)
             if not (drawn and hasattr(self.dataset.settings, "seed")):
                 hint = "reset() takes options={'episode': ID}"
                 raise UsageError(f"{name} generates no scenes; {hint}")
             if own := {"seed", "episodes"} & {*settings}:
                 raise UsageError(f"options: {min(own)!r} is drawn for each new scene; remove it")
-            self._rng = rng
-            settings = {**self.options.settings, **settings, "seed": rng.randrange(2**31)}
-            dataset = open_dataset(replace(self.options, settings=settings).plan)
-            return dataset, dataset.tasks[rng.randrange(len(dataset.tasks))]
+            settings = {**self.options.settings, **settings}
+            game, self._rng = self._draw_scene(replace(self.options, settings=settings))
+            return game
         if settings:
             raise UsageError(f"options: {[*settings]} need a new scene; remove the episode")
         if isinstance(episode, str):
-            return self.dataset, self.task(episode)
+            (task,) = self._tasks(episode)
+            return TaskGame(self.dataset, task, self.max_steps)
         count = len(self.tasks)
         if episode is not None:
             number = as_integer("episode", episode, "an id or a number from 0")
@@ -205,14 +215,26 @@ class Environment:
         else:
             number = self._next % count
         self._next = number + self._stride
-        return self.dataset, self.tasks[number]
+        return TaskGame(self.dataset, self.tasks[number], self.max_steps)
 
-    def max_steps_of(self, dataset: Dataset) -> int:
-        return dataset.max_steps if self.options.max_steps is None else self.options.max_steps
+    def _draw_scene(self, options: EnvironmentOptions) -> tuple[TaskGame, random.Random]:
+        """Take the scene that the executor made for these options and this state of the generator,
+        or make it now; then order the next one."""
+        executor, rng = options.executor, self._rng or random.Random()
+        options, (ordered, future) = replace(options, executor=None), self._ahead
+        if ordered == (options, rng.getstate()) and not future.cancelled():
+            game, rng = future.result()
+        else:
+            future.cancel()
+            game, rng = draw_scene(options, rng)
+        if executor is not None:
+            future = executor.submit(draw_scene, options, copy.copy(rng))
+            self._ahead = (options, rng.getstate()), future
+        return game, rng
 
     @property
     def max_steps(self) -> int:
-        return self.max_steps_of(self.dataset)
+        return self.options.max_steps or self.dataset.max_steps
 
     def partition(self, number: int, count: int) -> None:
         """Without a seed, play every ``count``-th episode from ``number`` on, so that the
@@ -245,6 +267,7 @@ class Environment:
         :meth:`restore` accepts it any number of times."""
         other = copy.copy(self)
         other._rng, other._background = copy.deepcopy(self._rng), None
+        other._ahead = None, Future()
         other.answers = list(self.answers)
         game = None if self._game is None else self._game.clone()
         view = None if game is None or self._agents else self._view.clone(game)
@@ -252,7 +275,7 @@ class Environment:
             other._game, other._view, other._meter = game, view, copy.copy(self._meter)
         elif self._game is not None:
             other._game, other._recent = None, deque(maxlen=RECENT)
-            other._begin(self._game.dataset, self._game.task)
+            other._begin(TaskGame(self._game.dataset, self._game.task, self._game.max_steps))
             for answer in self.answers:
                 other.step(answer)
         # a replay counts an ended episode again
@@ -269,6 +292,7 @@ class Environment:
         return self.game.finished()
 
     def close(self) -> None:
+        self._ahead[1].cancel()
         if self._background is not None:
             self._background.close()
             self._background = None
@@ -279,11 +303,11 @@ class Environment:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _begin(self, dataset: Dataset, task: Task) -> tuple[Json, Info]:
-        self.answers = []
+    def _begin(self, game: TaskGame) -> tuple[Json, Info]:
+        self.answers, dataset, task = [], game.dataset, game.task
         if self._game is not None:
             self._view.leave()
-        self._game = game = TaskGame(dataset, task, self.max_steps_of(dataset))
+        self._game = game
         actors, options = game.world.actors, self.options
         if options.actor and options.actor not in actors:
             hint = suggest(options.actor, list(actors))
@@ -333,14 +357,15 @@ class Environment:
             decision = self._view.decided()
         return last
 
-    def task(self, episode: str) -> Task:
-        """Return an episode's task. Raises ``UsageError`` with a suggestion for an unknown id."""
-        matches = of_ids(self.tasks, {episode})
-        if episode not in matches:
-            ids = [task.episode.id for task in self.tasks[:2000]]
-            name = self.options.name
-            raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
-        return matches[episode]
+    def _tasks(self, *episodes: str) -> list[Task]:
+        matches = of_ids(self.tasks, set(episodes))
+        for name in episodes:
+            if name not in matches:
+                ids = [task.episode.id for task in self.tasks[:2000]]
+                raise UsageError(
+                    f"{self.options.name} has no episode {name!r}; {suggest(name, ids)}"
+                )
+        return [matches[name] for name in episodes]
 
     def _turn(self, actor: str) -> None:
         game, agent = self.game, self._agents[actor]

@@ -36,7 +36,7 @@ def check_include(names: Sequence[str]) -> tuple[str, ...]:
 class TaskGame(Game):
     """A game of a dataset's task, with its standing and the expert's next action."""
 
-    def __init__(self, dataset: Dataset, task: Task, max_steps: int) -> None:
+    def __init__(self, dataset: Dataset, task: Task, max_steps: int | None) -> None:
         super().__init__(dataset.world(task.episode), task.episode, max_steps)
         self.dataset, self.task = dataset, task
         self._experts: dict[str, _Expert] = {}

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
-from wayword.core.errors import missing
+from wayword.core.errors import UsageError, missing
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
 
@@ -192,6 +192,8 @@ def vector(
     ``gymnasium.make_vec`` opens. All environments share one dataset, which processes inherit if
     they can be forked, and otherwise open again. Seeds count up from one environment to the next;
     without a seed, each of n plays every n-th episode."""
+    if parallel and options.get("executor") is not None:
+        raise UsageError("executor: processes of a parallel environment cannot share it; remove it")
     # A process with threads cannot be forked safely, and macOS has no safe fork at all.
     can_fork = sys.platform == "linux" and threading.active_count() == 1
     shared = make(dataset, **options).dataset

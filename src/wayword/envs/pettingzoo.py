@@ -86,7 +86,7 @@ class _MultiActorEnv:
         """Do nothing: observations are texts."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        self._env.close()
 
     def observe(self, agent: str) -> Obs:
         observation: Obs = {"text": as_text(self._views[agent].observe())}
@@ -97,8 +97,7 @@ class _MultiActorEnv:
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         # PettingZoo's own test gives options={"options": 1} to every environment
         given = {name: value for name, value in (options or {}).items() if name != "options"}
-        dataset, task = self._env.draw(seed, None, given)
-        self._game = game = TaskGame(dataset, task, self._env.max_steps_of(dataset))
+        self._game = game = self._env.draw(seed, None, given)
         self.agents = list(game.world.actors)
         self._views = {actor: self._view_class(actor) for actor in self.agents}
         for view in self._views.values():

@@ -13,14 +13,11 @@ values of its attribute ``answers`` (action -> option). An agent that cuts the i
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -228,17 +225,6 @@ class Example:
     success: bool = True
 
 
-def refuse_test(on: str, area: str = "") -> None:
-    """Raise ``UsageError`` for a split that must not be trained on."""
-    name, _, split = on.partition(":")
-    if "train" in split or (name == "map2seq" and split.startswith("seen_") and area == "seen"):
-        return
-    raise UsageError(
-        f"{on} is not a training split; train on {name}:train, or on map2seq:seen_dev and "
-        "map2seq:seen_test with area: seen"
-    )
-
-
 class _Chooser(Model):
     """The model of an agent in training: answers for the oracle or the student, and takes notes."""
 
@@ -427,22 +413,3 @@ def write_example(
             choices.append(TextChoice(len(base), option, continued(question.prompt, label)[1]))
         text = base + option
     return Example(episode, source, text, tuple(choices), success)
-
-
-def save(path: Path, examples: Iterable[Example]) -> None:
-    """Write examples as JSON lines; the file is replaced atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial_file = path.with_name(f".{path.name}.new")
-    with partial_file.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
-    os.replace(partial_file, path)
-
-
-def read(path: Path) -> list[Example]:
-    """Examples as :func:`save` wrote them."""
-    examples = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        choices = tuple(TextChoice(**choice) for choice in record.pop("choices"))
-        examples.append(Example(**record, choices=choices))
-    return examples

@@ -24,7 +24,8 @@ NAMES = ("thought", "action", "action_input")
     [
         ("<think>b or c?</think>Go to b.", "Go to b.", "b or c?"),
         ("Well: <think>one</think>Go <thinking>two</thinking>on.", "Well: Go on.", "one\ntwo"),
-        ("<think>a<think>b</think>c</think>d", "d", "a\nb\nc"),  # nested
+        ("<think>a<think>b</think>c</think>d", "d", "a\nb\nc"),
+        ("<think>I see a <think> tag</think>Go left.", "Go left.", "I see a \n tag"),
         ("the prompt opened it</think>Go.", "Go.", "the prompt opened it"),
         ("Hm. <think>never closed", "Hm.", "never closed"),
         ("[THINK]b?[/THINK]Go.", "Go.", "b?"),

@@ -202,9 +202,10 @@ def _lines(
     shared, data = Shared(), {}
     for run in runs:
         dataset = dataset_of(run, options.data)
-        data[run] = dataset, of_ids(dataset.tasks, set(run.index.ids())), card.describe(run)
+        steps = run.config["identity"].get("max_steps") or 0
+        data[run] = dataset, of_ids(dataset.tasks, set(run.index.ids())), card.describe(run), steps
     for run, record in records(runs, on_episode):
-        dataset, tasks, about = data[run]
+        dataset, tasks, about, steps = data[run]
         task, trajectory = tasks.get(record.episode_id), record.trajectory
         success = record.scores.get(dataset.family.success, 0.0) > 0.5
         try:
@@ -212,7 +213,6 @@ def _lines(
                 raise Omitted("without success")
             if task is None:
                 raise Omitted("not in the dataset")
-            steps = run.config["identity"].get("max_steps") or 0
             tools = {"shared": shared, "max_steps": steps}
             replay = _replay(task, trajectory, dataset, strategy, tools, options.thoughts)
             players = asyncio.run(replay)

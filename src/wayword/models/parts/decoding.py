@@ -215,22 +215,23 @@ def split_thought(text: str) -> tuple[str, str]:
     ('Go left.', 'The lamp is left.')
 
     A block without its end tag extends to the end of the text; one without its start tag began in
-    the prompt, as with some chat templates. Tags inside a JSON answer are part of its strings.
+    the prompt, as with some chat templates. Blocks do not nest, as a thought may quote a tag. Tags
+    inside a JSON answer are part of its strings.
     """
     if text.lstrip().startswith("{"):
         return text, ""
     answer, reasoning = list[str](), list[str]()
-    depth = end = 0
+    is_open, end = False, 0
     for tag in _THINK_TAG.finditer(text):
         piece, end = text[end : tag.start()], tag.end()
         is_closing = "/" in tag.groups()
-        if depth:
+        if is_open:
             reasoning.append(piece)
         elif is_closing:
-            reasoning += [*answer, piece]
+            reasoning += filter(None, [*answer, piece])
             answer = []
         else:
             answer.append(piece)
-        depth = max(0, depth - 1 if is_closing else depth + 1)
-    (reasoning if depth else answer).append(text[end:])
+        is_open = not is_closing
+    (reasoning if is_open else answer).append(text[end:])
     return ("".join(answer).strip(), "\n".join(reasoning).strip()) if end else (text, "")

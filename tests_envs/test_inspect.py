@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import signature, unwrap
 from pathlib import Path
 
 from inspect_ai import eval as run
 from inspect_ai.log import list_eval_logs, read_eval_log
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+
+from wayword.envs import inspect
 
 
 def says(*words: str) -> Model:
@@ -37,3 +40,11 @@ def test_a_task_is_played_scored_and_logged(tmp_path: Path) -> None:
     assert opened.results is not None
     named = {score.name for score in opened.results.scores}
     assert "sr" in named
+
+
+def test_every_task_is_made_by_the_same_function() -> None:
+    made = [getattr(inspect, name) for name in inspect.TASKS]
+    signatures = {str(signature(each)) for each in made}
+    codes = {unwrap(each).__code__ for each in made}
+    assert len(made) == 9
+    assert len(codes) == len(signatures) == 1

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from helpers.generated import generated
 from wayword.core.errors import UsageError
 from wayword.envs import Environment, make
 from wayword.envs.game import TaskGame
 from wayword.envs.rewards import Reward, RewardMeter
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.plan import open_dataset
 
 HOUSE: dict[str, Any] = {"houses": 1, "episodes": 4}
 SHARED: dict[str, Any] = {"homes": 1, "episodes": 1, "task": "Coffee"}
@@ -127,6 +129,19 @@ WORLDS: dict[str, dict[str, Any]] = {
     "ma_wah": {"homes": 1, "episodes": 2},
     "ma_household": SHARED,
 }
+
+
+def test_every_generated_world_is_played_by_policies_that_solve_nothing() -> None:
+    assert {*generated()} == {*WORLDS}, "add the new dataset to WORLDS"
+
+
+def test_a_guess_is_paid_as_often_as_the_page_says() -> None:
+    """Success in IQA is to be read over that of one answer to everything."""
+    dataset = open_dataset(Plan("random", "iqa"))
+    answers = [getattr(task.reference, "answer", "") for task in dataset.tasks]
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    assert f"({answers.count('yes')} of {len(answers)})" in " ".join(page.split())
+    assert answers.count("yes") == max(map(answers.count, answers))
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from helpers.small_street import SmallStreet
 from helpers.training_walks import played
-from wayword.core.action import STOP, Action
+from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.training.examples import (
-    Guide,
-    LabeledDecision,
-    completed,
-    near_goal,
-)
+from wayword.training.examples import Guide, near_goal
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
@@ -89,13 +86,19 @@ def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
     assert told(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
 
 
-def test_a_walk_is_completed_by_its_own_stop_near_the_goal() -> None:
-    right = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", STOP, RIGHT))
-    wrong = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", LEFT, RIGHT))
-    assert completed(right, NEAR)
-    assert not completed(wrong, NEAR)
-    assert not completed((), NEAR)
-    assert not completed(right, frozenset({"s0"}))
+@pytest.mark.parametrize(
+    ("walk", "success"),
+    [
+        (["forward", "forward", "stop"], True),  # one short
+        (["forward", "forward", "right", "forward", "stop"], True),
+        (["forward", "stop"], False),
+        (["stop"], False),
+        (["forward", "forward", *["turn_around"] * 20], False),  # cut off
+    ],
+)
+def test_a_walk_is_completed_by_its_own_stop_near_the_goal(walk: list[str], success: bool) -> None:
+    dataset, task = street(*EAST)
+    assert played("velma", {"shots": 0}, dataset, task, walk, "dagger").success is success
 
 
 def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:

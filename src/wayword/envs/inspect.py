@@ -66,36 +66,27 @@ def family(keys: Sequence[str], success: str) -> Any:
     return judge
 
 
-def open_task(
-    dataset: str,
-    split: str = "",
-    count: int = 50,
-    max_steps: int | None = None,
-    data: str | None = None,
-) -> Task:
-    """The task of a dataset and split: its first ``count`` episodes."""
-    name = f"{dataset}:{split}" if split else dataset
-    options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
-    env = make(name, **options)
-    episodes = [task.episode for task in env.tasks]
-    samples = [
-        Sample(id=each.id, input=each.instruction, metadata={"scene": each.scene})
-        for each in episodes
-    ]
-    success = env.dataset.family.success
-    return Task(
-        dataset=MemoryDataset(samples, name=name),
-        solver=play(name, options, env.dataset),
-        scorer=family([success, "steps", "rejected"], success),
-        name=f"wayword_{dataset}",
-    )
-
-
 def _register(dataset: str) -> Any:
     """The task of a dataset, registered with Inspect under its name."""
 
-    def create(split: str = "", **options: Any) -> Task:
-        return open_task(dataset, split, **options)
+    def create(
+        split: str = "", count: int = 50, max_steps: int | None = None, data: str | None = None
+    ) -> Task:
+        name = f"{dataset}:{split}" if split else dataset
+        options: dict[str, Any] = {"episodes": count, "max_steps": max_steps, "data": data}
+        env = make(name, **options)
+        episodes = [task.episode for task in env.tasks]
+        samples = [
+            Sample(id=each.id, input=each.instruction, metadata={"scene": each.scene})
+            for each in episodes
+        ]
+        success = env.dataset.family.success
+        return Task(
+            dataset=MemoryDataset(samples, name=name),
+            solver=play(name, options, env.dataset),
+            scorer=family([success, "steps", "rejected"], success),
+            name=f"wayword_{dataset}",
+        )
 
     return task(name=dataset)(create)
 

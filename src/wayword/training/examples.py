@@ -45,20 +45,6 @@ et al. 2024, algorithm 1): a walk that completes the task keeps its own answers,
 where that is one panorama short of the goal; any other has the oracle's."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabeledDecision:
-    """A decision: the place, the action taken, and the oracle's."""
-
-    place: str
-    taken: Action
-    best: Action
-
-
-def completed(decisions: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
-    """True if the agent chose to stop in a place that counts as the goal."""
-    return bool(decisions) and decisions[-1].taken == STOP and decisions[-1].place in near_goal
-
-
 def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
     """The places that count as the goal: linked with it (streets), within 3 m of it (indoors)."""
     reference = task.reference
@@ -141,7 +127,21 @@ def align_clauses(
 ) -> ClauseEnds:
     """Align clauses with the task's gold path; by their lengths if nothing else is known."""
     if (narrated := getattr(dataset, "narrated", None)) is not None:
-        return _from_stretches(clauses, narrated(task))
+        # Each clause ends with the last stretch that begins before the next clause does. Clauses
+        # that share a stretch divide its places evenly.
+        stretches: Sequence[tuple[int, int]] = narrated(task)
+        nexts = [clause.begin for clause in clauses[1:]]
+        last = [max(i for i, (begin, _) in enumerate(stretches) if i == 0 or begin < following)
+                for following in nexts] + [len(stretches) - 1]  # fmt: skip
+        ends: list[int] = []
+        for number, stretch in enumerate(last):
+            sharing = [n for n, other in enumerate(last) if other == stretch]
+            first = stretches[stretch - 1][1] if stretch else 0
+            if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
+                first = stretches[last[sharing[0] - 1]][1]
+            part = (sharing.index(number) + 1) / len(sharing)
+            ends.append(first + round((stretches[stretch][1] - first) * part))
+        return ClauseEnds(tuple(ends))
     graph_of = getattr(dataset, "graph", None)
     if graph_of is not None and isinstance(graph_of(task.episode.scene), StreetGraph):
         actions = dataset.solve(task) if dataset.solutions else ()
@@ -153,23 +153,6 @@ def _text_shares(clauses: Sequence[Clause]) -> list[float]:
     """The share of the words up to the end of each clause."""
     sizes = np.cumsum([max(1, len(clause.text)) for clause in clauses])
     return list((sizes / sizes[-1]).tolist())
-
-
-def _from_stretches(clauses: Sequence[Clause], stretches: Sequence[tuple[int, int]]) -> ClauseEnds:
-    """Each clause ends with the last stretch that begins before the next clause does. Clauses that
-    share a stretch divide its places evenly."""
-    nexts = [clause.begin for clause in clauses[1:]]
-    last = [max(i for i, (begin, _) in enumerate(stretches) if i == 0 or begin < following)
-            for following in nexts] + [len(stretches) - 1]  # fmt: skip
-    ends: list[int] = []
-    for number, stretch in enumerate(last):
-        sharing = [n for n, other in enumerate(last) if other == stretch]
-        first = stretches[stretch - 1][1] if stretch else 0
-        if len(sharing) > 1 and sharing[0] and last[sharing[0] - 1] < stretch - 1:
-            first = stretches[last[sharing[0] - 1]][1]
-        part = (sharing.index(number) + 1) / len(sharing)
-        ends.append(first + round((stretches[stretch][1] - first) * part))
-    return ClauseEnds(tuple(ends))
 
 
 def turns_of(actions: Sequence[Action]) -> list[tuple[int, str]]:
@@ -275,7 +258,7 @@ class _LabeledAgent(Agent):
     ):
         models = {**toolkit.models, "main": _Chooser(student, self._note_question)}
         self.agent: Any = cls(settings, replace(toolkit, models=models))
-        self.walk: list[LabeledDecision] = []
+        self.stopped_at = ""
         self.questions: list[LabeledQuestion] = []
         self._narrated, self._near = narrated, near
         self._best = STOP
@@ -304,7 +287,7 @@ class _LabeledAgent(Agent):
         if isinstance(decision, Rejection):
             raise UsageError(f"an agent that rejects answers cannot be trained: {decision.reason}")
         if self.questions[before:]:
-            self.walk.append(LabeledDecision(place, decision.action, self._best))
+            self.stopped_at = place if decision.action == STOP else ""
         return decision
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -378,7 +361,7 @@ class ExampleMaker:
         if trajectory.error:
             raise UsageError(f"episode {name}: {trajectory.error}")
         (guided,) = guides
-        success = completed(guided.walk, near_goal(self._dataset, task))
+        success = guided.stopped_at in near_goal(self._dataset, task)
         keep = method == "rbl" and student is not None and success
         return write_example(name, self._source, guided.questions, success, keep_answers=keep)
 

@@ -268,7 +268,7 @@ def test_a_run_is_watched_while_it_goes_on(
         lost.pop().close()
         allowed.write_text("3")
         until(lambda: "step 3 of 9" in page.locator("#running").inner_text(), page)
-        assert page.locator("#running .sketch polyline").count() == 1
+        assert page.locator("#running .sketch .walk").count() == 1
         now = page.evaluate("document.getElementById('search').getBoundingClientRect().top")
         assert now == below, "nothing moves while a run goes on"
         page.locator("#running a").click()

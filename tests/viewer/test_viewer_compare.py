@@ -142,8 +142,9 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
     ]  # fmt: skip
     sketches = part.all("svg", class_="sketch")
     assert len(sketches) == len(lost)
-    for kind in ("walk0", "walk1", "gold"):
-        assert len(part.all("polyline", class_=kind)) == len(lost)
+    assert len(part.all("polyline", class_="gold")) == len(lost)
+    darts = part.all("path", class_="facing")
+    assert len(darts) == 2 * len(lost), "the end of each walk"
     config = RunFolder.read(top / names[0]).config
     golds = [each.attributes["points"] for each in part.all("polyline", class_="gold")]
     for gold, episode in zip(golds, [each.text for each in part.all("bdi")], strict=True):
@@ -153,9 +154,10 @@ def test_flips_come_first_and_their_walks_and_causes_are_asked_for(top: Path) ->
         assert f"part at step {apart}" in part.text
         sources = open_sources(config, [episode], None)
         assert sources.instruction(episode) in part.text
-        drawn = maps.sketch(walks, sources, apart)
-        assert drawn.mark is not None
-        assert drawn.gold == gold
+        drawn = maps.together([*zip(names, walks, strict=True)], sources, apart, small=True)
+        small = Page.parse(str(drawn))
+        assert len(small.all("circle", class_="parted")) == 1
+        assert [e.attributes["points"] for e in small.all("polyline", class_="gold")] == [gold]
     assert part.all("small", class_="cause")
     assert content.flips(names[:1]) == ""
 

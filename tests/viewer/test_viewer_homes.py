@@ -60,7 +60,7 @@ def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
     (apple,) = of_kind(drawn, "object")
     assert (apple.first, apple.last, apple.kind) == (1, 1, "object goal-object")
     furniture = [(box.label, box.kind) for box in of_kind(drawn, "furniture")]
-    assert furniture == [("table_1", "furniture"), ("box_1", "furniture goal-object")]
+    assert furniture == [("table_1", "furniture"), ("box_1", "furniture destination")]
     assert {room.label for room in of_kind(drawn, "roomname")} == {"kitchen", "hall"}
 
 

@@ -90,8 +90,10 @@ def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_no
         document = walk(dataset, task, [*places])
         assert document.mistake is not None
         left = f", {document.progress.values[-1]:.1f} m from the goal."
-        assert document.mistake.text.endswith(left)
-        text, winds = re.subn(r" \((north|south)?-?(east|west)?\)", "", document.mistake.text)
+        text, quotes = re.subn(r" The instruction here: “[^”]*”\.", "", document.mistake.text)
+        assert text.endswith(left)
+        assert quotes == 1
+        text, winds = re.subn(r" \((north|south)?-?(east|west)?\)", "", text)
         assert winds == 2 * text.count("; the path goes to "), "both directions are named"
         return document.mistake.step, text.removesuffix(left)
 
@@ -185,7 +187,7 @@ def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) ->
     assert document.mistake is not None
     assert document.mistake.limit
     assert re.match(
-        r"On the path throughout, but the path needs at least \d+ steps, the limit was 6: ended ",
+        r"On the path throughout, but the path needs at least \d+ steps, the limit was 6. It ",
         document.mistake.text,
     )
     assert [*document.causes] == ["ran_out"], "the cause in the table is the same"
@@ -235,16 +237,16 @@ def test_a_target_in_view_and_not_taken_is_the_mistake_and_the_cause() -> None:
     assert never is not None
     assert never.step == 3, "the page opens on the stop"
     begins = "Step 3: stopped without the blue mug, never in view: "
-    assert never.text == begins + "the agent never left the start."
+    assert never.text == begins + "never left the start."
     blocked = replace(walked.steps[0], feedback=Feedback("blocked"))
     record.trajectory.steps[:2] = [blocked, blocked]
     again = Document.of(record, sources).mistake
     assert again is not None
-    assert again.text == (f"{begins}2 of 3 steps were blocked and the agent never left the start.")
+    assert again.text == f"{begins}2 of 3 steps were blocked. Never left the start."
     walked.steps[-1] = replace(walked.steps[-1], pose={"x": 120.5, "y": 0})
     far_off = Document.of(record, sources).mistake
     assert far_off is not None
-    assert far_off.text == f"{begins}2 of 3 steps were blocked and the agent moved 120.5 m."
+    assert far_off.text == f"{begins}2 of 3 steps were blocked. Moved 120.5 m."
     shown = {"id": "mug_1", "words": "blue mug"}
     walked.steps[0].observation = {"shown": [shown]}
     assert mistake_of(reference, walked) == "Step 1: the blue mug was in view and not taken."
@@ -286,7 +288,9 @@ def test_an_object_that_was_left_alone_dropped_or_never_in_view_is_named() -> No
         )  # fmt: skip
     step, text = in_a_flat(Action("go_grab", ("apple_1",)), *away, STOP)
     assert step == 1
-    assert text.startswith("Step 1: ann's go_grab[apple_1] came last, and “apple in or on box")
+    assert text.startswith(
+        "Step 1: ann's go_grab[apple_1], then nothing more with it; “apple in or on box"
+    )
 
 
 def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None:
@@ -385,7 +389,8 @@ def test_an_actor_alone_knew_of_what_only_its_own_text_names(
     document = replace(document, sought=(Sought("cup", frozenset(), ""),))
     assert document.mistake is not None
     knew = (
-        "ann took its last action without a message; it alone knew of the cup, which bob never saw"
+        "ann took its last action without a message; it alone knew of the goal “cup in or on box”. "
+        "bob never saw the cup"
     )
     assert (document.mistake.text == f"Step 1: {knew}.") == alone
     assert ("alone knew" in document.mistake.text) == alone
@@ -441,13 +446,15 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
     stayed = steps(Action("go", ("tv",)), seen={"place": "home"}, room="home")
     stays = Trajectory("1", {"agent": {}}, stayed, {"phase": 1, "place": "home"}, "stopped")
     assert mistake_of(TwoPhaseReference("1", "kitchen"), stays) == (
-        "Step 1: chose go[tv] and stayed in the home; the target is in the kitchen."
+        "Step 1: chose go[tv]; the target is in the kitchen."
+        " It stayed in the home; one wrong choice ends the episode."
     )
     chosen = steps(Action("go", ("tv",)), room="living room")
     phase = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "home"}, "stopped")
     room = TwoPhaseReference("1", "kitchen")
     assert mistake_of(room, phase) == (
-        "Step 1: chose go[tv], which led to the living room; the target is in the kitchen."
+        "Step 1: chose go[tv]; the target is in the kitchen."
+        " This led to the living room; one wrong choice ends the episode."
     )
 
 

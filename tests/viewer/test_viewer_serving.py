@@ -217,7 +217,8 @@ def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
         response.close()
         assert told["running"]
         assert told["episodes"][0]["step"] == 4
-        assert 'points="6,40 6,40 114,40"' in told["episodes"][0]["sketch"]
+        (line,) = re.findall('points="([^"]*)"', told["episodes"][0]["sketch"])
+        assert line.split()[0].partition(",")[2] == line.split()[1].partition(",")[2], "to the east"
         assert (told["done"], told["total"]) == (1, 9)
         assert re.fullmatch(
             r"about 10 s left · 2 calls in flight · 500 tokens per second · \$0.1[23] of \$2.00",

@@ -22,8 +22,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.causes import find_causes
-from wayword.metrics.compare import Comparison, MetricDifference, heading
-from wayword.metrics.summary import Row
+from wayword.metrics.compare import Comparison, heading
 from wayword.metrics.table import finite
 from wayword.runs import reports
 from wayword.runs.record import EpisodeRecord
@@ -62,9 +61,29 @@ class RunPair:
         return heading(self.comparison) + differ
 
     @property
-    def differences(self) -> list[Difference]:
-        lines = self.comparison.lines
-        return [_difference(line, self.names, len(lines)) for line in lines]
+    def differences(self) -> Sequence[tuple[Metric, Sequence[tuple[str, str]], str]]:
+        """Rows of the table of differences: labeled cells, and the class that colors the difference
+        if the interval excludes 0 after Bonferroni's correction."""
+        # The interval is 95% wide: widened to 1 - 0.05 / tests by the normal quantiles' ratio.
+        tests, quantile = max(1, len(self.comparison.lines)), NormalDist().inv_cdf
+        wider, rows = quantile(1 - 0.025 / tests) / quantile(0.975), []
+        for line in self.comparison.lines:
+            metric, gap = line.metric, line.difference
+            between = f"{value(metric, gap.low)} to {value(metric, gap.high)}"
+            low, high = (gap.mean + wider * (end - gap.mean) for end in (gap.low, gap.high))
+            better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
+            sure = (low > 0 or high < 0) and metric.better
+            wins, losses = (f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses))
+            cells = (
+                (self.names[0], value(metric, line.first)),
+                (self.names[1], value(metric, line.second)),
+                ("difference", f"{'+' if gap.mean > 0 else ''}{value(metric, gap.mean)}"),
+                ("95%", "too few" if math.isnan(gap.low) else between),
+                ("better", wins), ("worse", losses), ("same", f"{line.ties:,}"),
+                ("p", "<0.001" if line.p < 0.001 else f"{line.p:.3f}".replace("nan", "–")),
+            )  # fmt: skip
+            rows.append((metric, cells, ("good" if better else "bad") if sure else ""))
+        return rows
 
     @property
     def spreads(self) -> list[tuple[Metric, Html]]:
@@ -92,9 +111,21 @@ class Flip:
     which they diverge (0 if they do not), and the causes of the failure."""
 
     instruction: str
-    sketch: maps.Sketch
+    sketch: Html | None
     apart: int
     causes: Sequence[str]
+
+    @staticmethod
+    def of(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
+        """Compare the outcomes in two runs. Raises ``WaywordError`` for a damaged record."""
+        walks = [rows.run.record(episode).trajectory for rows in runs]
+        apart, instruction = find_divergence(*walks), sources.instruction(episode)
+        failed = [rows for rows in runs if rows.scored(episode).get(rows.success, 0.0) <= 0.5]
+        written = [(r.run.raw_record(episode)["trajectory"], r.scored(episode)) for r in failed]
+        causes = find_causes(*written[-1], instruction) if written else {}
+        named = [(rows.run.path.name, walk) for rows, walk in zip(runs, walks, strict=True)]
+        drawn = maps.together(named, sources, apart, small=True)
+        return Flip(instruction, drawn, apart, [*causes][:_CAUSES])
 
 
 Flips = Mapping[tuple[tuple[str, str], str], Flip]
@@ -107,46 +138,6 @@ def flips_parts(pairs: Sequence[RunPair], sources: Sources, flips: Flips) -> lis
     return [render("flips.html", pair=pair, number=n, **shared) for n, pair in enumerate(pairs)]
 
 
-def find_flip(episode: str, runs: Sequence[Rows], sources: Sources) -> Flip:
-    """Compare an episode's outcome in two runs. Raises ``WaywordError`` for a damaged record."""
-    walks = [rows.run.record(episode).trajectory for rows in runs]
-    apart, instruction = find_divergence(*walks), sources.instruction(episode)
-    causes: dict[str, int] = {}
-    for rows in runs:
-        scores = rows.scored(episode)
-        if scores.get(rows.success, 0.0) <= 0.5:
-            causes = find_causes(rows.run.raw_record(episode)["trajectory"], scores, instruction)
-    return Flip(instruction, maps.sketch(walks, sources, apart), apart, [*causes][:_CAUSES])
-
-
-Difference = tuple[Metric, Sequence[tuple[str, str]], str]
-"""A row of the table of differences: labeled cells, and the class that colors the difference."""
-
-
-def _difference(line: MetricDifference, names: tuple[str, str], tests: int) -> Difference:
-    """Return a row; colored if the interval excludes 0 after Bonferroni's correction."""
-    metric, gap = line.metric, line.difference
-    few = math.isnan(gap.low)
-    # The interval is 95% wide: widened to 1 - 0.05 / tests by the normal quantiles' ratio.
-    wider = NormalDist().inv_cdf(1 - 0.025 / max(1, tests)) / NormalDist().inv_cdf(0.975)
-    low, high = (gap.mean + wider * (end - gap.mean) for end in (gap.low, gap.high))
-    better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
-    kind = ("good" if better else "bad") if (low > 0 or high < 0) and metric.better else ""
-    plus = "+" if gap.mean > 0 else ""
-    wins, losses = (f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses))
-    cells = (
-        (names[0], value(metric, line.first)),
-        (names[1], value(metric, line.second)),
-        ("difference", f"{plus}{value(metric, gap.mean)}"),
-        ("95%", "too few" if few else f"{value(metric, gap.low)} to {value(metric, gap.high)}"),
-        ("better", wins),
-        ("worse", losses),
-        ("same", f"{line.ties:,}"),
-        ("p", "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"),
-    )
-    return metric, cells, kind
-
-
 def _query(slugs: Sequence[str]) -> str:
     return "compare?" + "&".join(f"run={slug}" for slug in slugs)
 
@@ -154,28 +145,6 @@ def _query(slugs: Sequence[str]) -> str:
 # Success by the length of the reference, all runs in one chart.
 
 _LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the drawing's units
-
-
-def lengths_part(runs: Sequence[tuple[str, Metric, Mapping[str, Row]]]) -> Html:
-    """Plot success by length: one line per run, with its 95% intervals as a band. Each run has a
-    name, a success metric and rows by length."""
-    present = {label for _, _, rows in runs for label in rows}
-    labels = sorted(present, key=lambda label: int(label.split()[1]))
-    wide = (_RIGHT - _LEFT) / max(1, len(labels))
-    places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
-    lines = []
-    for name, metric, rows in runs:
-        points, band = [], list[tuple[float, float, float]]()
-        for label in (each for each in labels if each in rows):
-            row, each = rows[label], rows[label].values[metric.key]
-            parts, x = (each.mean, each.low, each.high), places[label]
-            y, low, high = (round(_FLOOR - _TALL * part, 1) for part in parts)
-            words = interval(metric, {"low": finite(each.low), "high": finite(each.high)})
-            of = f"{value(metric, each.mean)} of {count(row.n, 'episode')}"
-            points.append((x, y, f"{name}, {label}: {of}; {words}"))
-            band += [] if math.isnan(each.low) else [(x, low, high)]
-        lines.append((name, points, band))
-    return render("lengths.html", lines=lines, places=places, floor=_FLOOR, tall=_TALL)
 
 
 # One episode in two runs.
@@ -267,17 +236,18 @@ class Pairs:
             for episode in (*pair.gained[:_SKETCHED], *pair.lost[:_SKETCHED]):
                 with suppress(WaywordError, LookupError):
                     key = (*(part for r in runs for part in (r.run.path, r.version)), episode)
-                    make = partial(find_flip, episode, runs, sources)
+                    make = partial(Flip.of, episode, runs, sources)
                     flips[pair.slugs, episode] = self._flips.get(key, make)
         return "".join(flips_parts(pairs, sources, flips))
 
     def lengths(self, names: Sequence[str]) -> str:
-        """Return the chart of success by length; empty if no run's episodes have a length."""
+        """Plot success by length: one line per run, with its 95% intervals as a band; empty if no
+        run's episodes have a length."""
         runs = [self._library.rows(name) for name in names[: _MOST + 1]]
         ids = [*dict.fromkeys(each for rows in runs for each in rows.ids)]
 
         def make() -> str:
-            lines = []
+            parts = []
             for name, rows in zip(names, runs, strict=False):
                 tasks: dict[str, Task] = {}
                 for at in range(0, len(ids), LISTED):  # some at a time: other pages read tasks, too
@@ -286,9 +256,26 @@ class Pairs:
                     tasks |= {each: opened[each] for each in part if each in opened}
                 with suppress(WaywordError, StopIteration):
                     metric = next(each for each in rows.metrics if each.key == rows.success)
-                    parts = reports.by_length(rows.run, [*tasks.values()])
-                    lines.append((self._library.find(name).name, metric, parts))
-            return lengths_part(lines) if lines else ""
+                    by_length = reports.by_length(rows.run, [*tasks.values()])
+                    parts.append((self._library.find(name).name, metric, by_length))
+            present = {label for _, _, by_length in parts for label in by_length}
+            labels = sorted(present, key=lambda label: int(label.split()[1]))
+            wide = (_RIGHT - _LEFT) / max(1, len(labels))
+            places = {label: _LEFT + wide * (n + 0.5) for n, label in enumerate(labels)}
+            lines = []
+            for name, metric, by_length in parts:
+                points, band = [], list[tuple[float, float, float]]()
+                for label in (each for each in labels if each in by_length):
+                    row, each = by_length[label], by_length[label].values[metric.key]
+                    shares, x = (each.mean, each.low, each.high), places[label]
+                    y, low, high = (round(_FLOOR - _TALL * share, 1) for share in shares)
+                    words = interval(metric, {"low": finite(each.low), "high": finite(each.high)})
+                    of = f"{value(metric, each.mean)} of {count(row.n, 'episode')}"
+                    points.append((x, y, f"{name}, {label}: {of}; {words}"))
+                    band += [] if math.isnan(each.low) else [(x, low, high)]
+                lines.append((name, points, band))
+            shared = {"lines": lines, "places": places, "floor": _FLOOR, "tall": _TALL}
+            return render("lengths.html", **shared) if lines else ""
 
         return self._charts.get(tuple((rows.run.path, rows.version) for rows in runs), make)
 

@@ -50,7 +50,7 @@ from wayword.viewer.library import (
     slug,
     standing,
 )
-from wayword.viewer.markup import Html, Letters, macro, page, render, visible
+from wayword.viewer.markup import Html, Letters, page, render, visible
 from wayword.viewer.play import GameEnd
 
 REMOTE = 10_000
@@ -62,7 +62,6 @@ _MOMENT = 0.3  # seconds that a page waits for instructions, and a search for th
 _AT_ONCE = 2_000  # instructions that are looked up at once for a search
 _TURN = 1e-4  # seconds between two records whose texts are read, in which pages are made
 _SKETCHED = 16  # running episodes that have a small map
-_SKETCH = macro("parts.html", "sketch")
 _OTHERS = 8  # runs whose success in a game's episode is listed at its end
 
 
@@ -80,7 +79,7 @@ class Content:
         self._pages: Cache[str] = Cache(4)
         self._documents: Cache[dict[str, Json]] = Cache(16)
         self._readers: Cache[threading.Thread] = Cache(6)
-        self._sketches: Cache[maps.Sketch] = Cache(4 * _SKETCHED)
+        self._sketches: Cache[Html | None] = Cache(4 * _SKETCHED)
         self._asking = threading.Lock()
 
     # The dataset of a run.
@@ -272,13 +271,13 @@ class Content:
         episodes = []
         for number, each in enumerate(active):
             shown = {k: each.get(k) for k in ("step", "of", "actor", "action", "ok")}
-            episode, drawn = str(each.get("id")), maps.Sketch([])
+            episode, drawn = str(each.get("id")), None
             if number < _SKETCHED:
                 key = rows.run.path, episode, each.get("step"), episode in sources.tasks
-                drawn = self._sketches.get(key, partial(maps.sketch, [_walk_of(each)], sources))
-            words = f"The walk so far, step {each.get('step')} of {each.get('of')}"
+                make = partial(maps.together, [("so far", _walk_of(each))], sources, small=True)
+                drawn = self._sketches.get(key, make)
             shown |= {"id": visible(episode), "href": address(episode)}
-            episodes.append(shown | {"sketch": _SKETCH(replace(drawn, gold=""), words)})
+            episodes.append(shown | {"sketch": drawn or ""})
         pace, total = (progress.pace, progress.total) if progress else ("", 0)
         return {
             "running": alive, "done": rows.done, "total": total, "pace": pace,

@@ -446,16 +446,7 @@ def find_mistake(document: Document) -> Mistake | None:
         words = f"answered “{given}”" if given else f"{_ended(document)} without an answer"
         mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
     elif isinstance(reference, TwoPhaseReference):
-        final = trajectory.steps[-1]
-        chosen = getattr(final.decision, "action", "no action")
-        held, led = as_mapping(final.observation), final.feedback.details.get("room")
-        place, before = led or trajectory.state.get("place"), held.get("place")
-        to = f" and stayed in the {place}" if place == before else f", which led to the {place}"
-        leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(reference.room, ())
-        right = [name for name in leads if name in held.get("objects", ())]
-        where = f"{right[0]} leads to" if right else "the target is in"
-        text = f"Step {last}: chose {chosen}{to if place else ''}; {where} the {reference.room}."
-        mistake = Mistake(last, text)
+        mistake = _wrong_choice(document, reference.room)
     elif document.conditions:
         mistake = _unmet(document)
     if mistake := mistake or _short_of_target(document):
@@ -467,6 +458,24 @@ def find_mistake(document: Document) -> Mistake | None:
         return Mistake(step, f"Step {step}: {progress.describe(step)}.")
     words = progress.summary() or progress.describe(last)
     return Mistake(last, f"Step {last}: {words}.") if words else None
+
+
+def _wrong_choice(document: Document, room: str) -> Mistake:
+    """Describe the last choice of a two-phase test, and the objects that lead to the room."""
+    trajectory, last = document.trajectory, len(document.trajectory.steps)
+    final = trajectory.steps[-1]
+    chosen = getattr(final.decision, "action", "no action")
+    held, led = as_mapping(final.observation), final.feedback.details.get("room")
+    place, before = led or trajectory.state.get("place"), held.get("place")
+    leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
+    right = _and([f"the {name}" for name in held.get("objects", ()) if name in leads], "or")
+    target = f", with the {held['target']}" if held.get("target") else ""
+    where = f"only {right} leads to the {room}{target}" if right else f"the target is in the {room}"
+    text = f"Step {last}: chose {chosen}; {where}."
+    if place and chosen != STOP:
+        to = "It stayed in" if place == before else "This led to"
+        text += f" {to} the {place}; one wrong choice ends the episode."
+    return Mistake(last, text)
 
 
 def _ended(document: Document, actor: str = "") -> str:
@@ -508,11 +517,11 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
         how = how if {*filter(None, places)} - {*gold} else "On the path throughout"
         if len(gold) > last + 1:
             text = f"the path needs at least {len(gold) - 1} steps, the limit was {last}"
-            return Mistake(last, f"{how}, but {text}: ended {at}.", limit=True)
+            return Mistake(last, f"{how}, but {text}. It ended {at}.", limit=True)
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
     before, after = places[number - 1], places[number]
     if number == last and stopped:
-        return Mistake(last, f"Step {last}: stopped at {after}{left}.")
+        return Mistake(last, f"Step {last}: stopped at {after}{left}.{_clause(document, after)}")
     step = trajectory.steps[number - 1]
     action = step.decision.action.name if isinstance(step.decision, Decision) else ""
     onward = gold[gold.index(before) + 1] if before in gold[:-1] else ""
@@ -538,7 +547,23 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     never = "" if set(places[min(number + 1, last) :]) & set(gold) else "never got back: "
     there_now = places[-1] == after and (before != gold[-1] or after == before)
     where = "there" if there_now else f"at {places[-1]}"
-    return Mistake(number, f"Step {number}: {did}. It {never}{_ended(document)} {where}{left}.")
+    ended = f"{_clause(document, before)} It {never}{_ended(document)} {where}{left}."
+    return Mistake(number, f"Step {number}: {did}.{ended}")
+
+
+def _clause(document: Document, place: str) -> str:
+    """Quote the part of the instruction for the gold path from a place on, after a space; empty if
+    the dataset does not know it."""
+    sources, name = document.sources, document.record.episode_id
+    narrated, gold = getattr(sources.dataset, "narrated", None), sources.gold(name)
+    if narrated is None or place not in gold:
+        return ""
+    family, parts = sources.family(), narrated(sources.tasks[name])
+    street = family is not None and family.place == "panorama"
+    here = gold.index(place) + (not street)  # a street's turn belongs to the part that ends there
+    begin = next((at for at, end in parts if end >= here), parts[-1][0])
+    end = min((at for at, _ in parts if at > begin), default=None)
+    return f" The instruction here: “{document.instruction[begin:end].strip(' .,;')}”."
 
 
 def _bearing(document: Document, start: str, end: str) -> float | None:
@@ -573,36 +598,40 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
             return None
         away = f" {progress.length(progress.values[-1])} from" if progress.values else " without"
         text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
-        return Mistake(last, f"{text}{_behavior(document)}.")
+        return Mistake(last, _with_facts(text, _behavior(document)))
     nearest, number, words = min(views)
     at = f", {nearest:.1f} m away," if nearest < math.inf else ""
     return Mistake(number, f"Step {number}: the {words} was in view{at} and not taken{end}.")
 
 
-def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> str:
-    """Describe an episode in which the target, or the ``unseen`` objects, never came into view,
-    after a colon: failed actions, rooms or the walk, headings; empty if there is nothing."""
-    trajectory, drawn, found, near = document.trajectory, document.drawn, list[str](), list[str]()
-    steps, several = trajectory.steps, len(trajectory.start) > 1
-    one = len(document.conditions) < 2
+def _with_facts(text: str, facts: Sequence[str]) -> str:
+    """Return a sentence with the first of the facts, which is its cause, and one with the rest."""
+    whole, rest = ": ".join(filter(None, (text, *facts[:1]))), "; ".join(facts[1:])
+    return f"{whole}. {rest[0].upper()}{rest[1:]}." if rest else f"{whole}."
+
+
+def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> list[str]:
+    """Describe an episode in which the target, or the ``unseen`` objects, never came into view, the
+    best explanation first: headings, rooms, failed actions, the walk, messages."""
+    trajectory, drawn, near, found = document.trajectory, document.drawn, list[str](), list[str]()
+    steps, several, walks = trajectory.steps, len(trajectory.start) > 1, list[str]()
     for actor in trajectory.start:
-        name = actor if several else "the agent"
+        name = f"{actor} " if several else ""
         rooms, did = _rooms(document, actor), _walk_of(document, actor)
+        one = len(document.conditions) < 2 and isinstance(drawn, Map)
         side = _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
         there = [about.kind for about in unseen if rooms == [about.room]]
         if side and there:
-            near.append(f"{name} was in the {rooms[0]} with it but never faced it ({side})")
-        elif len(rooms) == 1:
-            saw = f" and never saw the {' or the '.join(there)} there" if there else ""
-            found.append(f"{name} stayed in the {rooms[0]}{saw}")
+            near.append(f"{name}was in the {rooms[0]} with it but never faced it ({side})")
+        elif side and not several:
+            near.append(f"never faced it ({side})")
+        if len(rooms) == 1 and not (side and there):
+            found.append(f"{name}stayed in the {rooms[0]}")
+            found += [f"{name}never saw the {' or the '.join(there)} there"] * bool(there)
         elif did and not rooms:
-            found.append(f"{name} {did}")
-        if side and not several and not near:
-            found.append(f"{'' if found else 'the agent '}never faced it ({side})")
-    found = [*filter(None, [_failures(document, len(steps) / 4)]), *(near or found)]
-    if several and not _spoken(document):
-        found.append("no message was sent")
-    return f": {_and(found)}" if found else ""
+            walks.append(f"{name}{did}")
+    silent = "no message was sent" if several and not _spoken(document) else ""
+    return [*filter(None, (*near, *found, _failures(document, len(steps) / 4), *walks, silent))]
 
 
 def _rooms(document: Document, actor: str) -> list[str]:
@@ -676,9 +705,13 @@ def _unmet(document: Document) -> Mistake | None:
     if "wrong_object" not in document.causes and (left := _objects_left(document)) is not None:
         return left
     more = f" and {len(unmet) - _NAMED_CONDITIONS} more" if len(unmet) > _NAMED_CONDITIONS else ""
-    named = "; ".join(f"“{words}”" for words in unmet[:_NAMED_CONDITIONS])
-    step = document.causes.get("wrong_object", last)
-    return Mistake(step, f"Step {step}: not done at the end: {named}{more}.")
+    named = "; ".join(f"“{words}”" for words in unmet[:_NAMED_CONDITIONS]) + more
+    if not (step := document.causes.get("wrong_object", 0)):
+        return Mistake(last, f"Step {last}: not done at the end: {named}.")
+    picked = document.trajectory.steps[step - 1]
+    did = f"{picked.actor} did" if len(document.trajectory.start) > 1 else "did"
+    text = f"{did} {getattr(picked.decision, 'action', '')}, an object that the task does not name"
+    return Mistake(step, f"Step {step}: {text}. Not done at the end: {named}.")
 
 
 def _first_views(trajectory: Trajectory) -> dict[str, int]:
@@ -719,17 +752,19 @@ def _objects_left(document: Document) -> Mistake | None:
             how = about.verb.replace("picked up", "picked it up").replace("used", "used it")
             text += f"; it had seen {name} at step {first} and never {how}"
         held = as_mapping(steps[last - 1].observation).get("holding") or ()
-        if held := [str(as_mapping(each).get("name")) for each in held]:
-            text += f": {'hands full with' if len(held) >= about.hands else 'holding'} {_and(held)}"
+        held = [str(as_mapping(each).get("name")) for each in held]
+        if held and len(held) >= about.hands:
+            text += f": hands full with {_and(held)}"
+        notes = [f"it held {_and(held)}"] if 0 < len(held) < about.hands else []
         rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
-        notes = [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
+        notes += [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
         notes += ["no messages"] * (len(ends) > 1 and not _spoken(document))
-        return Mistake(last, f"{text}{'; ' if notes else ''}{', '.join(notes)}.", missed=names)
+        return Mistake(last, _with_facts(text, ["", *notes]), missed=names)
     for words, about in unmet:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
             done = getattr(steps[number - 1].decision, "action", "")
             actor = f"{steps[number - 1].actor}'s " if several else ""
-            text = f"{actor}{done} came last, and “{words}” is not done."
+            text = f"{actor}{done}, then nothing more with it; “{words}” is not done."
             return Mistake(number, f"Step {number}: {text}")
     if not unmet:
         return None
@@ -740,19 +775,20 @@ def _objects_left(document: Document) -> Mistake | None:
     private = not named.search(document.instruction) and not _spoken(document)
     if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
         last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
-        text = f"{knew[0]} {_ended(document, knew[0])} without a message; it alone knew of the"
-        return Mistake(last, f"Step {last}: {text} {about.kind}, which {others} never saw.")
-    how = _behavior(document, [about for _, about in unmet])
-    room = f" (it was in the {about.room})" if about.room and "with it" not in how else ""
+        which = f"{'the' if len(about.ids) < 2 else 'any'} {about.kind}"
+        text = f"{knew[0]} {_ended(document, knew[0])} without a message; it alone knew of the goal"
+        return Mistake(last, f"Step {last}: {text} “{unmet[0][0]}”. {others} never saw {which}.")
+    facts = _behavior(document, [about for _, about in unmet])
+    room = f" (it was in the {about.room})" if about.room and "with it" not in f"{facts}" else ""
     lacked = f"no {about.kind} ever in view{room}"
-    if len(unmet) > 1:
+    if (objects := len({tuple(about.ids) or about.kind for _, about in unmet})) > 1:
         met = f"{total - len(unmet)} of {total} goals met and " if total > len(unmet) else ""
-        lacked = f"{met}none of the {len(unmet)} goal objects ever in view"
-    return Mistake(last, f"Step {last}: {_ended(document)} with {lacked}{how}.")
+        lacked = f"{met}none of the {objects} goal objects ever in view"
+    return Mistake(last, _with_facts(f"Step {last}: {_ended(document)} with {lacked}", facts))
 
 
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def _and(names: Sequence[str], word: str = "and") -> str:
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _short_of_target(document: Document) -> Mistake | None:
@@ -801,21 +837,16 @@ def expert_advice(
 ) -> list[tuple[str, bool]]:
     """Return the expert's next action at each step, and True if the agent took it.
 
-    The action is empty if the expert has no plan; the list is empty if the dataset has no expert or
-    the replay differs from the record. The recorded actions are replayed and a plan is made before
-    each of them, for at most ``patience`` seconds.
+    The action is empty if the expert has no plan, the list if all are. The recorded actions are
+    replayed and a plan is made before each of them, for at most ``patience`` seconds.
     """
-    if not (
-        sources.dataset and sources.dataset.solutions and sources.episode(trajectory.episode_id)
-    ):
-        return []
     end = time.monotonic() + patience
     advice: list[tuple[str, bool]] = [("", False)] * len(trajectory.steps)
     for number, words, same in _advised(trajectory, sources):
         advice[number - 1] = words, same
         if time.monotonic() > end:
             break
-    return advice
+    return advice if any(words for words, _ in advice) else []
 
 
 def _advised(

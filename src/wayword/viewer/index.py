@@ -22,7 +22,7 @@ from wayword.metrics.causes import CAUSES, label_of, meaning_of
 from wayword.runs.config import caveats_of
 from wayword.runs.plan import cast_of
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import column, interval, title, value
+from wayword.viewer.figures import column, interval, spaced, title, value
 from wayword.viewer.library import Head, NamedRun, Rows, address, slug, standing
 from wayword.viewer.markup import Html, page, render, visible
 
@@ -185,13 +185,9 @@ def _settings(run: Overview) -> dict[str, Any]:
     identity, config = run.config["identity"], run.config
     details = {
         "agent": cast_of(identity),
-        "models": identity.get("models"),
-        "dataset": identity.get("dataset"),
+        **{key: identity.get(key) for key in ("models", "dataset")},
         "perception": config.get("perception"),
-        "seed": identity.get("seed"),
-        "max steps": identity.get("max_steps"),
-        "shuffle": identity.get("shuffle"),
-        "shard": identity.get("shard"),
+        **{spaced(key): identity.get(key) for key in ("seed", "max_steps", "shuffle", "shard")},
         "started": config.get("started"),
         "split checksum": identity.get("data_checksum"),
         "folder": str(run.rows.run.path),

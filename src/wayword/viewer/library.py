@@ -332,26 +332,20 @@ def progress_of(run: Path) -> Progress | None:
         runs = not progress.get("over") and (process_runs(int(progress["process"])) or age < 5)
         episodes = tuple(each for each in progress.get("episodes", ()) if isinstance(each, dict))
         done, total = int(progress["done"]), int(progress["total"])
-        alive, pace = runs and age < _STALE, _pace(progress, written)
-        return Progress(done, total, alive, episodes, pace, written)
+        took = max(1.0, written - float(progress.get("began", written)))
+        ended, left = done - int(progress.get("before", 0)), total - done
+        calls, tokens = int(progress.get("calls", 0)), int(progress.get("tokens", 0))
+        spent, most = float(progress.get("dollars", 0.0)), progress.get("max_dollars")
+        pace = (
+            f"about {duration(left * took / ended)} left" if ended > 0 and left else "",
+            count(calls, "call") + " in flight" if calls else "",
+            f"{tokens / took:,.0f} tokens per second" if tokens else "",
+            f"${spent:.2f}{f' of ${float(most):.2f}' if most else ''}" if spent or most else "",
+        )
+        alive, words = runs and age < _STALE, " · ".join(filter(None, pace))
+        return Progress(done, total, alive, episodes, words, written)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _pace(progress: Mapping[str, Any], now: float) -> str:
-    took = max(1.0, now - float(progress.get("began", now)))
-    done = int(progress["done"]) - int(progress.get("before", 0))
-    left = int(progress["total"]) - int(progress["done"])
-    calls, tokens = int(progress.get("calls", 0)), int(progress.get("tokens", 0))
-    spent, most = float(progress.get("dollars", 0.0)), progress.get("max_dollars")
-    of = f" of ${float(most):.2f}" if most else ""
-    words = [
-        f"about {duration(left * took / done)} left" if done > 0 and left else "",
-        count(calls, "call") + " in flight" if calls else "",
-        f"{tokens / took:,.0f} tokens per second" if tokens else "",
-        f"${spent:.2f}{of}" if spent or most else "",
-    ]
-    return " · ".join(filter(None, words))
 
 
 def active_episode(rows: Rows, episode: str) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from wayword.core.trajectory import Trajectory
@@ -157,52 +157,19 @@ def figure(drawn: Map | Html | None) -> Html | None:
     return Html("<figure>{}</figure>").format(render(drawn) if isinstance(drawn, Map) else drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
-    """A small map, 120 by 80 units: SVG points of each walk and of the gold path, and the center of
-    a mark."""
-
-    walks: list[str]
-    gold: str = ""
-    mark: Point | None = None
-
-
-def sketch(walks: Sequence[Trajectory], sources: Sources, divergence: int = 0) -> Sketch:
-    """Draw walks of one episode as a small map without a replay: on the places of the scene's
-    graph, else by their poses. The mark shows where they diverge, before step ``divergence``."""
-    name = walks[0].episode_id
-    graph = sources.graph(sources.scene(name))
-    maps = [map_of(walk, sources) if graph is not None else walked(walk) for walk in walks]
-    lines = [
-        [stop.point for stop in stops]
-        for each in maps if isinstance(each, Map) for stops in each.walks.values()
-    ]  # fmt: skip
-    gold = [point for _, point in maps[0].gold] if isinstance(maps[0], Map) else []
-    points = [point for line in (*lines, gold) for point in line]
-    if not points:
-        return Sketch([])
-    (west, south), (east, north) = (tuple(map(m, *points, points[0])) for m in (min, max))
-    unit = min(108 / max(east - west, 1.0), 68 / max(north - south, 1.0))
-
-    def at(point: Point) -> Point:
-        x, y = point[0] - (west + east) / 2, (south + north) / 2 - point[1]
-        return round(60 + unit * x, 1), round(40 + unit * y, 1)
-
-    def corners(line: Sequence[Point]) -> str:
-        return " ".join(f"{x:g},{y:g}" for x, y in map(at, line))
-
-    mark, first = None, maps[0].walks.values() if isinstance(maps[0], Map) else ()
-    if before := [stop for stops in first for stop in stops if stop.step < divergence]:
-        mark = at(max(before, key=lambda stop: stop.step).point)
-    return Sketch([corners(line) for line in lines], corners(gold), mark)
-
-
 def together(
-    walks: Sequence[tuple[str, Trajectory]], sources: Sources, divergence: int = 0
+    walks: Sequence[tuple[str, Trajectory]],
+    sources: Sources,
+    divergence: int = 0,
+    small: bool = False,
 ) -> Html | None:
     """Draw walks of one episode, by run name, on one map, which marks where they diverge: before
-    step ``divergence`` (from 1; 0: nowhere). None if the family has no places."""
-    maps = [each for _, walk in walks if isinstance(each := map_of(walk, sources), Map)]
+    step ``divergence`` (from 1; 0: nowhere). None if the family has no places.
+
+    A ``small`` map has only the walks and, of several, the gold path; it needs no replay."""
+    replayed = not small or sources.graph(sources.scene(walks[0][1].episode_id)) is not None
+    drawn = [map_of(walk, sources) if replayed else walked(walk) for _, walk in walks]
+    maps = [each for each in drawn if isinstance(each, Map)]
     if len(maps) < len(walks):
         return None
     alike = len({name for name, _ in walks}) < len(walks)
@@ -218,6 +185,9 @@ def together(
         point = next(
             (each.point for each in reversed(walked_first) if each.step < divergence), None
         )
+    if small:
+        gold = first.gold if len(walks) > 1 else []
+        return render(Map(walked_by, gold=gold, divergence=point, small=True))
     both = replace(
         first, walks=walked_by, divergence=point,
         places={name: point for each in reversed(maps) for name, point in each.places.items()},

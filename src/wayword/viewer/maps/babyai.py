@@ -14,6 +14,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
+from wayword.worlds.babyai.level import visible_squares
 
 GridObject = tuple[str, str, str, int, int]
 """Kind, color, state, x to the east and y to the south, in squares."""
@@ -39,14 +40,18 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             squares = level.target_squares() if level is not None else ()
             marks = [(MEANT, "", "", x, y) for x, y in squares]
             frames.append([*marks, *_objects(world.state())])
+            if level is not None and actor:
+                squares = [(x, -y) for x, y in visible_squares(level)]
+                seen.append(Shape("cells", squares, "inview", size=1, first=step, last=step))
 
-        drawn.legend = [("meant", MEANT)]
+        seen: list[Shape] = []
+        drawn.legend = [("meant", MEANT), ("inview", "in view")]
         if sources.played(trajectory, take) is None:
             drawn.legend = [("", "the grid at the end")]
             frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)
         marks = [(x, y, mark) for y, row in enumerate(rows) for x, mark in enumerate(row)]
         drawn.shapes = [cell((x, -y), mark == "#") for x, y, mark in marks]
-        drawn.shapes += [object_shape(*span) for span in spans(frames)]
+        drawn.shapes += [*seen, *(object_shape(*span) for span in spans(frames))]
     return drawn
 
 

@@ -27,21 +27,21 @@ At = Callable[[Point], Point]
 WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
-_SHORT = 16  # moves up to this length are drawn as lines: an arrow would be all there is of them
+_SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
 _NEAR = 24  # between the start and the end, up to which they share a marker
-_STRIP = 24  # below the map, for the scale bar
 
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
     """A point of an actor's walk. ``step`` is 0 at the start, else the step that led here;
-    ``blocked`` is True if something was in the way of that step."""
+    ``blocked`` is True if something was in the way of that step, ``route`` the points between."""
 
     step: int
     place: str
     point: Point
     heading: float | None
     blocked: bool = False
+    route: Sequence[Point] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Shape:
 
 
 def room_label(name: str, polygon: Sequence[Point]) -> Shape:
-    """Return a room's name in its south-western corner."""
-    corner = min(x for x, _ in polygon), min(y for _, y in polygon)
-    return Shape("label", [corner], "roomname", label=name)
+    """Return a room's name, at the corners of its outline's box."""
+    ends = [(least(x for x, _ in polygon), least(y for _, y in polygon)) for least in (min, max)]
+    return Shape("label", ends, "roomname", label=name)
 
 
 def square(middle: Point, kind: str, half: float = 0.5, **fields: Any) -> Shape:
@@ -90,7 +90,7 @@ class Map:
     were left alone. ``shapes`` are below the walks, ``legend`` has class and text of signs that
     only some maps have, and ``views``, for each actor and step, the corners of the actor's view
     before it. ``targets`` can be pressed on a game's map: position, text, and attributes for the
-    page's script.
+    page's script. A ``small`` map has no legend.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -113,6 +113,7 @@ class Map:
     named: frozenset[str] = frozenset()
     missed: Collection[str] = ()
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
+    small: bool = False
 
     def title(self, place: str) -> str:
         """Return letter, id and name of a place: ``B, 545da9c1…, bedroom``."""
@@ -165,9 +166,6 @@ class _Paper:
         x, y = (point[0] - self.low[0]) * self.unit, (self.high[1] - point[1]) * self.unit
         return round(x, 1), round(y, 1)
 
-    def holds(self, point: Point) -> bool:
-        return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
-
     def path(self, corners: Sequence[Point]) -> str:
         return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(self.at, corners)) + "Z"
 
@@ -175,9 +173,6 @@ class _Paper:
         side = f"{size * self.unit:.1f}"
         corners = (self.at((x - size / 2, y + size / 2)) for x, y in middles)
         return "".join(f"M{x:g} {y:g}h{side}v{side}h-{side}z" for x, y in corners)
-
-
-_BARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def render(where: Map) -> Html:
@@ -200,36 +195,23 @@ def render(where: Map) -> Html:
             back = (n for n, step in enumerate(after, 1) if places[step] in on_path)
             drawn["wrong"] = after[: next(back, len(after)) if on_path else 1]
             here = next(each for each in drawn["stops"] if before[-1].step in each["steps"])
-            rings.append((here["x"], here["y"], max(16.0, here["half"] + 6)))
+            half = 16.0 if here["aside"] else max(16.0, here["half"] + 6)
+            rings.append((here["x"], here["y"], half))
     gold = [at(point) for _, point in where.gold]
-    points = {name: at(point) for name, point in where.places.items() if paper.holds(point)}
+    points = {name: at(point) for name, point in where.places.items()}
     # Letters keep clear of the goal's star and of numbered stops.
     stood = {stop.place: at(stop.point) for walk in where.walks.values() for stop in walk}
     goal = {name for name, _ in where.gold[-1:]}
     spots = points | {name: at(point) for name, point in where.gold} | stood
     letters = [
-        (name, *spots[name], 28.0 if name in goal else 17.0 if name in stood else 9.5)
+        (name, *spots[name], 20.0 if name in goal else 11.0 if name in stood else 4.0)
         for name in where.letters.by_place
         if name in spots and (where.lettered is None or name in where.lettered | where.named)
     ]
     letters.sort(key=lambda letter: letter[0] not in where.named)
-    signs = (
-        ("gold", gold, "gold path"),
-        ("star", gold, "goal"),
-        ("region", where.region, "stops here count as success"),
-        ("mistake", rings, "the mistake"),
-        ("missed", missed, "in view, left alone"),
-        ("cross", where.failed, "the end"),
-        ("blocked", any(walk["blocked"] for walk in walks), "blocked"),
-        ("facing", any(walk["facing"] for walk in walks), "facing at the end"),
-        ("stairs", len(set(where.floors.values())) > 1, "between floors"),
-        ("parted", where.divergence, "they diverge"),
-    )
-    bar = next((n for n in _BARS if n * paper.unit > 48), _BARS[-1])
     return template(
-        "map.html", drawn=where, paper=paper, at=at, bar=bar, gold=gold, walks=walks, rings=rings,
-        missed=missed,
-        wide=paper.size[0], tall=paper.size[1] + _STRIP, signs=signs, letters=letters,
+        "map.html", drawn=where, paper=paper, at=at, gold=gold, walks=walks, rings=rings,
+        missed=missed, size=paper.size, letters=letters,
         points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
     )  # fmt: skip
 
@@ -243,25 +225,34 @@ def g(value: float) -> str:
 def _walk(
     where: Map, actor: str, number: int, at: At, numbered: list[tuple[float, float, float]]
 ) -> dict[str, Any]:
-    """Draw an actor's walk: ``moves`` are lines, with or without an arrow, and their steps,
+    """Draw an actor's walk: ``moves`` are lines with an arrow, if there is room, and their step,
     ``poses`` the position and heading before each step, and ``stops`` the markers of its visits.
 
-    Stops at the same point share a marker, numbered if there is room: the start and the end first,
-    then in order. ``numbered`` has the center and half width of all markers numbered so far. The
-    page's script goes to a stop's ``first`` step; None if it cannot be pressed.
+    Stops at the same point share a marker, numbered if there is room (``S`` for the start, ``2·5``,
+    ``3–8`` for a stay, ``2…14`` for over three visits): the start and the end first,
+    then in order; ``aside`` of a dart, which is ``facing`` somewhere. ``numbered`` has the center
+    and half width of all markers numbered so far. The page's script goes to a stop's ``first``
+    step; None if it cannot be pressed.
     """
-    waypoints, moves, groups = where.walks[actor], [], dict[Point, list[Waypoint]]()
+    waypoints, moves, groups = where.walks[actor], list[Any](), dict[Point, list[Waypoint]]()
     for before, after in pairwise(waypoints):
-        (x1, y1), (x2, y2) = at(before.point), at(after.point)
+        line = [at(point) for point in (before.point, *after.route, after.point)]
+        (x1, y1), (x2, y2) = max(pairwise(line), key=lambda leg: math.dist(*leg))
         if (length := math.dist((x1, y1), (x2, y2))) > 1:
-            arrow = length > _SHORT
-            cut = 1 - 12 / length if arrow else 1.0  # it ends at the edge of the next marker
-            moves.append((x1, y1, x1 + (x2 - x1) * cut, y1 + (y2 - y1) * cut, arrow, after.step))
+            turn = math.degrees(math.atan2(y2 - y1, x2 - x1))
+            arrow = x1 + 0.6 * (x2 - x1), y1 + 0.6 * (y2 - y1), turn
+            moves.append((line, arrow if length > _SHORT else None, after.step))
     poses = [
         (after.step, at(before.point), before.heading)
         for before, after in pairwise(waypoints)
         if before.heading is not None and not where.views.get(actor)
     ]
+    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
+    final, facing = waypoints[-1], list[tuple[Point, float]]()
+    pointed = where.small or where.targets is not None or where.failed > bool(where.gold)
+    if final.heading is not None and pointed:
+        facing.append((at(final.point), final.heading))
+        numbered.append((*at(final.point), 16.0))  # the ring
     for stop in waypoints:
         groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
     start, *others = groups.values()
@@ -269,40 +260,28 @@ def _walk(
         start += others.pop()  # the end would be hidden below the start's number
     stops = list[dict[str, Any]]()
     for group in (start, *others[-1:], *others[:-1]):
-        (x, y), place = at(group[0].point), group[0].place
-        steps = [stop.step for stop in group]
-        end = where.failed and waypoints[-1] in group
-        text = _label(steps) + (" ✕" if end else "")
-        half = max(9.0, 4.1 * len(text) + 4)  # numbers are larger on a phone
+        last, steps = final in group, [stop.step for stop in group]
+        (x, y), place = at((final if last else group[0]).point), group[0].place
+        end, aside = where.failed and last, last and bool(facing)
+        names = ["S" if step == 0 else str(step) for step in steps]
+        stay = len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1
+        text = f"{names[0]}{'–' if stay else '…'}{names[-1]}"
+        text = (text if stay or len(names) > 3 else "·".join(names)) + (" ✕" if end else "")
+        half = max(9.0, 4.1 * len(text) + 4)
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
-        if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
+        near = (abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered)
+        if not aside and any(near):
             half, text = 4.0, ""
-        else:
+        elif not aside:
             numbered.append((x, y, half))
         stops.append({
             "steps": steps, "words": ": ".join(filter(None, (where.title(place), when))),
             "floor": where.floors.get(place), "x": x, "y": y, "half": half, "text": text,
-            "end": end,
+            "end": end, "aside": aside,
             "first": next((step for step in steps if step and where.targets is None), None),
         })  # fmt: skip
-    views = where.views.get(actor) or {}
-    barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
-    bars = {(at(stop.point), stop.heading): 12.0 for stop in barred}
-    facing, final = dict[tuple[Point, float | None], float](), waypoints[-1]
-    if where.failed and not where.gold and final.heading is not None:
-        wide = max(0.0, next(each["half"] for each in stops if each["end"]) - 10)
-        reach = 18 + wide * abs(math.sin(math.radians(final.heading)))  # outside the ring
-        facing[at(final.point), final.heading] = reach
-        bars |= {pose: reach + 16 for pose in facing if pose in bars}
     return {
-        "number": number, "moves": moves, "poses": poses, "views": views, "stops": stops,
-        "wrong": (), "blocked": bars, "facing": facing,
+        "number": number, "moves": moves, "poses": poses, "views": where.views.get(actor) or {},
+        "stops": stops, "wrong": (), "facing": facing,
+        "blocked": {(at(stop.point), stop.heading) for stop in barred},
     }  # fmt: skip
-
-
-def _label(steps: Sequence[int]) -> str:
-    """Label a marker: ``S`` (start), ``2·5``, ``3–8`` (a stay), ``2…14`` (over three visits)."""
-    names = ["S" if step == 0 else str(step) for step in steps]
-    if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
-        return f"{names[0]}–{names[-1]}"
-    return "·".join(names) if len(names) <= 3 else f"{names[0]}…{names[-1]}"

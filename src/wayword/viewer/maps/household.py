@@ -8,23 +8,29 @@ the recording, the initial house is drawn.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from wayword.core.trajectory import Trajectory
+from wayword.core.geometry import absolute, unit
+from wayword.core.trajectory import Step, Trajectory
 from wayword.viewer.data import UNPLAYABLE, Sources
+from wayword.viewer.figures import as_mapping
 from wayword.viewer.maps import walked
-from wayword.viewer.maps.drawing import Map, Point, Shape, room_label, spans
+from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint, room_label, spans
 from wayword.worlds.household.house import Actor
+from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
+START = ("", "the house at the start")
+"""In the legend where the recording could not be played again."""
 RAYS = 41
 """Looks that an actor's view is drawn by."""
 _MOST_GOALS = 12
 """Objects of the goal that are marked; where any of many will do, marking them says nothing."""
-START = ("", "the house at the start")
-"""In the legend where the recording could not be played again."""
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
@@ -61,16 +67,42 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             frames *= len(trajectory.steps) + 1
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
-    goals = _goals(sources.reference(name))
+    signs = [("leaf", "closed door"), ("goal-object", "goal object"), ("destination", "where to")]
+    reference = sources.reference(name)
+    goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
+    goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
-    kinds = {kind for shape in drawn.shapes for kind in (shape.kind, *shape.kind.split())}
-    signs = (("leaf", "closed door"), ("goal-object", "part of the goal"))
-    drawn.legend = [*(sign for sign in signs if sign[0] in kinds), *([] if played else [START])]
+    for actor, walk in drawn.walks.items():
+        body = (played or world).house.actors[actor].body
+        walk[1:] = [
+            replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
+            for before, after in pairwise(walk)
+        ]
+    kinds = {"", *" ".join(shape.kind for shape in drawn.shapes).split()}
+    signs += [] if played else [START]
+    drawn.legend = [sign for sign in signs if sign[0] in kinds]
     return drawn
 
 
+def _route(before: Waypoint, step: Step, body: Body) -> list[Point]:
+    """Return the corners of a high-level action's path, by its low-level actions; empty for other
+    actions, and if they do not lead to its end."""
+    (x, y), heading, route = before.point, before.heading or 0.0, list[Point]()
+    pan, done, last = body.pan_degrees, step.feedback.details.get("low_level"), ""
+    turns = {"turn_left": -90.0, "turn_right": 90.0, "pan_left": -pan, "pan_right": pan}
+    for verb in done if isinstance(done, list | tuple) else ():
+        heading = absolute(heading + turns.get(str(verb), 0.0))
+        if verb == "move_ahead":
+            east, north = unit(heading)
+            x, y = x + body.step * east, y + body.step * north
+            route[len(route) - (last == verb) :] = [(x, y)]
+        last = verb
+    end = as_mapping(step.pose)
+    return route if math.dist((x, y), (end.get("x", x), end.get("y", y))) < body.step else []
+
+
 def _shapes(
-    world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: set[str]
+    world: HouseholdWorld, frames: list[list[tuple[int, Any]]], goals: Mapping[str, str]
 ) -> list[Shape]:
     """Return floors, furniture, walls, doors and small objects, in drawing order."""
     scene, furniture, doors, objects = world.scene, [], [], []
@@ -78,7 +110,7 @@ def _shapes(
         if "pickupable" not in each.affordances:
             title, dx, dy = _title(world, each.id, each.type), each.width / 2, each.depth / 2
             corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
-            kind = "furniture goal-object" if each.id in goals else "furniture"
+            kind = " ".join(("furniture", *filter(None, [goals.get(each.id)])))
             furniture.append(Shape("rect", corners, kind, title, title.partition(" (")[0]))
     # What stands on another piece is drawn later.
     furniture.sort(key=lambda box: -math.prod(b - a for a, b in zip(*box.points, strict=True)))
@@ -89,8 +121,8 @@ def _shapes(
             kind = "leaf open" if value else "leaf"
             doors.append(Shape("line", (door.a, door.b), kind, title, first=first, last=last))
         elif "pickupable" in (each := scene.objects[i]).affordances:
-            title, goal = _title(world, each.id, each.type), each.id in goals
-            kind, size = ("object goal-object", 4.5) if goal else ("object", 2.6)
+            title, goal = _title(world, each.id, each.type), goals.get(each.id)
+            kind, size = (f"object {goal}", 4.5) if goal else ("object", 2.6)
             label = title.partition(" (")[0] if goal else ""
             objects.append(Shape("dot", [value], kind, title, label, size, first, last))
     floors = [Shape("area", room.polygon, "floor") for room in scene.rooms]
@@ -126,13 +158,17 @@ def _title(world: HouseholdWorld, name: str, kind: str) -> str:
     return f"{kind} ({', '.join(f'{a}: {n}' for a, n in called.items())}; {name})"
 
 
-def _goals(reference: Any) -> set[str]:
-    """Return the ids in the goals; empty if they are many, because any of them then counts."""
-    named: list[Any] = [*getattr(reference, "look", ())]
-    goals = getattr(reference, "goals", ())
-    for goal in (part for each in goals for part in getattr(each, "dishes", (each,))):
-        for key in ("objects", "receptacles", "movables", "lamps", "others"):
-            if len(ids := getattr(goal, key, ())) <= _MOST_GOALS:
-                named += ids
-        named += (getattr(goal, "object", ""), getattr(goal, "receptacle", ""))
-    return {name for name in named if isinstance(name, str) and name}
+_OBJECTS, _PLACES = ("objects", "lamps"), ("receptacles", "movables", "others")
+
+
+def _goals(reference: Any, keys: Sequence[str]) -> list[str]:
+    """Return the ids that the goals have under some keys; none of those that are many, because any
+    of them then counts."""
+    goals = [part for each in getattr(reference, "goals", ())
+             for part in getattr(each, "dishes", (each,))]  # fmt: skip
+    named = [*getattr(reference, "look", ())] if keys == _OBJECTS else []
+    for goal in goals:
+        for key in keys:
+            ids = getattr(goal, key, ())
+            named += [*(ids if len(ids) <= _MOST_GOALS else ()), getattr(goal, key[:-1], "")]
+    return [name for name in named if isinstance(name, str) and name]

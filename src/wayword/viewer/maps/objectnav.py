@@ -29,12 +29,12 @@ _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the fro
 _ALWAYS = 9_999_999
 
 _KINDS = {
-    "seenfree": ("seenfloor", "seen free"),
-    "knownfree": ("seenfloor", "free in the costmap"),
-    "frontier": ("frontier", "frontier after a turn"),
-    "occupied": ("occupied", "occupied"),
+    "seenfree": "seen free",
+    "knownfree": "free in the costmap",
+    "frontier": "frontier after a turn",
+    "occupied": "occupied",
 }
-"""Kinds of floor in the order they are drawn, as the legend has them: sign and words."""
+"""Kinds of floor in the order they are drawn, with their words in the legend."""
 
 
 def map(trajectory: Trajectory, sources: Sources) -> Map | None:
@@ -53,7 +53,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     seen.sort(key=lambda shape: list(_KINDS).index(shape.kind))
     scene, reference = _scene(trajectory, sources), sources.reference(trajectory.episode_id)
     targets = frozenset(getattr(reference, "targets", ()) or ())
-    drawn.views, drawn.legend = views, [_KINDS[k] for k in dict.fromkeys(s.kind for s in seen)]
+    drawn.views = views
+    drawn.legend = [(kind, _KINDS[kind]) for kind in dict.fromkeys(shape.kind for shape in seen)]
     rooms = scene.rooms if scene else ()
     drawn.shapes = [*(Shape("area", room.polygon, "floor") for room in rooms), *seen]
     if scene is not None:

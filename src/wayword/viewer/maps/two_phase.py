@@ -32,13 +32,14 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         chosen, led = "".join(action.arguments[:1]) if action else "", step.feedback.details
         choices, x, y = [], 0.0, down + 30
         for name in [str(each) for each in listed]:
-            text = f"{name} → {led.get('room')}" if name == chosen and led.get("room") else name
+            to = led.get("room") if name == chosen else room if name in right else ""
+            text = f"{name} → {to}" if to else name
             wide = _CHARACTER * len(text) + 16
             if x + wide > _WIDE:
                 x, y = 0.0, y + _LINE + _GAP
-            choices.append((name, x, y, wide, name in right, name == chosen))
+            choices.append((text, x, y, wide, name in right, name == chosen))
             x += wide + _GAP
             broad = max(broad, x)
-        rows.append((number, held.get("place", ""), down, choices, led.get("room")))
+        rows.append((number, held.get("place", ""), down, choices))
         down = y + _LINE + 12
     return render("choices.html", rows=rows, tall=down, room=room, broad=broad) if rows else None

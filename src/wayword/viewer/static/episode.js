@@ -180,7 +180,7 @@
     const still = Math.abs(scrollY - settled) < 2;
     advice.forEach(([words, same], number) => {
       const card = steps[number];
-      if (!card || !words || (same && number + 1 === mistake)) return;
+      if (!card || !words || (same && mistake && number + 1 >= mistake)) return; // from there on it is no merit
       const shown = make("span", same ? "expert same" : "expert other", same ? "as the expert" : "expert: "), code = make("code");
       code.append(...lettered(words));
       if (!same) shown.append(code);
@@ -265,19 +265,50 @@
     });
   }, { passive: true });
 
+  // The walk and the goal, where they are a small part of the map; in a narrow window the end, the
+  // step of the mistake, and what was left alone or the nearest of each kind of goal object.
+  function focus(map) {
+    const [start, view] = views.get(map);
+    const k = map.getScreenCTM(), room = map.parentElement.clientWidth - 20, high = parseFloat(getComputedStyle(map).maxHeight);
+    const narrow = matchMedia("(max-width: 860px)").matches && map.querySelector(".facing");
+    let parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey")];
+    if (narrow) {
+      const nearest = new Map(), missed = [...map.querySelectorAll(".missed")];
+      const end = middle(map.querySelector(".mistake") || map.querySelector(".facing"));
+      const away = (part) => Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);
+      for (const part of map.querySelectorAll(".goal-object:not(text), .destination:not(text), .meant")) {
+        const kind = part.textContent.replace(/(_\d+)? \(.*/, "");
+        if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part))) nearest.set(kind, part);
+      }
+      parts = [...map.querySelectorAll(".mistake, .stop.now, .move.wrong"), ...(missed.length ? missed : nearest.values())];
+    }
+    const boxes = boxesOf(parts);
+    if (!k || !boxes.length) return;
+    const edge = (side, most) => most(...boxes.map((box) => box[side]));
+    const [west, east, north, south] = [edge("left", Math.min), edge("right", Math.max), edge("top", Math.min), edge("bottom", Math.max)];
+    const whole = Math.min(room / start.width, high / start.height); // pixels of a unit
+    const least = Math.max((east - west) / k.a / (room - 90), (south - north) / k.d / (high - 90), 1 / ((narrow ? 3 : 2) * whole));
+    if (least * whole > 0.75) return;
+    [view.width, view.height] = [least * room, least * high];
+    const place = (low, size, most) => size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
+    view.x = place(((west + east) / 2 - k.e) / k.a - view.width / 2, view.width, start.width);
+    view.y = place(((north + south) / 2 - k.f) / k.d - view.height / 2, view.height, start.height);
+    map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
+  }
+  function middle(part) {
+    const box = part.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  }
+
   // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
-  const maps = document.querySelectorAll("svg.map");
+  const maps = document.querySelectorAll("svg.map"), views = new Map();
   for (const map of maps) {
     const whole = map.viewBox.baseVal;
     const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
     const view = { ...start };
     const show = () => {
       map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
-      const low = view.y + view.height - start.height;
-      for (const sign of map.querySelectorAll(".north, .scale")) { // they stay in the window's corners
-        const x = sign.matches(".north") ? view.x : view.x + view.width - start.width;
-        sign.setAttribute("transform", `translate(${x} ${low})`);
-      }
+      unclutter([map]);
     };
     const zoom = (by, x, y) => {
       const factor = Math.min(1, Math.max(0.08, (view.width * by) / start.width)) * start.width / view.width;
@@ -309,17 +340,7 @@
       bar.append(button);
     }
     map.before(bar);
-    const parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not([data-first], text), .object.goal-object.on, .meant.on, .gridball.on, .gridbox.on, .gridkey.on")].map((part) => part.getBBox());
-    const edge = (low, high) => [Math.min(...parts.map(low)) - 45, Math.max(...parts.map(high)) + 45];
-    const [west, east] = edge((b) => b.x, (b) => b.x + b.width), [north, south] = edge((b) => b.y, (b) => b.y + b.height);
-    const part = Math.max(0.5, (east - west) / start.width, (south - north) / start.height);
-    if (part < 0.75) { // the walk and the goal, where they are a small part of the map
-      view.width *= part;
-      view.height *= part;
-      view.x = Math.max(0, Math.min(start.width - view.width, (west + east - view.width) / 2));
-      view.y = Math.max(0, Math.min(start.height - view.height, (north + south - view.height) / 2));
-      show();
-    }
+    views.set(map, [start, view]);
     map.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -365,19 +386,20 @@
     if (pre.textContent.length < 40) pre.tabIndex = 0;
     else copyable(pre);
   }
-  for (const text of document.querySelectorAll(".instruction:not(:has(.clause))")) {
+  for (const text of document.querySelectorAll(".conditions, .instruction:not(:has(.clause))")) {
     const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2;
     if (!cut && !text.querySelector(".rest")) continue;
     const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
     (cut ? text : shown).append(more);
   }
-  unclutter(document.querySelectorAll("svg.map, svg.dial"));
   const named = /^#step-(\d+)$/.exec(location.hash);
   if (named) go(Number(named[1]));
   else if (steps.length) {
     foldSteps();
     mark(mistake || 1, true);
   }
+  for (const map of maps) focus(map);
+  unclutter(document.querySelectorAll("svg.map, svg.dial"));
   document.body.dataset.ready = "1";
   if (steps.length) experts();
 })();

@@ -23,62 +23,95 @@ function copyable(pre) { // with a button that copies its text
   pre.before(copy);
 }
 
-// Labels: names next to their marks, and none that would cover others. Numbers of stops come first,
-// then rooms, then the rest.
+// Marks and names keep their size when a map is enlarged; names stand next to their marks, where
+// they cover no other name or mark and as few walls and paths as possible. All boxes are in pixels.
 const meet = (p, q) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom;
+const boxAt = (x, y, wide, high) => ({ left: x - wide / 2, top: y - high / 2, right: x + wide / 2, bottom: y + high / 2 });
+const boxesOf = (parts) => parts.map((part) => part.getBoundingClientRect()).filter((box) => box.width || box.height);
 
-// The first of eight places around a mark where its name meets nothing, in the map's units.
-function placeLabels(map) {
-  const boxOf = (part) => {
-    const { x, y, width, height } = part.getBBox();
-    return { left: x, top: y, right: x + width, bottom: y + height };
-  };
-  const all = [...map.querySelectorAll("text[data-gap]")];
-  for (const label of all) label.classList.remove("under");
-  const labels = all.filter((label) => label.getBBox().width); // the others are not shown now
-  labels.sort((a, b) => b.matches(".named") - a.matches(".named"));
-  const marks = new Map(labels.map((label) => {
-    if (!label.dataset.at) label.dataset.at = label.getAttribute("x") + " " + label.getAttribute("y");
-    const [x, y] = label.dataset.at.split(" ").map(Number);
-    return [label, [x, y + Number(label.dataset.gap) - 3.5]];
-  }));
-  const taken = [...map.querySelectorAll(".stop, .mistake, .missed, .facing, .object.goal-object:not([data-first]), .object.goal-object.on, .roomname")].map(boxOf);
-  for (const star of map.querySelectorAll(".star")) {
-    const { e, f } = star.transform.baseVal[0].matrix;
-    taken.push({ left: e - 20, top: f - 20, right: e + 20, bottom: f + 20 });
+function boxesAlong(line) { // a line, a path
+  const k = line.getScreenCTM(), long = line.getTotalLength(), boxes = [];
+  for (let at = 0; k && at <= long; at += Math.max(5 / k.a, long / 200)) {
+    const { x, y } = line.getPointAtLength(at);
+    boxes.push(boxAt(k.a * x + k.e, k.d * y + k.f, 2, 2));
   }
-  for (const [x, y] of marks.values()) taken.push({ left: x - 3, top: y - 3, right: x + 3, bottom: y + 3 });
-  const wide = Number(map.dataset.wide);
+  return boxes;
+}
+
+function spotsOf(label, box, frame, k, mark) { // where a name may stand, the best place first
+  const wide = box.width + 4, high = box.height, [x1, y1, x2, y2] = label.dataset.box.split(" ").map(Number);
+  const side = { left: k.a * x1 + k.e, top: k.d * y1 + k.f, right: k.a * x2 + k.e, bottom: k.d * y2 + k.f };
+  const gap = label.dataset.gap ? label.dataset.gap * mark + (label.matches(".named") ? 5 : 0) : -4; // clear of the ring
+  if (!meet(side, { left: frame.left - 1, top: frame.top - 1, right: frame.right + 1, bottom: frame.bottom + 1 })) return [];
+  if (gap < 0) { // inside its room: the part of it that is in view
+    for (const [low, most] of [["left", "right"], ["top", "bottom"]]) {
+      side[low] = Math.max(side[low], frame[low]);
+      side[most] = Math.min(side[most], frame[most]);
+    }
+    if (side.right - side.left < wide + 8 || side.bottom - side.top < high + 6) return [];
+  }
+  const [x, y] = [(side.left + side.right) / 2, (side.top + side.bottom) / 2], spots = [];
+  for (const far of gap < 0 ? [0] : [0, 12, 26]) {
+    const out = gap < 0 ? gap - high + 2 : gap + far, out2 = gap < 0 ? gap - wide : gap + far;
+    const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
+    const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below]];
+    for (const [at, over] of gap < 0 ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
+  }
+  return spots;
+}
+
+function placeLabels(map, mark) {
+  const frame = map.getBoundingClientRect(), k = map.getScreenCTM();
+  const all = [...map.querySelectorAll("[data-box], .house .label, svg.dial text")];
+  for (const label of all) label.classList.remove("under");
+  const rank = (label) => [".pill", ".named", ".goalname", ".roomname", ".placeletter"].findIndex((kind) => label.matches(kind)) & 7;
+  const labels = all.filter((label) => label.getBBox().width).sort((a, b) => rank(a) - rank(b)); // the others are not shown now
+  const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .goal-object:not(text), .destination:not(text)")]);
+  const lines = [...map.querySelectorAll(".wall, .leaf, .move polyline, .gold, .room")].flatMap(boxesAlong);
   for (const label of labels) {
-    const [x, y] = marks.get(label), gap = Number(label.dataset.gap) + (label.matches(".named") ? 8 : 0); // clear of the ring
-    const box = label.getBBox(), width = box.width + 2, high = box.height - 2, aside = width / 2 + gap - 3;
-    const rise = gap + Math.max(0, high / 2 - 7); // a tall name keeps clear of its mark
-    const spots = [[0, -rise], [0, rise + 4], [aside, 2], [-aside, 2], [aside, -rise], [-aside, -rise], [aside, rise + 2], [-aside, rise + 2], [0, -rise - high], [0, rise + high + 4]]
-      .map(([dx, dy]) => ({ left: x + dx - width / 2, top: y + dy - high / 2, right: x + dx + width / 2, bottom: y + dy + high / 2 }));
-    const spot = spots.find((box) => box.left >= 0 && box.right <= wide && box.top >= 0 && !taken.some((other) => meet(box, other))) || (label.matches(".named") && spots[0]);
-    if (!spot) { label.classList.add("under"); continue; }
-    taken.push(spot);
-    label.setAttribute("x", ((spot.left + spot.right) / 2).toFixed(1));
-    label.setAttribute("y", ((spot.top + spot.bottom) / 2 + 3.5).toFixed(1));
+    const box = label.getBoundingClientRect(), still = !label.dataset.box;
+    let best = null, least = label.matches(".named, .pill") ? Infinity : 1000;
+    const spots = still ? [box] : spotsOf(label, box, frame, k, mark);
+    spots.forEach((spot, turn) => {
+      const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;
+      const over = taken.filter((other) => meet(spot, other)).length + !inside;
+      const crossed = still ? 0 : 3 * lines.filter((other) => meet(spot, other)).length;
+      const cost = 1000 * over + turn + 10 * (turn >> 3) + Math.min(24, crossed); // eight spots a distance
+      if (cost < least) [best, least] = [spot, cost];
+    });
+    label.classList.toggle("under", !best);
+    if (!best) continue;
+    taken.push(best);
+    if (still) continue;
+    if (label.matches(".pill")) {
+      const [x, y] = label.dataset.box.split(" ").map(Number);
+      label.setAttribute("transform", `translate(${((best.left + best.right) / 2 - k.a * x - k.e) / mark} ${((best.top + best.bottom) / 2 - k.d * y - k.f) / mark})`);
+      continue;
+    }
+    label.setAttribute("x", (((best.left + best.right) / 2 - k.e) / k.a).toFixed(1));
+    label.setAttribute("y", (((best.top + best.bottom) / 2 + 0.27 * box.height - k.f) / k.d).toFixed(1));
   }
 }
 
 function unclutter(maps) {
   for (const map of maps) {
-    placeLabels(map);
-    const placed = [];
-    for (const kind of [".named", ".stop text", ".goalname", ".roomname", ".barlabel", "text"]) {
-      for (const label of map.querySelectorAll(kind)) {
-        if (label.dataset.placed || (label.dataset.gap && label.classList.contains("under"))) continue;
-        label.classList.remove("under");
-        const box = label.getBoundingClientRect();
-        if (!box.width) continue;
-        label.dataset.placed = "1";
-        if (placed.some((other) => meet(box, other))) label.classList.add("under");
-        else placed.push(box);
-      }
+    const k = map.getScreenCTM();
+    if (!k || !map.getBoundingClientRect().width) continue;
+    const unit = 1 / k.a, size = Math.min(unit, 1.25); // of the drawing in a pixel, and of a mark
+    map.style.setProperty("--u", unit.toFixed(4));
+    map.style.setProperty("--m", size.toFixed(4));
+    const legend = map.parentElement.querySelector(".legend"), frame = map.getBoundingClientRect();
+    const bar = legend && legend.querySelector(".scale");
+    if (bar) {
+      const metre = bar.dataset.length / unit, long = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((n) => n * metre > 40) || 1000;
+      bar.style.width = long * metre + "px";
+      bar.nextElementSibling.textContent = long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
     }
-    for (const label of map.querySelectorAll("[data-placed]")) delete label.dataset.placed;
+    for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) { // no sign of what is not in view
+      const marks = boxesOf([...map.querySelectorAll("." + [...sign.classList].at(-1))]);
+      if (marks.length) sign.parentElement.hidden = !marks.some((box) => meet(box, frame) && Math.max(box.width, box.height) > 5);
+    }
+    placeLabels(map, size / unit);
   }
 }
-addEventListener("resize", () => unclutter(document.querySelectorAll("svg.map, svg.dial"))); // names are larger on phones
+addEventListener("resize", () => unclutter(document.querySelectorAll("svg.map, svg.dial")));

@@ -622,9 +622,9 @@ def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> list[str]:
         side = _never_faced(drawn, actor, unseen) if one and isinstance(drawn, Map) else ""
         there = [about.kind for about in unseen if rooms == [about.room]]
         if side and there:
-            near.append(f"{name}was in the {rooms[0]} with it but never faced it ({side})")
+            near.append(f"{name}was in the {rooms[0]} with it but never faced {side}, where it was")
         elif side and not several:
-            near.append(f"never faced it ({side})")
+            near.append(f"never faced {side}, where it was")
         if len(rooms) == 1 and not (side and there):
             found.append(f"{name}stayed in the {rooms[0]}")
             found += [f"{name}never saw the {' or the '.join(there)} there"] * bool(there)
@@ -764,7 +764,7 @@ def _objects_left(document: Document) -> Mistake | None:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
             done = getattr(steps[number - 1].decision, "action", "")
             actor = f"{steps[number - 1].actor}'s " if several else ""
-            text = f"{actor}{done}, then nothing more with it; “{words}” is not done."
+            text = f"after {actor}{done} nothing was done with it. Not done: “{words}”."
             return Mistake(number, f"Step {number}: {text}")
     if not unmet:
         return None
@@ -776,8 +776,8 @@ def _objects_left(document: Document) -> Mistake | None:
     if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
         last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
         which = f"{'the' if len(about.ids) < 2 else 'any'} {about.kind}"
-        text = f"{knew[0]} {_ended(document, knew[0])} without a message; it alone knew of the goal"
-        return Mistake(last, f"Step {last}: {text} “{unmet[0][0]}”. {others} never saw {which}.")
+        text = f"{knew[0]} {_ended(document, knew[0])} and never sent its goal “{unmet[0][0]}” to"
+        return Mistake(last, f"Step {last}: {text} {others}. {others} never saw {which}.")
     facts = _behavior(document, [about for _, about in unmet])
     room = f" (it was in the {about.room})" if about.room and "with it" not in f"{facts}" else ""
     lacked = f"no {about.kind} ever in view{room}"

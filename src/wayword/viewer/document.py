@@ -559,9 +559,8 @@ def _clause(document: Document, place: str) -> str:
     if narrated is None or place not in gold:
         return ""
     family, parts = sources.family(), narrated(sources.tasks[name])
-    street = family is not None and family.place == "panorama"
-    here = gold.index(place) + (not street)  # a street's turn belongs to the part that ends there
-    begin = next((at for at, end in parts if end >= here), parts[-1][0])
+    turns = family and family.place == "panorama"  # on a street, at the end of a part
+    begin = next((at for at, end in parts if end >= gold.index(place) + (not turns)), parts[-1][0])
     end = min((at for at, _ in parts if at > begin), default=None)
     return f" The instruction here: “{document.instruction[begin:end].strip(' .,;')}”."
 
@@ -583,8 +582,7 @@ _SOUGHT = re.compile(r"find (?:the|an?) (.+?)[.!]?", re.IGNORECASE)
 def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | None:
     """Find the step at which a target in view was nearest, else describe the walk to its end."""
     steps, progress = document.trajectory.steps, document.progress
-    last = len(steps)
-    end = f"; ended {progress.length(progress.values[-1])} from it" if progress.values else ""
+    left = f" {progress.length(progress.values[-1])} from" if progress.values else ""
     views = [
         (math.inf if away is None else away, number, str(each.get("words") or each.get("kind")))
         for number, step in enumerate(steps, 1)
@@ -596,12 +594,14 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
         sought = _SOUGHT.fullmatch(document.instruction.strip())
         if not sought or "never_seen" not in document.causes:
             return None
-        away = f" {progress.length(progress.values[-1])} from" if progress.values else " without"
-        text = f"Step {last}: {_ended(document)}{away} the {sought[1]}, never in view"
-        return Mistake(last, _with_facts(text, _behavior(document)))
+        facts, last = _behavior(document), len(steps)
+        text = f"Step {last}: {_ended(document)}{left or ' without'} the {sought[1]}"
+        text += "" if "never faced" in "".join(facts[:1]) else ", never in view"
+        return Mistake(last, _with_facts(text, facts))
     nearest, number, words = min(views)
     at = f", {nearest:.1f} m away," if nearest < math.inf else ""
-    return Mistake(number, f"Step {number}: the {words} was in view{at} and not taken{end}.")
+    text = f"Step {number}: the {words} was in view{at} and not taken"
+    return Mistake(number, f"{text}; ended{left} it." if left else f"{text}.")
 
 
 def _with_facts(text: str, facts: Sequence[str]) -> str:

@@ -38,9 +38,9 @@ def test_a_body_states_its_own_limits() -> None:
     )
     prompt = told(SmallFlat(body=body))
     for words in (
-        "Your view is 90° wide, centered on the way you face, and 3 m deep",
-        "at most 0.8 m away, and hold 2 things at a time",
-        "move_ahead: go 0.5 m the way you face",
+        "Your view is 90° wide, centered on the direction you face, and 3 m deep",
+        "at most 0.8 m away, and hold 2 objects at a time",
+        "move_ahead: go 0.5 m in the direction you face",
         "pan_left: turn by 45 degrees to the left",
         "rooms: kitchen, hall",
     ):

@@ -83,7 +83,7 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
         assert longer.startswith(shorter)
     assert reflection.startswith(one[-1])
     task = "Task: Go ahead and turn right."
-    told = f"for yourself:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
+    told = f"Your notes from then:\nAfter trial 1: {LESSON}\n\nObservation: You are at"
     assert told in two[0].partition(task)[2]
     assert two[0].partition(task)[0] == one[0].partition(task)[0], "what comes before is reused"
     assert "After trial" not in "".join(one)
@@ -93,7 +93,7 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
         "It has failed: the task is not done.\n"
         "You may try the same task again, from the same start. Do not act now; look back on "
         "this trial. In a few sentences, say where it went wrong and why, and what you will do "
-        "differently next time. Name actions, places and things as they are called here.\n"
+        "differently next time. Name actions, places and objects as they are called here.\n"
         'Answer with these sentences on one line that begins with "Lesson:".'
     )
 
@@ -131,7 +131,7 @@ def test_a_model_that_judges_itself_is_told_nothing_and_ends_its_trials() -> Non
     )
     assert len(trajectory.trials()) == 2
     assert trajectory.verdict == Verdict(1, 5, None, "stopped", 2)
-    assert "Nobody tells you whether it has succeeded." in model.prompts[3]
+    assert "You do not learn whether it has succeeded." in model.prompts[3]
     assert [note.kind for note in trajectory.notes()] == ["lesson", "self_judged"]
     (scores,) = score(house, [(house.tasks[0], trajectory)])
     assert (scores["trials"], scores["verdicts"], scores["sr_first"]) == (2, 0, 0.0)
@@ -152,7 +152,7 @@ def test_an_agent_that_is_not_to_be_told_is_not_told_even_where_there_is_a_judge
     _, model = play_in(
         SmallHouse(), Reflexion, answers, decoding="free", verdict="self", judge=never
     )
-    assert "Nobody tells you" in model.prompts[1]
+    assert "You do not learn whether" in model.prompts[1]
 
 
 def test_the_last_three_lessons_are_kept_short_and_on_one_line() -> None:

@@ -97,33 +97,33 @@ def briefing(space: ActionSpace) -> dict[str, str]:
     body's view, reach and hands."""
     household = space if isinstance(space, HouseholdActions) else None
     body = household.body if household else Body()
-    name_rule = "Names such as mug_1 are given in the order in which things are first seen"
+    name_rule = "Names such as mug_1 are given in the order in which objects are first seen"
     if household and household.fixed_names:
         name_rule = (
-            "Everything has a fixed name, such as mug_1, the same for everybody; use it exactly."
+            "Every object has a fixed name, such as mug_1, the same for all of you; use it exactly."
         )
     elif household and household.shared_names:
         name_rule += " by any of you, and are the same for all of you; use them exactly."
     else:
         name_rule += "; use them exactly."
     capacity = body.inventory_capacity
-    object_count, pronoun = ("one thing", "it") if capacity == 1 else (f"{capacity} things", "them")
+    held, pronoun = ("one object", "it") if capacity == 1 else (f"{capacity} objects", "them")
     touch_rule = (
         f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
-        f"away, and hold {object_count} at a time, with what is in {pronoun}."
+        f"away, and hold {held} at a time, with what is in {pronoun}."
     )
     if household and household.has_spots:
         touch_rule += (
-            f" put and go_put lay a thing {HAND_REACH:g} m past the edge nearest to you, straight "
-            "ahead, or at the spot that you add: put[mug_1, desk_1, 0.8 m west and 0.2 m north]; "
-            "go_put walks to where you reach it. Spots on furniture, which brackets and the task "
-            "tell, are meters from the middle of the furniture."
+            f" put and go_put lay an object {HAND_REACH:g} m past the edge nearest to you, "
+            "straight ahead, or at the spot that you add: put[mug_1, desk_1, 0.8 m west and 0.2 m "
+            "north]; go_put walks to where you reach it. Spots on furniture, given in brackets and "
+            "in the task, are meters from the middle of the furniture."
         )
     if {"pick_up", "put", "go_grab", "go_put"}.isdisjoint(body.actions):
         touch_rule = "You have no hands: you look and move only."
     door_rule = (
-        "A closed door bars the way, also to actions that find their way by themselves: open it "
-        "first; a closed container hides what is in it until you open it."
+        "A closed door blocks the path, also of actions that walk several steps: open it first; "
+        "a closed container hides what is in it until you open it."
     )
     if body.radius == 0:
         door_rule = (
@@ -132,7 +132,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
         )
     return {
         "view": (
-            f"Your view is {body.view_angle:.0f}° wide, centered on the way you face, and "
+            f"Your view is {body.view_angle:.0f}° wide, centered on the direction you face, and "
             f"{body.view_distance:g} m deep"
         ),
         "touch": touch_rule,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,7 +29,7 @@ from wayword.agents.prompting import PromptSettings, joined
 from wayword.agents.strategies.strategy import AnyWorldAgent, instruction
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
-from wayword.core.episode import Reference
+from wayword.core.episode import Json, Reference
 from wayword.core.game import Game
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback, Observation, World
@@ -72,7 +72,8 @@ class PlanSearchSettings(PromptSettings):
     ``decoding``: ``constrained`` (JSON answers with actions of the right form) or ``free``
     (labeled lines). ``width``: actions tried from a state. ``depth``: actions ahead. ``calls``:
     model calls per search, two per expanded state. ``exploration``: the weight of rarely tried
-    states; 0 always expands the best one. An answer may take 400 tokens by default.
+    states; 0 always expands the best one. An answer may take 400 tokens by default. With a small
+    local model, ``width`` is 2, ``depth`` 3 and ``calls`` 4 by default.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -89,6 +90,7 @@ class PlanSearch(AnyWorldAgent):
     families: ClassVar[frozenset[str]] = frozenset({"household"})
     sees_answer: ClassVar[bool] = True
     answer_tokens: ClassVar[int] = 400
+    small_model: ClassVar[Mapping[str, Json]] = {"width": 2, "depth": 3, "calls": 4}
 
     @classmethod
     def caveats(cls, settings: Any, perceiver: Perceiver | None) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -146,3 +147,20 @@ def test_settings_that_cannot_be_are_refused() -> None:
         Household.Settings(rooms=101)
     with pytest.raises(UsageError, match="has no split"):
         Household("valid")
+
+
+def test_rooms_in_instructions_are_those_of_the_objects_and_change_no_draw() -> None:
+    plain = household(homes=1, episodes=7)
+    named = household(homes=1, episodes=7, instructions="rooms")
+    for task, other in zip(plain.tasks, named.tasks, strict=True):
+        assert (task.episode.start, task.reference) == (other.episode.start, other.reference)
+        first, *hints = other.episode.instruction.split(" Look for the ")
+        assert first == task.episode.instruction
+        world = named.world(other.episode)
+        objects = {each.id: each for each in world.scene.objects}
+        goal: Any = goals(other.reference).goals[0]
+        places = (objects[name] for name in goal.objects)
+        rooms = {world.layout.room_at(each.x, each.y) for each in places}
+        assert set(hints[0].rstrip(".").partition(" in the ")[2].split(" and the ")) == rooms
+    with pytest.raises(UsageError, match="generated_test has no steps; set instructions=goal"):
+        household(instructions="steps")

@@ -9,7 +9,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes import episodes as homes
-from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore
+from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore, spoken_name
 from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.sources import alfred
 from wayword.worlds.household.goals import HouseholdReference
@@ -19,8 +19,8 @@ from wayword.worlds.household.goals import HouseholdReference
 class HouseholdSettings(homes.KindSettings):
     """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
 
-    ``instructions=steps`` appends the published step-by-step instructions to the goal; generated
-    tasks have none. Published splits accept only ``kind``, ``instructions`` and ``actions``.
+    ``instructions=steps`` adds the published steps to the goal, ``rooms`` the rooms of its objects
+    in generated homes. Published splits accept only ``kind``, ``instructions`` and ``actions``.
     """
 
     all_kinds = KINDS
@@ -44,8 +44,6 @@ class Household(homes.SourcedTasks):
     Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's trajectories (Shridhar et al.
     2020), one episode per annotation, in iTHOR's rooms as described by its metadata; see
     ``sources/alfred.py``. ``omissions`` counts the excluded ones by reason.
-
-    Success depends only on the final state.
     """
 
     name = "household"
@@ -59,23 +57,26 @@ class Household(homes.SourcedTasks):
     max_steps = 500
 
     def source(self, split: str) -> homes.EpisodeSource:
-        settings = self.settings
-        if split in alfred.SPLITS:
-            body, kind = settings.make_body(), settings.kind
-            return alfred.Alfred(split, self.folder, body, kind, settings.instructions)
-        if settings.instructions != "goal":
-            raise UsageError("household: generated tasks have no steps; set instructions=goal")
-        return homes.Generated(split, settings, _draw, settings.kinds)
+        settings, style = self.settings, self.settings.instructions
+        is_published = split in alfred.SPLITS
+        if style == ("rooms" if is_published else "steps"):
+            raise UsageError(f"household:{split} has no {style}; set instructions=goal")
+        if is_published:
+            return alfred.Alfred(split, self.folder, settings.make_body(), settings.kind, style)
+        return homes.Generated(split, settings, lambda *at: _draw(style, *at), settings.kinds)
 
 
-def _draw(rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
+def _draw(style: str, rng: Random, draft: Arrangement, arrangement: str) -> Task | None:
     """Draw a task of the type named in ``arrangement``."""
     chore, scene = draw_chore(rng, draft, arrangement.partition("/")[0]), draft.home.name
     if chore is None:
         return None
     name = homes.episode_id(scene, arrangement)
-    start = homes.draw_start(rng, draft.home, arrangement)
-    episode = Episode(name, ask_for(rng, chore), scene, start)
+    start, text = homes.draw_start(rng, draft.home, arrangement), ask_for(rng, chore)
+    for kind in filter(None, (chore.target, chore.movable, chore.receptacle, chore.lamp)):
+        rooms = " and the ".join(sorted({draft.room(each) for each in draft.of(kind)}))
+        text += f" Look for the {spoken_name(kind)} in the {rooms}." * (style == "rooms")
+    episode = Episode(name, text, scene, start)
     return Task(episode, HouseholdReference(name, chore.kind, chore.goals))
 
 

@@ -326,8 +326,7 @@ def goals(
 
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
-Instructions = Literal["goal", "steps"]
-"""Whether instructions include the steps or only the goal."""
+Instructions = Literal["goal", "steps", "rooms"]
 STEPS_HEADING = "Step by step, as described by a person who watched it:"
 CACHED_SCENES = 32
 

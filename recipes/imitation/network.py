@@ -364,14 +364,26 @@ def export(step: PolicyStep, vocabulary: dict[str, int], path: Path) -> None:
         "geometry": torch.randn(1, 5, 14).clamp(-1, 1),
         "history": torch.randn(1, 2, width),
     }
+    export_onnx(step, given, ["scores", "kept"], LENGTHS, vocabulary, path)
+
+
+def export_onnx(
+    module: nn.Module,
+    given: dict[str, Tensor],
+    outputs: list[str],
+    axes: dict[str, dict[int, str]],
+    vocabulary: dict[str, int],
+    path: Path,
+) -> None:
+    """Write a module as ONNX, large weights in half precision, and its vocabulary next to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        step.eval(),
+        module.eval(),
         tuple(given.values()),
         str(path),
         input_names=list(given),
-        output_names=["scores", "kept"],
-        dynamic_axes=LENGTHS,
+        output_names=outputs,
+        dynamic_axes=axes,
         opset_version=17,
         dynamo=False,
     )

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,23 @@ from wayword.agents.baselines.imitation import (
     WEIGHTS,
     ImitationAgent,
     ImitationSettings,
+    Option,
     PartialWalk,
     PreexploredImitation,
     PreexploredSettings,
     encode,
+    load_network,
     tokenize,
 )
 from wayword.core.agent import Agent, Toolkit
+from wayword.core.episode import PathReference
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.metrics.scoring import scorer
 
-LIMIT = 6_000_000
+LIMIT = 9_000_000
 """Bytes that the weights and their vocabulary may take together."""
 
 
@@ -65,7 +69,7 @@ def test_it_plays_without_torch() -> None:
 
 
 def test_its_files_are_small() -> None:
-    parts = [WEIGHTS / f"imitation.{end}" for end in ("onnx", "json")]
+    parts = [WEIGHTS / f"imitation{end}" for end in (".onnx", ".json", "_speaker.onnx")]
     assert sum(part.stat().st_size for part in parts) < LIMIT
 
 
@@ -156,3 +160,64 @@ def test_the_preexplored_setting_takes_a_shortest_path_and_says_what_it_explored
     (note,) = [note for step in played.steps for note in step.notes]
     assert note.kind == "explored"
     assert note.details["metres"] > 0
+
+
+def test_the_speaker_decides_between_candidates() -> None:
+    houses = Houses("test", None, Houses.Settings())
+    task = houses.tasks[0]
+    graph, candidates = houses.graph(task.episode.scene), set[str]()
+
+    def last_place(favorite: str) -> str:
+        class Favoring(PreexploredImitation):
+            def _spoken(self, stop: Option) -> float:
+                candidates.add(stop.walk.path[-1])
+                return 99.0 * (stop.walk.path[-1] == favorite)
+
+        def build(toolkit: Toolkit, actor: str) -> Agent:
+            return Favoring(PreexploredSettings(), toolkit)
+
+        played = asyncio.run(rollout(task, Setup(houses, build, max_steps=houses.max_steps)))
+        assert not played.error
+        return str(played.steps[-1].pose["viewpoint"])
+
+    usual = last_place("")
+    favorite = max(candidates, key=lambda place: graph.distance(usual, place))
+    assert graph.distance(usual, favorite) > 6
+    assert graph.distance(last_place(favorite), favorite) < 3
+
+
+def test_the_instruction_of_a_path_is_likelier_than_another_one() -> None:
+    houses = Houses("test", None, Houses.Settings())
+    task = houses.tasks[0]
+    words = [
+        encode(tokenize(text), load_network(WEIGHTS / "imitation.onnx").vocabulary, "instruction")
+        for text in (task.episode.instruction, "Go up the stairs and wait in the bathroom.")
+    ]
+    assert isinstance(task.reference, PathReference)
+    goal, found = task.reference.goal, list[list[float]]()
+
+    class Watched(PreexploredImitation):
+        def _spoken(self, stop: Option) -> float:
+            if stop.walk.path[-1] == goal and not found:
+                logs = []
+                for self._words in words:
+                    logs.append(super()._spoken(stop) / (len(self._words) + 1))
+                found.append(logs)
+            return 0.0
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return Watched(PreexploredSettings(), toolkit)
+
+    played = asyncio.run(rollout(task, Setup(houses, build, max_steps=houses.max_steps)))
+    assert not played.error
+    (logs,) = found
+    assert logs[1] < logs[0] < 0
+
+
+def test_a_missing_speaker_is_named(tmp_path: Path) -> None:
+    for end in (".onnx", ".json"):
+        (tmp_path / f"other{end}").symlink_to(WEIGHTS / f"imitation{end}")
+    weights = str(tmp_path / "other.onnx")
+    PreexploredImitation(PreexploredSettings(weights=weights, speaker=False), Toolkit())
+    with pytest.raises(UsageError, match=r"other_speaker\.onnx: no such weights"):
+        PreexploredImitation(PreexploredSettings(weights=weights), Toolkit())

@@ -40,7 +40,6 @@ from wayword.verbalize.generic import Verbalizer
 Actions = Literal["text", "menu"]
 """Form of an action: words, or words and the number of a menu that observations then show."""
 Answer = str | int
-NO_ENTRY = "there is no number {number} on the menu; they go from 0 to {last}"
 
 
 class ActorView(ABC):
@@ -118,7 +117,7 @@ class Words(ActorView):
             menu = self._menu()
             if 0 <= answer < len(menu):
                 return Decision(menu[answer])
-            reason = NO_ENTRY.format(number=answer, last=len(menu) - 1)
+            reason = f"there is no number {answer} on the menu; they go from 0 to {len(menu) - 1}"
             return Rejection("unknown", reason, str(answer))
         text = str(answer)
         exact = parse_exact(text, space)
@@ -198,11 +197,6 @@ class PolicyQuestion:
     options: Sequence[str]
     answer: asyncio.Future[str]
     role: str = "main"
-
-    def as_json(self) -> Json:
-        if isinstance(self.prompt, str):
-            return self.prompt
-        return [{"role": each.role, "content": each.content} for each in self.prompt]
 
 
 class PolicyModel(Model):
@@ -303,7 +297,10 @@ class AgentPrompts(ActorView):
         return decision
 
     def observe(self) -> Json:
-        return self._question.as_json() if self._question else ""
+        prompt = self._question.prompt if self._question else ""
+        if isinstance(prompt, str):
+            return prompt
+        return [{"role": each.role, "content": each.content} for each in prompt]
 
     def read(self, answer: Answer) -> Decision | Rejection | None:
         question = self._question

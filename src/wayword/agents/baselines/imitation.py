@@ -40,7 +40,11 @@ PAD, UNKNOWN = 0, 1  # first two indices of a vocabulary: padding, and words tha
 LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Maximum number of words read per kind of text."""
 FEATURES = 14  # geometric features of an option
-EXPANSIONS = 20  # viewpoints that the pre-explored setting scores
+TEXTS = ("captions", "objects", "summary")
+Step = tuple[Mapping[str, Any], int]
+"""The network's inputs at a viewpoint, and the number of the option taken there."""
+EXPANSIONS, CANDIDATES = 64, 32
+"""Walks that the pre-explored setting expands, and the likeliest of them that a speaker ranks."""
 BACKTRACK_COST = 1.0
 """Log-probability that an earlier option must be ahead for each action needed to walk back and take
 it; chosen on half of dev_unseen among 0.6, 0.8, 1, 1.2, 1.5, 2 and 2.5."""
@@ -94,21 +98,27 @@ def features(
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
-class PolicyWeights:
-    """The trained network. It has no state, so episodes share it.
+@lru_cache(maxsize=4)
+def open_session(path: Path) -> Any:
+    """Return the network in an ONNX file, cached. It has no state, so episodes share it. Raises
+    ``UsageError`` if the file does not exist."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such weights; train them, or remove the setting `weights`")
+    with needing("the trained policy needs onnxruntime", "prior"):
+        import onnxruntime  # type: ignore[import-untyped]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
-    ``vocabulary`` maps words to indices; ``width`` is the size D of the state stored per step.
+
+class PolicyWeights:
+    """The trained policy. ``vocabulary`` maps words to indices; ``width`` is the size D of the
+    state stored per step.
     """
 
     def __init__(self, path: Path) -> None:
-        with needing("the trained policy needs onnxruntime", "prior"):
-            import onnxruntime  # type: ignore[import-untyped]
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
-        options.log_severity_level = 3
-        providers = ["CPUExecutionProvider"]
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        listing = path.with_suffix(".json")
+        self._session, listing = open_session(path), path.with_suffix(".json")
         self.vocabulary = {word: n for n, word in enumerate(json.loads(listing.read_text()))}
         shapes = {tensor.name: tensor.shape for tensor in self._session.get_inputs()}
         self.width = int(shapes["history"][-1])
@@ -119,12 +129,7 @@ class PolicyWeights:
         return scores[0], memory[0]
 
 
-@lru_cache(maxsize=2)
-def load_network(path: Path) -> PolicyWeights:
-    """Return the network in a file, cached. Raises ``UsageError`` if the file does not exist."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such weights; train them, or remove the setting `weights`")
-    return PolicyWeights(path)
+load_network = lru_cache(maxsize=2)(PolicyWeights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +144,12 @@ class ImitationSettings:
 
 @dataclass(frozen=True, slots=True)
 class PreexploredSettings:
-    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one."""
+    """``weights``: an ONNX file with its ``.json`` vocabulary; empty: the shipped one. ``speaker``:
+    rank candidates by the speaker, too, whose file ``NAME_speaker.onnx`` is next to the weights.
+    """
 
     weights: str = ""
+    speaker: bool = True
 
 
 class ImitationAgent(Agent):
@@ -202,7 +210,7 @@ class ImitationAgent(Agent):
         moves = [Action("goto", (viewpoint,)) for viewpoint in route[1:]]
         if best.neighbor is None:
             return [*moves, STOP]
-        self._walk = best.walk.extended(best.neighbor, best.state, best.score)
+        self._walk = best.walk.extended(best)
         return [*moves, Action("goto", (best.neighbor.viewpoint,))]
 
     def _score(self, walk: PartialWalk, observation: IndoorObservation) -> list[Option]:
@@ -228,9 +236,9 @@ class ImitationAgent(Agent):
             "history": walk.history[None],
         }
         scores, states = self._network(inputs)
-        moves = [None, *observation.neighbors]
-        totals = (walk.score + scores).tolist()
-        return [Option(walk, *each) for each in zip(moves, totals, states, strict=True)]
+        totals, moves = (walk.score + scores).tolist(), [None, *observation.neighbors]
+        steps = [(inputs, number) for number in range(len(moves))]
+        return [Option(walk, *each) for each in zip(moves, totals, states, steps, strict=True)]
 
 
 class PreexploredImitation(ImitationAgent):
@@ -239,10 +247,12 @@ class PreexploredImitation(ImitationAgent):
 
         wayword run imitation_preexplored --on houses --limit 20
 
-    Expands the most probable walks on the scene's recorded graph, best first, and takes the
-    shortest path to the viewpoint with the largest probability of stopping within 3 m of it.
-    Scores are those of this path; the note ``explored`` has the length (metres) of a walk that
-    visits the viewpoints in the order of exploration, then goes there.
+    Expands the most probable walks on the scene's recorded graph, best first. The probability of
+    each is multiplied by that of the instruction, given the walk: a speaker (Fried et al. 2018)
+    trained on the same episodes. The agent takes the shortest path to the viewpoint with the
+    largest probability of stopping within 3 m of it. Scores are those of this path; the note
+    ``explored`` has the length (metres) of a walk that visits the viewpoints in the order of
+    exploration, then goes there.
     """
 
     Settings: ClassVar[type[Any]] = PreexploredSettings
@@ -254,6 +264,12 @@ class PreexploredImitation(ImitationAgent):
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         self._graph: ViewpointGraph = world.graph  # type: ignore[attr-defined]
+
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        path = Path(settings.weights or WEIGHTS / "imitation.onnx")
+        path = path.with_name(f"{path.stem}_speaker.onnx")
+        self._speaker = open_session(path) if settings.speaker else None
 
     def _next_actions(self, observation: IndoorObservation) -> list[Action]:
         graph, seen = self._graph, observation
@@ -267,23 +283,38 @@ class PreexploredImitation(ImitationAgent):
             best = max(moves, key=attrgetter("score"))
             moves.remove(best)
             assert best.neighbor is not None
-            walk = best.walk.extended(best.neighbor, best.state, best.score)
+            walk = best.walk.extended(best)
             place, heading = best.neighbor.viewpoint, best.neighbor.heading
             neighbors = graph.neighbors(place)
             seen = replace(seen, viewpoint=place, heading=heading, neighbors=neighbors)
+        explored = [stop.walk.path[-1] for stop in stops]
+        stops = sorted(stops, key=attrgetter("score"), reverse=True)[:CANDIDATES]
         places = [stop.walk.path[-1] for stop in stops]
         rows = [graph.index[place] for place in places]
         near = graph.distances[np.ix_(rows, rows)] < SUCCESS_METRES
-        end = places[int(np.argmax(near @ np.exp([stop.score for stop in stops])))]
-        metres = sum(graph.distance(*pair) for pair in pairwise([*places, end]))
-        self._toolkit.note("explored", viewpoints=len(set(places)), metres=round(metres, 2))
+        scores = np.array([stop.score + self._spoken(stop) for stop in stops])
+        end = places[int(np.argmax(near @ np.exp(scores - scores.max())))]
+        metres = sum(graph.distance(*pair) for pair in pairwise([*explored, end]))
+        self._toolkit.note("explored", viewpoints=len(set(explored)), metres=round(metres, 2))
         path = graph.shortest_path(observation.viewpoint, end)
         return [*(Action("goto", (place,)) for place in path[1:]), STOP]
+
+    def _spoken(self, stop: Option) -> float:
+        """Return the log-probability of the instruction, given the walk to a stop."""
+        if self._speaker is None:
+            return 0.0
+        steps = [*stop.walk.steps, stop.step]
+        inputs = {name: _stacked([seen[name][0] for seen, _ in steps]) for name in TEXTS}
+        for name in ("rows", "geometry"):  # of the viewpoint itself, and of the option taken there
+            inputs[name] = np.stack([seen[name][0][[0, number]] for seen, number in steps])
+        words = np.array([self._words], dtype=np.int64)
+        return float(self._speaker.run(None, {"words": words, **inputs})[0][0])
 
 
 @dataclass(frozen=True, slots=True)
 class PartialWalk:
-    """A walk: its viewpoints, the state (T, D) stored per step, and its log-probability.
+    """A walk: its viewpoints, the state (T, D) stored per step, its log-probability, and the
+    options taken.
 
     Positions are metres from the first viewpoint (east, north, up), summed over the moves.
     """
@@ -293,6 +324,7 @@ class PartialWalk:
     history: Floats
     first_heading: float
     score: float = 0.0
+    steps: tuple[Step, ...] = ()
 
     @classmethod
     def start(cls, observation: IndoorObservation, width: int) -> PartialWalk:
@@ -300,49 +332,52 @@ class PartialWalk:
         positions = {observation.viewpoint: np.zeros(3)}
         return cls((observation.viewpoint,), positions, history, observation.heading)
 
-    def extended(self, neighbor: Neighbor, state: Floats, score: float) -> PartialWalk:
-        end = self.positions[self.path[-1]] + _displacement(neighbor)
+    def extended(self, option: Option) -> PartialWalk:
+        assert option.neighbor is not None
+        end = self.positions[self.path[-1]] + _displacement(option.neighbor)
         return PartialWalk(
-            (*self.path, neighbor.viewpoint),
-            {neighbor.viewpoint: end, **self.positions},
-            np.concatenate([self.history, state[None]]),
+            (*self.path, option.neighbor.viewpoint),
+            {option.neighbor.viewpoint: end, **self.positions},
+            np.concatenate([self.history, option.state[None]]),
             self.first_heading,
-            score,
+            option.score,
+            (*self.steps, option.step),
         )
 
     def geometry(self, observation: IndoorObservation) -> Floats:
         """Return the features (1 + K, 14) of stopping and of the K neighbors; see
         :func:`features`."""
         *earlier, here = self.path
-        table, ends = [(0.0, 0.0, 0.0)], [self.positions[here]]
-        memory = [(here in earlier, False)]
-        for neighbor in observation.neighbors:
-            table.append((neighbor.heading, neighbor.elevation, neighbor.distance))
-            ends.append(self.positions[here] + _displacement(neighbor))
-            name = neighbor.viewpoint
-            memory.append((name in self.positions, name in earlier[-1:]))
-        headings, elevations, lengths = np.array(table).T
-        return features(
-            np.radians(headings).astype(np.float32),
-            np.radians(elevations).astype(np.float32),
-            lengths.astype(np.float32),
-            np.array(math.radians(observation.heading), dtype=np.float32),
-            np.array(math.radians(self.first_heading), dtype=np.float32),
-            np.array(ends, dtype=np.float32),
-            np.array(memory, dtype=np.float32),
-            len(self.history),
-        )
+        place, neighbors = self.positions[here], observation.neighbors
+        moves = np.array([(0, 0, 0), *((n.heading, n.elevation, n.distance) for n in neighbors)])
+        ends = np.array([place, *(place + _displacement(each) for each in neighbors)])
+        names = [each.viewpoint for each in neighbors]
+        memory = [(name in self.positions, name in earlier[-1:]) for name in names]
+        memory.insert(0, (here in earlier, False))
+        heading, elevation = np.radians(moves[:, :2].T).astype(np.float32)
+        facing, start = np.radians([observation.heading, self.first_heading]).astype(np.float32)
+        length, offset = moves[:, 2].astype(np.float32), ends.astype(np.float32)
+        visited = np.array(memory, dtype=np.float32)
+        poses = heading, elevation, length, facing, start
+        return features(*poses, offset, visited, len(self.history))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """A continuation of a walk, to a neighbor or (None) by stopping, with the log-probability of
-    the walk with it, and the state to store."""
+    the walk with it, the state to store, and its number among the options."""
 
     walk: PartialWalk
     neighbor: Neighbor | None
     score: float
     state: Floats
+    step: Step
+
+
+def _stacked(rows: list[Ints]) -> Ints:
+    """Return arrays as one, padded with zeros to the largest."""
+    shape = np.max([row.shape for row in rows], axis=0)
+    return np.stack([np.pad(row, [(0, n) for n in shape - row.shape]) for row in rows])
 
 
 def _displacement(neighbor: Neighbor) -> NDArray[np.float64]:

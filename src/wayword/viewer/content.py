@@ -332,8 +332,8 @@ class Content:
                     metric = next(m for m in other.metrics if m.key == other.success)
                     words = f"{metric.label} {value(metric, score)}"
                     others.append((each.name, words, score > 0.5))
-        link = f"/run/{slug(name)}/{address(episode)}"
-        return GameEnd(link, document.map, others[:_OTHERS])
+        link, text = f"/run/{slug(name)}/{address(episode)}", getattr(document.mistake, "text", "")
+        return GameEnd(link, document.map, others[:_OTHERS], document.succeeded, text)
 
     def moves(self, name: str, episode: str) -> str:
         rows = self.library.rows(name)

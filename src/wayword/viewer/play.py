@@ -295,12 +295,14 @@ _LINES = 30
 
 
 class GameEnd(NamedTuple):
-    """A finished game: the address of its recorded episode, its map with the gold path, and the
-    results of other runs: name, success as text, and True if solved."""
+    """A finished game: the address of its recorded episode, its map with the gold path, the results
+    of other runs (name, success as text, and True if solved), True if solved, and the mistake."""
 
     link: str = ""
     map: Html | None = None
     others: Sequence[tuple[str, str, bool]] = ()
+    solved: bool | None = None
+    mistake: str = ""
 
 
 def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
@@ -309,6 +311,7 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
         letters = seat.letters if seat else Letters()
+        drawn = observed_map(seat.looks, letters, now) if seat and now else None  # assigns letters
         groups: dict[str, list[Choice]] = {"": []}  # by verb, empty for those without arguments
         last: list[Choice] = []  # ``stop``
         directions, keys = arrows(now.observation if now else {}), dict[str, str]()
@@ -328,9 +331,7 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
-            drawn=observed_map(seat.looks, letters, now) if seat and now else None, few=_FEW,
-            choices=choices, most=_LINES,
-            letters=letters,
+            drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters,
         )  # fmt: skip
 
 
@@ -434,7 +435,6 @@ def observed_map(
         return None
     drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
-    drawn.legend = [("here", "you and your heading")]
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
     return draw.render(drawn)
 

@@ -71,7 +71,7 @@ function placeLabels(map, mark) {
   for (const label of labels) {
     const box = label.getBoundingClientRect(), still = !label.dataset.box;
     let best = null, least = label.matches(".named, .pill") ? Infinity : 1000;
-    const spots = still ? [box] : spotsOf(label, box, frame, k, mark);
+    const spots = still ? [box] : spotsOf(label, box, frame, k, mark).slice(0, label.matches(".label") ? 8 : 24);
     spots.forEach((spot, turn) => {
       const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;
       const over = taken.filter((other) => meet(spot, other)).length + !inside;

@@ -40,14 +40,19 @@
   });
 
   // The board.
-  let showing = 0;
+  let showing = 0, drawn = "";
   async function refresh() {
     const mine = ++showing;
     const answer = await reach("board?as=" + encodeURIComponent(actor));
     if (!answer || !answer.ok || mine !== showing) return;
     const arrived = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("board");
     if (!arrived || mine !== showing) return;
-    const old = board();
+    const old = board(), version = arrived.dataset.version;
+    delete arrived.dataset.version;
+    const same = arrived.outerHTML === drawn; // a press must not lose its button
+    drawn = arrived.outerHTML;
+    arrived.dataset.version = old.dataset.version = version;
+    if (same) return filter();
     for (const part of old.querySelectorAll("details[data-key]")) {
       const same = arrived.querySelector('details[data-key="' + CSS.escape(part.dataset.key) + '"]');
       if (same) same.open = part.open;
@@ -56,9 +61,23 @@
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
     old.replaceWith(document.adoptNode(arrived));
+    showNamed();
     unclutter(board().querySelectorAll("svg.map"));
     if (typed && again) again.focus();
     filter();
+  }
+  // What the task names stands out on the map, and its choices are not folded.
+  function showNamed() {
+    const task = " " + (board().querySelector(".task")?.textContent || "").toLowerCase().replace(/[^a-z]+/g, " ");
+    const isNamed = (name) => task.includes(" " + name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, ""));
+    for (const label of board().querySelectorAll("svg .label[data-gap]")) label.classList.toggle("named", isNamed(label.textContent));
+    for (const part of board().querySelectorAll(".menu details")) {
+      const named = [...part.querySelectorAll(".act")].filter((press) => isNamed((/\[(.*)\]/.exec(press.dataset.action)?.[1] || "\u0000").split(", ").at(-1)));
+      const block = make("div"), row = make("div", "acts");
+      row.append(...named);
+      block.append(make("h3", "", part.dataset.key.replaceAll("_", " ")), row);
+      if (named.length) part.before(block);
+    }
   }
   function filter() {
     const words = say ? say.elements.words.value.toLowerCase().split(/[\s,[\]]+/).filter(Boolean) : [];

@@ -195,8 +195,8 @@ class Watching(Halls):
     def perceiver(self) -> Mirror:
         return Mirror()
 
-    def make_plan(self, task: Task, world: Any, actor: str, how: str) -> Any:
-        return f"{actor} {how} {task.episode.id} {world.at[actor]}"
+    def make_plan(self, task: Task, world: Any, actor: str, kind: str) -> Any:
+        return f"{actor} {kind} {task.episode.id} {world.at[actor]}"
 
 
 class Reader(Goer):

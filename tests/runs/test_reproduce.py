@@ -31,6 +31,7 @@ NAMED = (
     *("lgx/table-1", "lgx/table-3", "lgx/table-4", "lgx/figure-5", "lgx/two-phase"),
     *(f"langsuite/table-{number}" for number in range(3, 8)),
     *("llm_planner/alfred", "lats/webshop", "navcot/r2r", "esc/objectnav"),
+    "ivln/ir2r",
 )
 
 

@@ -53,10 +53,11 @@ class Setup:
     """Parts shared by all episodes of a run.
 
     ``max_steps`` counts turns per actor. ``on_step`` is called after every step, with the
-    episode's id. ``trials`` limits how often learning agents play an episode, and ``judge`` stops
-    them at a success; without it agents get no verdict. ``gate`` decides whether the budget allows
-    another episode. ``demonstrations`` replaces the dataset's method of that name. ``continued``
-    maps an episode id to the recorded steps it continues from.
+    episode's id. ``shared`` holds what the agents of a run build once, such as examples. ``trials``
+    limits how often learning agents play an episode, and ``judge`` stops them at a success; without
+    it agents get no verdict. ``gate`` decides whether the budget allows another episode.
+    ``demonstrations`` replaces the dataset's method of that name. ``continued`` maps an episode id
+    to the recorded steps it continues from.
     """
 
     dataset: Dataset

@@ -39,7 +39,7 @@ from wayword.settings import make, merge
 FOLDER = files("wayword.runs") / "recipe_files"
 PAPERS = (
     *("navgpt", "mapgpt", "navcot", "discussnav", "velma", "lgx", "esc"),
-    *("langsuite", "llm_planner", "lats"),
+    *("langsuite", "llm_planner", "lats", "ivln"),
 )
 AS_PUBLISHED = "published"
 """Value of ``--model`` for the models named in the paper, with the backend ``openai:``."""
@@ -71,6 +71,7 @@ class RecipeRow:
     agent: str = ""
     absent: str = ""
     sources: tuple[RecipeData, ...] = ()
+    remember: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     steps: int | None = None
@@ -276,6 +277,7 @@ def _plan(
     changes = {
         "agent": row.agent,
         "on": source.split,
+        "remember": row.remember,
         "model": main,
         "settings": merge(settings, _share(options.settings, row.agent)),
         "limit": min((n for n in (row.limit, options.limit) if n is not None), default=None),
@@ -307,7 +309,8 @@ def costs_nothing(options: RecipeOptions) -> bool:
 
 
 def _folder(plan: Plan) -> str:
-    key = (plan.agent, plan.on, plan.model, plan.settings, plan.seed, plan.max_steps, plan.shuffle)
+    key = [plan.agent, plan.on, plan.model, plan.settings, plan.seed, plan.max_steps, plan.shuffle]
+    key += [plan.remember] if plan.remember else []
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
     name = "-".join(part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part)
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"

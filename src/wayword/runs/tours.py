@@ -1,9 +1,5 @@
 """Iterative navigation: agents that keep what they learned from one episode to the next.
 
-    wayword run mapgpt --on houses --model openai:gpt-5-mini --remember scene --out runs/kept
-    wayword run mapgpt --on houses --model openai:gpt-5-mini --out runs/forgot
-    wayword tours runs/kept runs/forgot
-
 A tour is the episodes of a scene in the order in which they are finished. Tours run concurrently,
 the episodes of one in sequence; each new agent receives the agent of the last finished episode. A
 failed episode leaves no memory. A resumed run rebuilds memory from the record: new agents replay

@@ -115,6 +115,36 @@ def test_on_a_phone_the_map_stays_while_steps_scroll(browser: Browser, address: 
     page.close()
 
 
+@pytest.mark.parametrize("on", ["household", "rearrangement", "ma_household"])
+def test_on_a_phone_the_end_is_in_view_and_the_legend_has_what_is(
+    on: str, browser: Browser, address: str
+) -> None:
+    page = first_screen(browser, address, on, 390, 844)
+    frame = page.locator("svg.map").bounding_box()
+    ring = page.locator("svg.map .mistake").first.bounding_box()
+    assert frame is not None
+    assert ring is not None
+    assert frame["x"] <= ring["x"]
+    assert ring["x"] + ring["width"] <= frame["x"] + frame["width"]
+    assert frame["y"] <= ring["y"]
+    assert ring["y"] + ring["height"] <= frame["y"] + frame["height"]
+    absent = page.evaluate("""() => {
+      const map = document.querySelector("svg.map"), frame = map.getBoundingClientRect();
+      const meets = (box) => box.left < frame.right && frame.left < box.right
+        && box.top < frame.bottom && frame.top < box.bottom;
+      return [...document.querySelectorAll("aside .legend li:not([hidden]) i:not(.scale)")]
+        .filter((sign) => ![...map.querySelectorAll("." + [...sign.classList].at(-1))]
+          .some((part) => meets(part.getBoundingClientRect()))).map((sign) => sign.className);
+    }""")
+    assert absent == []
+    lines = page.locator(".mistake-words").evaluate("""words => {
+      const size = parseFloat(getComputedStyle(words).lineHeight);
+      return Math.round(words.getBoundingClientRect().height / size);
+    }""")
+    assert lines <= 3
+    page.close()
+
+
 def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> None:
     page = first_screen(browser, address, "apartments", 1400, 900)
     names = page.locator("svg.map .goalname:visible").all_text_contents()

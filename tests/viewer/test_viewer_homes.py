@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
     furniture = [(box.label, box.kind) for box in of_kind(drawn, "furniture")]
     assert furniture == [("table_1", "furniture"), ("box_1", "furniture destination")]
     assert {room.label for room in of_kind(drawn, "roomname")} == {"kitchen", "hall"}
+
+
+def test_a_high_level_walk_is_drawn_through_the_door() -> None:
+    told, sources, world = carried()
+    drawn = household.map(told, sources)
+    assert drawn is not None
+    walk = drawn.walks["ann"]
+    routed = [stop for stop in walk if stop.route]
+    assert routed
+    for stop in routed:
+        assert math.dist(stop.route[-1], stop.point) < 0.25
+    (door,) = world.scene.doors
+    low, high = (most(door.a[1], door.b[1]) for most in (min, max))
+    corners = [(walk[0].point)] + [p for stop in walk for p in (*stop.route, stop.point)]
+    crossed = [a[1] for a, b in pairwise(corners) if (a[0] - door.a[0]) * (b[0] - door.a[0]) < 0]
+    assert crossed
+    assert all(low <= y <= high for y in crossed), "never through the wall"
 
 
 def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:

@@ -176,3 +176,20 @@ def test_numbers_as_people_read_them() -> None:
     assert figures.value(took, 0.0301) == "30 ms"
     assert figures.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
     assert figures.interval(metres, {"low": None, "high": None}).startswith("too few")
+
+
+@pytest.mark.parametrize("heading", [330.0, 0.0])
+def test_a_dart_points_where_a_failed_walk_without_a_gold_path_faced(heading: float) -> None:
+    stops = [maps.Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(2)]
+    stops.append(maps.Waypoint(2, "", (1.0, 0.0), heading))
+    walk = {"agent": stops}
+    failed = Page.parse(str(maps.render(maps.Map(walk, failed=True))))
+    (dart,) = failed.all("path", class_="facing")
+    assert dart.attributes["transform"] == f"rotate({heading:.0f})"
+    assert [e.text for e in failed.all("g", class_="pill")] == ["1·2 ✕"], (
+        "next to it, by the script"
+    )
+    for other in (maps.Map(walk), maps.Map(walk, failed=True, gold=[("b", (3.0, 0.0))])):
+        assert not Page.parse(str(maps.render(other))).all("path", class_="facing")
+    (small,) = Page.parse(str(maps.render(maps.Map(walk, small=True)))).all("svg", class_="sketch")
+    assert small.attributes["viewbox"]

@@ -458,6 +458,27 @@ def test_a_wrong_answer_and_a_wrong_room_are_named() -> None:
     )
 
 
+def test_a_wrong_choice_names_the_only_right_one_and_the_target() -> None:
+    seen = {"phase": 1, "place": "office", "objects": ("desk", "hallway"), "target": "can"}
+    chosen = steps(Action("go", ("desk",)), seen=seen, room="office")
+    stayed = Trajectory("1", {"agent": {}}, chosen, {"phase": 1, "place": "office"}, "stopped")
+    assert mistake_of(TwoPhaseReference("1", "kitchen"), stayed) == (
+        "Step 1: chose go[desk]; only the hallway leads to the kitchen, with the can."
+        " It stayed in the office; one wrong choice ends the episode."
+    )
+
+
+def test_in_towns_the_sentence_quotes_the_turn_that_was_missed(tmp_path: Path) -> None:
+    quoted = 0
+    for document in documents(tmp_path / "run", Plan("random", "towns", limit=12, max_steps=16)):
+        assert document.mistake is not None
+        turned = re.search(r"the path goes (left|right) .* here: “([^”]*)”", document.mistake.text)
+        if turned is not None:
+            assert turned[2] in document.instruction
+            quoted += turned[1] in turned[2].lower()
+    assert quoted
+
+
 def graph(*heights: float) -> Any:
     """A line of viewpoints at these heights, 2 m apart."""
     number = len(heights)

@@ -47,6 +47,18 @@ def test_every_value_is_a_run_and_the_picture_shows_them_all(tmp_path: Path) -> 
     assert {"1", "4", "9", "steps", "SR"} <= set(texts)
 
 
+def test_the_picture_of_a_cascade_has_its_success_and_its_cost(tmp_path: Path) -> None:
+    settings = {"dataset": {"houses": 1, "episodes": 2}}
+    plan = Plan("act", "houses", "cascade:scripted:noise,scripted:first", settings, limit=2,
+                max_steps=2, out=tmp_path)  # fmt: skip
+    made = variants(plan, ["model.samples=1,3"])
+    for each in made:
+        run(each.plan)
+    assert picture(made) == tmp_path / "sweep.svg"
+    texts = [each.text for each in ElementTree.parse(tmp_path / "sweep.svg").iter(f"{SVG}text")]
+    assert texts[-3:] == ["SR", "Large %", "SPL"]
+
+
 def test_several_settings_are_combined(tmp_path: Path) -> None:
     plan = Plan("random", "houses", settings={"dataset": {"seed": 7}}, out=tmp_path)
     made = variants(plan, ["steps=1,2", "dataset.views=12,24"])

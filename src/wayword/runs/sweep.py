@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError
+from wayword.metrics import accounting
 from wayword.metrics.intervals import Interval
 from wayword.runs.codec import unusable
 from wayword.runs.plan import Plan
@@ -171,14 +172,14 @@ def picture(variants: Sequence[Variant]) -> Path | None:
     Raises ``RecordingError`` if the file cannot be written."""
     folders = [variant.plan.out for variant in variants if variant.plan.out]
     rows = rows_of(folders)
-    rates = [m for m in rows[0].metrics if m.kind == "rate"]
-    # success is first; a plot of more than three is hard to read
+    large = next(metric for metric in accounting.METRICS if metric.key == "escalated")
+    # success first, then a cascade's share of large answers; more than three are hard to read
+    rates = [m for m in (*rows[0].metrics[:1], large, *rows[0].metrics[1:]) if m.kind == "rate"]
     shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         return None
-    others = dict.fromkeys(variant.choices[1:] for variant in variants)
     curves = []
-    for metric, rest in product(shown, others):
+    for metric, rest in product(shown, dict.fromkeys(v.choices[1:] for v in variants)):
         points = tuple(
             (variant.choices[0][1], row.values[metric.key])
             for variant, row in zip(variants, rows, strict=True)

@@ -134,8 +134,7 @@ class PlanSearch(AnyWorldAgent):
             self._path = []
 
     async def _search(self, root: TreeNode) -> Rejection | None:
-        """Grow the tree within the budget. Return the rejection of the last answer without an
-        action."""
+        """Grow the tree within the budget. Return the last answer's rejection, if there is one."""
         refused = None
         for _ in range(max(1, self._settings.calls // 2)):
             node = root

@@ -150,13 +150,13 @@ class Phrase:
         return exact or [n for n in names if self._words <= set(kind(n).split("_"))]
 
 
-def errand(episode: Episode) -> tuple[Phrase, Phrase]:
+def request(episode: Episode) -> tuple[Phrase, Phrase]:
     """The object and the place that a request names."""
     text = episode.instruction.partition(" Look for ")[0]
-    thing = re.search(r"\ban? ([A-Za-z ]+?)(?= (?:on|in|to|and|from)\b|[,.?])", text)
+    target = re.search(r"\ban? ([A-Za-z ]+?)(?= (?:on|in|to|and|from)\b|[,.?])", text)
     place = re.search(r"\bthe ([A-Za-z ]+?)(?= and\b|[,.?])", text)
-    assert thing is not None and place is not None, text  # noqa: PT018
-    return Phrase(thing[1], episode), Phrase(place[1], episode)
+    assert target is not None and place is not None, text  # noqa: PT018
+    return Phrase(target[1], episode), Phrase(place[1], episode)
 
 
 def counted(episode: Episode) -> tuple[Phrase, list[str]]:
@@ -478,11 +478,11 @@ def fetch(episode: Episode) -> Play:
     """Look for an object and its place, in rooms and then in containers, and bring it there."""
     me = Walker()
     me.note((yield Action(""))[0])
-    thing, place = errand(episode)
+    target, place = request(episode)
     hints = re.findall(r"Look for the [\w ]+? in the ([\w ]+)\.", episode.instruction)
     rooms = [each.split(" and the ") for each in hints] or [[], []]
     for _ in range(3):
-        name = yield from _find(me, thing, rooms[0])
+        name = yield from _find(me, target, rooms[0])
         if not name:
             return
         if (yield from me.reach(name)) and (yield from me.do("pick_up", name)):
@@ -535,7 +535,7 @@ def count_all(episode: Episode) -> Play:
     """Look around in the rooms of a question, and in their containers, and count."""
     me = Walker()
     me.note((yield Action(""))[0])
-    thing, rooms = counted(episode)
+    target, rooms = counted(episode)
     for room in sorted(rooms, key=lambda room: room != me.view.room):
         while me.view.room != room and not (yield from me.enter(room)):
             doors = me.unseen_rooms()
@@ -546,21 +546,21 @@ def count_all(episode: Episode) -> Play:
         yield from me.look()
         while boxes := me.containers(room):
             yield from me.open(boxes[0])
-    found = [n for n in thing.of(me.spots) if me.rooms.get(n) in rooms]
+    found = [n for n in target.of(me.spots) if me.rooms.get(n) in rooms]
     yield Action("stop", (str(min(3, len(found))),))
 
 
 def glance(episode: Episode) -> Play:
     """Count what is in view at first."""
     view, _ = yield Action("")
-    thing, _ = counted(episode)
-    yield Action("stop", (str(min(3, len(thing.of(o.name for o in view.objects)))),))
+    target, _ = counted(episode)
+    yield Action("stop", (str(min(3, len(target.of(o.name for o in view.objects)))),))
 
 
 def greedy_count(episode: Episode) -> Play:
     """Count what is in view while turning once around, and open what is at hand."""
     view, _ = yield Action("")
-    thing, _ = counted(episode)
+    target, _ = counted(episode)
     names = set[str]()
     for _ in range(4):
         for _ in range(3):
@@ -570,16 +570,16 @@ def greedy_count(episode: Episode) -> Play:
                 break
             view, _ = yield Action("open", (shut[0].name,))
         view, _ = yield Action("turn_right")
-    yield Action("stop", (str(min(3, len(thing.of(names)))),))
+    yield Action("stop", (str(min(3, len(target.of(names)))),))
 
 
 def greedy_fetch(episode: Episode, rng: Any) -> Play:
     """Go straight for the object, or for its place once it is held, while that is in view; else
     for a door in view; else wander."""
-    thing, place = errand(episode)
+    target, place = request(episode)
     view, feedback = yield Action("")
     while True:
-        aims = aims_in_view(view, place if view.holding else thing)
+        aims = aims_in_view(view, place if view.holding else target)
         near = [o for o in aims if o.distance <= 1.5]
         doors = [d for d in view.doors if not d.open and d.distance <= REACH]
         if near and view.holding:
@@ -624,7 +624,7 @@ def table(episode: Episode) -> tuple[list[tuple[Phrase, int]], Phrase, str]:
     parts = []
     for part in re.split(r", | and ", asked[1]):
         number, _, words = part.partition(" ")
-        many = NUMBERS.get(number, 1)
+        many = int(number) if number.isdigit() else NUMBERS.get(number, 1)
         parts.append((Phrase(singular(words) if many > 1 else words, episode), many))
     return parts, Phrase(asked[2], episode), asked[3]
 
@@ -770,9 +770,9 @@ def words_of(view: Any, episode: Episode, last: Sequence[str]) -> list[str]:
                 seen += [f"{name} side {side}", f"{name} ahead {min(found[0].ahead, 2)} {side}"]
             words += seen
         return words
-    thing, place = errand(episode)
+    target, place = request(episode)
     stage = "put" if view.holding else "take"
-    for name, found in ("aim", aims_in_view(view, place if view.holding else thing)), (
+    for name, found in ("aim", aims_in_view(view, place if view.holding else target)), (
         "door", list(view.doors),
     ):  # fmt: skip
         if not found:
@@ -794,8 +794,8 @@ def fitted(weights: Mapping[str, Sequence[float]], rng: Any, episode: Episode) -
         verb = rng.choices(VERBS, weights=chance.tolist())[0]
         action = Action(verb)
         if verb == "act" and hasattr(view, "holding") and not hasattr(view, "walls"):
-            thing, place = errand(episode)
-            aims = aims_in_view(view, place if view.holding else thing)
+            target, place = request(episode)
+            aims = aims_in_view(view, place if view.holding else target)
             if not aims:
                 action = Action("turn_right")
             elif view.holding:

@@ -2,13 +2,14 @@
 
     PYTHONPATH=. python tools/horizon_validity.py coverage [--seeds 40] [--tracks follow,find]
     PYTHONPATH=. python tools/horizon_validity.py levels [--tracks act]
-    PYTHONPATH=. python tools/horizon_validity.py floor [--repeats 25] [--tracks act]
+    PYTHONPATH=. python tools/horizon_validity.py floor [--repeats 25] [--shortest 64]
 
 ``coverage``: a player strays for good with probability p at each step, so its horizon is
 ln 1/2 / ln(1 - p); in half of the rows it also fails a quarter of the episodes whatever their
 length. Reports in how many seeds the interval holds the truth. ``levels``: plays every episode's
 expert, and prints the checksums of the version. ``floor``: the success of the agent ``random``
-over the version's episodes, as many times as ``--repeats`` with other seeds.
+over the version's episodes, as many times as ``--repeats`` with other seeds, at levels from
+``--shortest`` on.
 """
 
 from __future__ import annotations
@@ -95,10 +96,12 @@ def levels(track: Track) -> None:
         )
 
 
-def floor(track: Track, repeats: int) -> None:
-    """Print the success of ``random`` at each level."""
+def floor(track: Track, repeats: int, shortest: int) -> None:
+    """Print the success of ``random`` at each level from ``shortest`` on."""
     rates = []
-    for _, plan in entry("random").plans(track):
+    for length, plan in entry("random").plans(track):
+        if length < shortest:
+            continue
         dataset, solved, played = open_dataset(plan), 0, 0
         make_agent = open_agent(plan, dataset).make
         for seed in range(repeats):
@@ -123,6 +126,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--shortest", type=int, default=0)
     options = parser.parse_args()
     names = tuple(name for name in options.tracks.split(",") if name)
     for track in replace(entry("gold"), tracks=names).chosen():
@@ -131,7 +135,7 @@ def main() -> None:
         elif options.what == "levels":
             levels(track)
         else:
-            floor(track, options.repeats)
+            floor(track, options.repeats, options.shortest)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Pictures of the documentation: python tools/screenshots.py [FOLDER]
 First screens of failed episodes: python tools/screenshots.py --failed FOLDER
+The bench's board: python tools/screenshots.py --board SITE
 
 Runs a few episodes in generated worlds, serves them, and takes pictures with the chromium on PATH:
 those of docs/viewer.md, and ``readme.png``, a solved and a failed trajectory next to each other.
@@ -150,6 +151,29 @@ def first_screens(page: Page, top: Path, out: Path) -> None:
                 picture(page, out / f"{kind}-{wide}.png")
 
 
+@contextmanager
+def opened() -> Iterator[Page]:
+    """A page of the chromium on PATH."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        yield browser.new_page(viewport={"width": 1400, "height": 900})
+        browser.close()
+
+
+def board(site: Path, out: Path) -> None:
+    """The cards of a folder that ``wayword bench board`` wrote."""
+    with opened() as page:
+        page.goto((site / "index.html").resolve().as_uri())
+        bottom = page.locator("#board").bounding_box()
+        assert bottom is not None
+        page.set_viewport_size(
+            {"width": 1400, "height": round(bottom["y"] + bottom["height"]) + 24}
+        )
+        picture(page, out / "board.png")
+
+
 def main(out: Path, failed: bool) -> None:
     """Make all pictures in a folder."""
     out.mkdir(parents=True, exist_ok=True)
@@ -160,22 +184,20 @@ def main(out: Path, failed: bool) -> None:
                 run(Plan("random", on, limit=4, max_steps=16, out=top / on.partition(":")[0]))
         else:
             solved, unsolved = made(top)
-        with sync_playwright() as play:
-            browser = play.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-            )
-            page = browser.new_page(viewport={"width": 1400, "height": 900})
+        with opened() as page:
             if failed:
                 first_screens(page, top, out)
             else:
                 with serving(top) as server:
                     pair(page, server, solved, unsolved, out / "readme.png")
                     shoot(page, server, unsolved, out)
-            browser.close()
     shutil.rmtree(out.parent / "_game", ignore_errors=True)
 
 
 if __name__ == "__main__":
-    arguments = [each for each in sys.argv[1:] if each != "--failed"]
-    folder = Path(arguments[0]) if arguments else ROOT / "docs" / "pictures"
-    main(folder, failed="--failed" in sys.argv)
+    pictures = ROOT / "docs" / "pictures"
+    arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
+    if "--board" in sys.argv:
+        board(Path(arguments[0]), pictures)
+    else:
+        main(Path(arguments[0]) if arguments else pictures, failed="--failed" in sys.argv)

@@ -81,6 +81,7 @@ def play(
     """
     if context.invoked_subcommand:
         return
+    from wayword.core import registry
     from wayword.core.errors import UsageError
     from wayword.runs.plan import shared_datasets, takes_a_person
     from wayword.settings import parse
@@ -91,8 +92,14 @@ def play(
     if not model and not agent:
         raise UsageError("name a model with --model, or an agent that needs none with --agent")
     names = tuple(name.strip() for name in tracks.split(",") if name.strip())
+    chosen_settings = parse(settings or [])
+    for group in {"dataset", "perturb"} & set(chosen_settings):
+        raise UsageError(
+            f"--set {group}: a version's episodes are fixed; play others with wayword run"
+        )
+    registry.load("agent", agent or version_.agent)  # an unknown name is one error, not seven
     entry = ladders.Entry(
-        version_, agent or version_.agent, model, parse(settings or []), names, quick, salt, out
+        version_, agent or version_.agent, model, chosen_settings, names, quick, salt, out
     )
     episodes = ladders.QUICK_EPISODES if quick else version_.episodes
     chosen = _tracks(entry, data)

@@ -6,7 +6,7 @@
     >>> bool(11 < fitted.at(0.5)[0] < 15)
     True
 
-Success at length L is modelled as c + (u - c) * exp(-ln 2 * (L / H) ** k), by maximum likelihood:
+Success at length L is modeled as c + (u - c) * exp(-ln 2 * (L / H) ** k), by maximum likelihood:
 c is the floor that chance reaches (given), u the ceiling that failures leave which no length
 explains (0.5 to 1), H the horizon H50, where success is halfway from ceiling to floor, and k the
 slope; k = 1 is a player who errs with the same chance at every step. Every attempt counts once. The

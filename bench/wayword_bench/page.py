@@ -181,7 +181,7 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
     if not paths:
         raise UsageError(f"{folder}: holds no {ladders.CARD}; play with wayword bench")
     out.mkdir(parents=True, exist_ok=True)
-    rows, names = [], list[str]()
+    rows, named = [], set[str]()
     for number, path in enumerate(paths):
         try:
             card = json.loads(path.read_text(encoding="utf-8"))
@@ -194,11 +194,12 @@ def write_board(folder: Path, out: Path, data: Path | None = None) -> Path:
             )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{path}: is not a card ({error!r}); remove it") from error
-        names += [name for name in card["tracks"] if name not in names]
+        named |= set(card["tracks"])
         (out / file).write_text(text, encoding="utf-8")
     rows.sort(key=lambda row: (bool(row["unverified"]), -row["card"]["success"][0]))
     path = out / "index.html"
     versions = sorted({str(row["card"]["bench"]) for row in rows})
+    names = [track.name for track in ladders.open_bench().tracks if track.name in named]
     path.write_text(
         _render("board.html", rows=rows, tracks=names, versions=versions), encoding="utf-8"
     )

@@ -157,6 +157,11 @@ def test_mistakes_are_named() -> None:
         bench.check_level(replace(FOLLOW, checksums={length: ["0" * 12]}), length, plan)
     with pytest.raises(UsageError, match="has no card"):
         bench.read_card(Path("nowhere"))
+    for setting in ("dataset.houses=3", "perturb.typos=0.1"):
+        with pytest.raises(UsageError, match="episodes are fixed"):
+            wayword("--agent", "random", "--set", setting)
+    with pytest.raises(UsageError, match="no agent is called 'rndom'; did you mean 'random'"):
+        wayword("--agent", "rndom")
 
 
 def test_the_robust_block_is_a_row_a_perturbation_with_the_paired_loss(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ chaos: install
 test-vision:
 	@$(PYTHON) -m venv --upgrade-deps .venv-vision
 	.venv-vision/bin/python -m pip install --quiet torch==2.13.0
-	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' pytest
+	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' onnx onnxruntime pytest
 	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
 
 test-train:

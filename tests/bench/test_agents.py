@@ -49,3 +49,17 @@ def test_an_agent_plays_every_track_that_fits(
         (record,) = run.records()
         assert any(step.calls for step in record.trajectory.steps), name
         assert level["tokens"] > 0
+
+
+def test_players_that_only_read_solve_the_shortest_levels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mapper of ``tools/honest.py``: two episodes of each track that it plays."""
+    monkeypatch.setattr(ladders, "QUICK_LEVELS", 1)
+    monkeypatch.setattr(ladders, "QUICK_EPISODES", 2)
+    call = ["bench", "--agent", "tools/honest.py", "--quick", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, call, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    card = json.loads((tmp_path / ladders.CARD).read_text())
+    solved = {name: track["levels"][0]["solved"] for name, track in card["tracks"].items()}
+    assert solved == {"grid": 2, "act": 2, "together": 2, "ask": 2}

@@ -145,6 +145,42 @@ def test_on_a_phone_the_end_is_in_view_and_the_legend_has_what_is(
     page.close()
 
 
+@pytest.mark.parametrize(("wide", "tall"), [(1400, 900), (390, 844)])
+@pytest.mark.parametrize("on", ["iqa", "rearrangement", "ma_household"])
+def test_a_goal_object_is_named_at_its_mark_or_by_a_line(
+    on: str, wide: int, tall: int, browser: Browser, address: str
+) -> None:
+    page = first_screen(browser, address, on, wide, tall)
+    astray, lines, names, views = page.evaluate("""() => {
+      const map = document.querySelector("svg.map"), k = map.getScreenCTM();
+      const names = [...map.querySelectorAll(".goalname")].filter((name) => name.getBBox().width);
+      const marks = names.map((name) => {
+        const [x1, y1, x2, y2] = name.dataset.box.split(" ").map(Number);
+        return [k.a * x1 + k.e, k.d * y1 + k.f, k.a * x2 + k.e, k.d * y2 + k.f];
+      });
+      const shown = names.filter((name) => !name.matches(".under"));
+      const away = (box, [x1, y1, x2, y2]) => Math.hypot(Math.max(0, x1 - box.right, box.left - x2),
+        Math.max(0, y1 - box.bottom, box.top - y2));
+      const astray = shown.filter((name) => {
+        const box = name.getBoundingClientRect(), far = marks.map((mark) => away(box, mark));
+        return far[names.indexOf(name)] > Math.min(...far) + 6;
+      });
+      const inside = (view, x, y) => view.isPointInFill(
+        new DOMPoint(x, y).matrixTransform(view.getScreenCTM().inverse()));
+      const poses = [...map.querySelectorAll(".pose.now")];
+      const views = poses.flatMap((view) => shown.filter((name) => {
+        const box = name.getBoundingClientRect(), [x1, y1, x2, y2] = marks[names.indexOf(name)];
+        return inside(view, (box.left + box.right) / 2, (box.top + box.bottom) / 2)
+          && !inside(view, (x1 + x2) / 2, (y1 + y2) / 2);
+      }));
+      return [astray.length, map.querySelectorAll(".leader").length, shown.length, views.length];
+    }""")
+    assert names
+    assert astray <= lines
+    assert views == 0, "no name in a view that its object is not in"
+    page.close()
+
+
 def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> None:
     page = first_screen(browser, address, "apartments", 1400, 900)
     names = page.locator("svg.map .goalname:visible").all_text_contents()

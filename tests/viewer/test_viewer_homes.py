@@ -57,7 +57,7 @@ def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
     assert drawn is not None
     assert household.START not in drawn.legend
     leaves = [(leaf.kind, leaf.first, leaf.last) for leaf in of_kind(drawn, "leaf")]
-    assert leaves == [("leaf", 1, 3), ("leaf open", 4, 5)]
+    assert leaves == [("leaf closed", 1, 3), ("leaf open", 4, 5)]
     (apple,) = of_kind(drawn, "object")
     assert (apple.first, apple.last, apple.kind) == (1, 1, "object goal-object")
     furniture = [(box.label, box.kind) for box in of_kind(drawn, "furniture")]
@@ -112,7 +112,7 @@ def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> No
     assert drawn is not None
     assert household.START in drawn.legend
     assert not drawn.views
-    assert [leaf.kind for leaf in of_kind(drawn, "leaf")] == ["leaf"]
+    assert [leaf.kind for leaf in of_kind(drawn, "leaf")] == ["leaf closed"]
     assert len(drawn.walks["ann"]) == 6, "the walk itself was recorded"
 
 
@@ -202,7 +202,7 @@ def test_the_page_draws_the_house_for_every_step(page: Page) -> None:
     for step in range(1, steps + 1):
         assert len(held(page, "line", "leaf", step)) == 1
         assert len(held(page, "circle", "object", step)) <= 1
-    assert held(page, "line", "leaf", 1)[0].attributes["class"] == "leaf on"
+    assert held(page, "line", "leaf", 1)[0].attributes["class"] == "leaf closed on"
     assert held(page, "line", "leaf", steps)[0].attributes["class"] == "leaf open"
     assert "closed door" in page.all("ul", class_="legend")[0].text
 

@@ -187,7 +187,7 @@ def test_the_step_limit_on_the_path_is_a_limit_and_no_mistake(tmp_path: Path) ->
     assert document.mistake is not None
     assert document.mistake.limit
     assert re.match(
-        r"On the path throughout, but the path needs at least \d+ steps, the limit was 6. It ",
+        r"On the path throughout, but the path needs at least \d+ steps; the limit was 6. It ",
         document.mistake.text,
     )
     assert [*document.causes] == ["ran_out"], "the cause in the table is the same"
@@ -311,6 +311,10 @@ def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None
     about = replace(about, ids=("apple_1",))
     assert about.ended("apple in or on box", placed) == "apple: table, hall → box"
     assert about.ended("apple (open)", placed) == "apple (table, hall): should be open"
+    about = replace(about, ids=("apple_1", "apple_2"))
+    assert about.ended("apple in or on box", placed) == "apple: any of 2 → box"
+    assert about.ended("apple in or on box", placed, parts=2) == "apple in or on box"
+    assert about.ended("apple held", placed) == "apple held"
 
 
 def in_a_home(*walk: maps.Waypoint, shapes: Sequence[Shape]) -> str:
@@ -356,8 +360,8 @@ def test_all_goals_count_and_twelve_are_listed() -> None:
 
 @pytest.mark.parametrize(
     ("rooms", "words"),
-    [(("", ""), "had the places in view"),
-     (("", "hall"), "saw the places to look at in the hall")],
+    [(("", ""), "saw every place to look at"),
+     (("", "hall"), "saw every place to look at in the hall")],
 )  # fmt: skip
 def test_rooms_without_a_name_are_left_out(rooms: tuple[str, ...], words: str) -> None:
     walked = Trajectory("1", {"agent": {}}, steps(STOP), ended="stopped")
@@ -390,10 +394,12 @@ def test_an_actor_alone_knew_of_what_only_its_own_text_names(
     assert document.mistake is not None
     knew = (
         "ann took its last action and never sent its goal “cup in or on box” to bob. "
-        "bob never saw the cup"
+        "No cup was ever in view of bob"
     )
     assert (document.mistake.text == f"Step 1: {knew}.") == alone
     assert ("never sent" in document.mistake.text) == alone
+    assert document.sign("partner_silent") == ("ann silent" if alone else "no messages")
+    assert document.sign("stopped_early") == label_of("stopped_early")
 
 
 @pytest.mark.parametrize("others", [0, 1])
@@ -477,6 +483,27 @@ def test_in_towns_the_sentence_quotes_the_turn_that_was_missed(tmp_path: Path) -
             assert turned[2] in document.instruction
             quoted += turned[1] in turned[2].lower()
     assert quoted
+
+
+@pytest.mark.parametrize(
+    ("rooms", "asked", "did"),
+    [("hall kitchen", ["hall"], "left the hall and stopped"),
+     ("kitchen kitchen", ["hall"], "never entered the hall and stopped"),
+     ("kitchen hall", ["hall"], "stopped"), ("hall kitchen", ["hall", "porch"], "stopped")],
+)  # fmt: skip
+def test_the_room_of_a_question_that_was_left_is_named(
+    rooms: str, asked: list[str], did: str
+) -> None:
+    start, end = ({"room": room, "x": 0} for room in rooms.split())
+    done = [replace(each, pose=end) for each in steps(Action("turn_left"), STOP)]
+    walked = Trajectory("1", {"agent": start}, done, {}, "stopped")
+    question = AnswerReference("1", answer="no", look=("shelf_1",))
+    sources = Sources(None, {"1": Task(Episode("1", "Any?", "", {}), question)})
+    document = Document.of(EpisodeRecord("1", FAILED, walked), sources)
+    sought = [Sought("shelf", frozenset(), room) for room in asked]
+    mistake = replace(document, sought=sought).mistake
+    assert mistake is not None
+    assert mistake.text == f"Step 2: {did} without an answer; the right answer is “no”."
 
 
 def graph(*heights: float) -> Any:

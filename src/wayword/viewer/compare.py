@@ -15,7 +15,6 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.action import Decision
 from wayword.core.dataset import Task
 from wayword.core.errors import WaywordError
 from wayword.core.metric import Metric
@@ -152,15 +151,8 @@ _LEFT, _RIGHT, _FLOOR, _TALL = 44.0, 630.0, 210.0, 190.0  # of the chart, in the
 
 def find_divergence(one: Trajectory, other: Trajectory) -> int:
     """Return the first step (from 1) at which two walks of an episode differ; 0 if none does."""
-
-    def done(decision: object) -> object:
-        return decision.action if isinstance(decision, Decision) else "rejected"
-
-    for number, (a, b) in enumerate(zip(one.steps, other.steps, strict=False), 1):
-        if (a.actor, done(a.decision)) != (b.actor, done(b.decision)):
-            return number
-    shorter = min(len(one.steps), len(other.steps))
-    return 0 if len(one.steps) == len(other.steps) else shorter + 1
+    walks = (((s.actor, getattr(s.decision, "action", "")) for s in w.steps) for w in (one, other))
+    return next((n for n, (a, b) in enumerate(zip_longest(*walks), 1) if a != b), 0)
 
 
 def walks_page(

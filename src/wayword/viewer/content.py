@@ -36,7 +36,7 @@ from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.figures import value
+from wayword.viewer.figures import listed, value
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import (
     Cache,
@@ -379,12 +379,8 @@ class Content:
 _LATEST = 12  # latest moves that are listed
 
 
-def _moves(now: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [each for each in now.get("moves", ()) if isinstance(each, Mapping)]
-
-
 def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
-    moves, walk, step = _moves(now), _walk_of(now), now.get("step")
+    moves, walk, step = listed(now, "moves"), _walk_of(now), now.get("step")
     first = step - len(moves) + 1 if isinstance(step, int) else 1
     latest = [*enumerate(moves, first)][: -_LATEST - 1 : -1]
     figure = maps.figure(maps.map_of(walk, sources))
@@ -396,7 +392,7 @@ def _walk_of(now: Mapping[str, Any]) -> Trajectory:
     """Return a running episode's trajectory so far, from where each actor's first move ended."""
     start: dict[str, Any] = {}
     steps = []
-    for move in _moves(now):
+    for move in listed(now, "moves"):
         actor, action, pose = str(move.get("actor", "")), move.get("action", ""), move.get("pose")
         if isinstance(pose, Mapping):
             start.setdefault(actor, pose)

@@ -39,7 +39,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import recorded_answers
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import SPOKEN, as_mapping, count, objects_in, place_of, wind
+from wayword.viewer.figures import SPOKEN, as_mapping, count, listed, objects_in, place_of, wind
 from wayword.viewer.maps import finite
 from wayword.viewer.maps.babyai import MEANT
 from wayword.viewer.maps.drawing import Map
@@ -88,7 +88,7 @@ class Document:
             "private": self.sources.private_instructions(self.record.episode_id),
             "mistake": self.mistake and self.mistake._asdict(), "conditions": self.shown_conditions,
             "map": None if self.map is None else str(self.map),
-            "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
+            "causes": [(self.sign(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
             "progress": {
                 "course": progress.values, "conditions": progress.conditions,
                 "informative": progress.informative, "summary": progress.summary(),
@@ -166,6 +166,12 @@ class Document:
             return {}
         return find_causes(self.written, self.record.scores, self.instruction)
 
+    def sign(self, cause: str) -> str:
+        """Return a cause's label; for silence with the actor that the mistake's sentence blames."""
+        blamed = re.match(r"Step \d+: (\S+) .* never sent ", getattr(self.mistake, "text", ""))
+        silent = f"{blamed[1]} silent" if blamed else "" if _spoken(self) else "no messages"
+        return silent if silent and cause == "partner_silent" else label_of(cause)
+
     @cached_property
     def conditions(self) -> Sequence[Condition]:
         return conditions(self.reference, self.trajectory.state)
@@ -182,13 +188,13 @@ class Document:
             seen = _first_views(self.trajectory).keys()
             found = sum(not seen.isdisjoint(about.names) for about in self.sought)
             rooms = " or ".join(dict.fromkeys(a.room for a in self.sought if a.room))
-            saw = f"saw the places to look at in the {rooms}" if rooms else "had the places in view"
-            return [(saw, found, len(self.sought))]
+            where = f" in the {rooms}" if rooms else ""
+            return [(f"saw every place to look at{where}", found, len(self.sought))]
         unmet = [set(words.split()) for words, met, parts in self.conditions if met < parts]
         state = self.trajectory.state
         goals = zip_longest(self.conditions, self.sought[: len(self.conditions)])
         return [
-            (words if met == parts or about is None else about.ended(words, state), met, parts)
+            (about.ended(words, state, parts) if about and met < parts else words, met, parts)
             for (words, met, parts), about in goals
             if met == parts or not any(set(words.split()) < other for other in unmet)
         ][:_MOST_CONDITIONS]
@@ -295,14 +301,14 @@ class GoalProgress:
 @dataclass(frozen=True, slots=True)
 class Sought:
     """The object of a goal condition, without its destination: its kind, the actors' names for such
-    objects, their room (empty if there are several), their ids, what an actor does with one, and
+    objects, their room (empty if there are several), their ids, True if they can be picked up, and
     how many objects an actor can hold."""
 
     kind: str
     names: Set[str]
     room: str
     ids: Sequence[str] = ()
-    verb: str = "used"
+    small: bool = False
     hands: int = 1
 
     @staticmethod
@@ -316,17 +322,18 @@ class Sought:
         rooms = {world.layout.room_at(placed.x[i], placed.y[i]) for i in at}
         room = rooms.pop().replace("_", " ") if len(rooms) == 1 else ""
         small = any("pickupable" in o.affordances for o in world.scene.objects if o.id in ids)
-        verb = "picked up" if small else "used"
         hands = max(actor.body.inventory_capacity for actor in world.house.actors.values())
-        return Sought(kinds(ids), {name for name in named if name}, room, ids, verb, hands)
+        return Sought(kinds(ids), {name for name in named if name}, room, ids, small, hands)
 
-    def ended(self, words: str, state: Mapping[str, Any]) -> str:
-        """Return an unmet condition with its object's final place, if it is a single object:
-        ``kettle: sink basin, kitchen → cabinet``."""
+    def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
+        """Return an unmet condition with its object's final place, or the number of such objects:
+        ``kettle: sink basin, kitchen → cabinet``, ``bowl: any of 2 → cabinet``."""
         objects = as_mapping(state.get("objects"))
         placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
         holder, room = str(placed.get("in") or ""), str(placed.get("room") or "").replace("_", " ")
         place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
+        if len(self.ids) > 1 and parts == 1 and " in or on " in words:
+            place = f"any of {len(self.ids)}"
         if not place:
             return words
         name, moved, target = words.partition(" in or on ")
@@ -443,7 +450,7 @@ def find_mistake(document: Document) -> Mistake | None:
         mistake = _target_passed(document, reference.targets)
     elif isinstance(reference, AnswerReference):
         given = answer_given(trajectory.state)
-        words = f"answered “{given}”" if given else f"{_ended(document)} without an answer"
+        words = f"answered “{given}”" if given else f"{_left(document)} without an answer"
         mistake = Mistake(last, f"Step {last}: {words}; the right answer is “{reference.answer}”.")
     elif isinstance(reference, TwoPhaseReference):
         mistake = _wrong_choice(document, reference.room)
@@ -488,6 +495,17 @@ def _ended(document: Document, actor: str = "") -> str:
     return "took its last action" if trajectory.ended == "stopped" else "ran out of steps"
 
 
+def _left(document: Document) -> str:
+    """Describe the end after the room of all places to look at, if the actor was not in it."""
+    asked, trajectory = {about.room for about in document.sought}, document.trajectory
+    been = [room for actor in trajectory.start for room in _rooms(document, actor)]
+    end = str(as_mapping(trajectory.steps[-1].pose).get("room")).replace("_", " ")
+    if len(asked) != 1 or not been or {end, ""} & asked:
+        return _ended(document)
+    did = "left" if asked <= {*been} else "never entered"
+    return f"{did} the {asked.pop()} and {_ended(document)}"
+
+
 def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     """Find the expert's first disagreement after the walk's last stay farthest on the gold path."""
     trajectory, progress = document.trajectory, document.progress
@@ -516,7 +534,7 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
         how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"
         how = how if {*filter(None, places)} - {*gold} else "On the path throughout"
         if len(gold) > last + 1:
-            text = f"the path needs at least {len(gold) - 1} steps, the limit was {last}"
+            text = f"the path needs at least {len(gold) - 1} steps; the limit was {last}"
             return Mistake(last, f"{how}, but {text}. It ended {at}.", limit=True)
         return Mistake(last, f"{how}; the limit of {last} steps came {at}.", limit=True)
     before, after = places[number - 1], places[number]
@@ -586,7 +604,7 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     views = [
         (math.inf if away is None else away, number, str(each.get("words") or each.get("kind")))
         for number, step in enumerate(steps, 1)
-        for each in map(as_mapping, as_mapping(step.observation).get("shown") or ())
+        for each in listed(step.observation, "shown")
         if each.get("id") in targets
         for away in [finite(each.get("away"))]
     ]
@@ -627,7 +645,8 @@ def _behavior(document: Document, unseen: Sequence[Sought] = ()) -> list[str]:
             near.append(f"never faced {side}, where it was")
         if len(rooms) == 1 and not (side and there):
             found.append(f"{name}stayed in the {rooms[0]}")
-            found += [f"{name}never saw the {' or the '.join(there)} there"] * bool(there)
+            if there:
+                found.append(f"{name}never saw the {_and(there, 'or')}, which is in that room")
         elif did and not rooms:
             walks.append(f"{name}{did}")
     silent = "no message was sent" if several and not _spoken(document) else ""
@@ -746,19 +765,21 @@ def _objects_left(document: Document) -> Mistake | None:
             actor, names = steps[first - 1].actor, [name]
         last, about = ends[actor], left[names[0]]
         text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document, actor)}"
+        if held := [
+            str(each.get("name")) for each in listed(steps[last - 1].observation, "holding")
+        ]:
+            full = len(held) >= about.hands
+            text += f" with its hands full ({_and(held)})" if full else " with a hand free"
+        they, were = ("they", "were") if len(names) > 1 else ("it", "was")
         if in_view[actor]:
-            text += f" with {_and(names)} in view and never {about.verb}"
+            left_alone = f"stayed where {they} {were}" if about.small else f"{were} not used"
+            text += f": {_and(names)},{' all' * (len(names) > 2)} in view, {left_alone}"
         else:
-            how = about.verb.replace("picked up", "picked it up").replace("used", "used it")
+            how = "picked it up" if about.small else "used it"
             text += f"; it had seen {name} at step {first} and never {how}"
-        held = as_mapping(steps[last - 1].observation).get("holding") or ()
-        held = [str(as_mapping(each).get("name")) for each in held]
-        if held and len(held) >= about.hands:
-            text += f": hands full with {_and(held)}"
-        notes = [f"it held {_and(held)}"] if 0 < len(held) < about.hands else []
+        notes = ["no message was sent"] * (len(ends) > 1 and not _spoken(document))
         rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
         notes += [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
-        notes += ["no messages"] * (len(ends) > 1 and not _spoken(document))
         return Mistake(last, _with_facts(text, ["", *notes]), missed=names)
     for words, about in unmet:
         if number := max((acted[name] for name in about.names if name in acted), default=0):
@@ -775,9 +796,9 @@ def _objects_left(document: Document) -> Mistake | None:
     private = not named.search(document.instruction) and not _spoken(document)
     if len(ends) > 1 and len(unmet) == len(knew) == 1 and private:
         last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
-        which = f"{'the' if len(about.ids) < 2 else 'any'} {about.kind}"
         text = f"{knew[0]} {_ended(document, knew[0])} and never sent its goal “{unmet[0][0]}” to"
-        return Mistake(last, f"Step {last}: {text} {others}. {others} never saw {which}.")
+        never = f"No {about.kind} was ever in view of {others}"
+        return Mistake(last, f"Step {last}: {text} {others}. {never}.")
     facts = _behavior(document, [about for _, about in unmet])
     room = f" (it was in the {about.room})" if about.room and "with it" not in f"{facts}" else ""
     lacked = f"no {about.kind} ever in view{room}"
@@ -812,8 +833,8 @@ def _short_of_target(document: Document) -> Mistake | None:
     (squares, _), (name,) = min(away), called
     where = "next to" if squares == 1 else f"{count(squares, 'square')} from"
     lacked = ", not done" if squares == 1 else ""
-    held = as_mapping(document.trajectory.steps[-1].observation).get("objects") or ()
-    seen = [f"{as_mapping(each).get('color')} {as_mapping(each).get('kind')}" for each in held]
+    held = listed(document.trajectory.steps[-1].observation, "objects")
+    seen = [f"{each.get('color')} {each.get('kind')}" for each in held]
     alike = sum(name in names for names in titles.values())  # any of them may be the one in view
     lacked += ", in view" if name in seen and alike == 1 else ""
     did = "" if len({stop.point for stop in stops}) > 1 else f"; {_walk_of(document, actor)}"

@@ -21,7 +21,7 @@ from wayword.metrics import accounting
 from wayword.metrics.state_accuracy import claims
 from wayword.runs.codec import restore
 from wayword.viewer import figures
-from wayword.viewer.figures import SPOKEN, as_mapping, count, place_of
+from wayword.viewer.figures import SPOKEN, as_mapping, count, listed, place_of
 from wayword.viewer.markup import Html, Letters, page, render, template_function
 
 Written = Mapping[str, Any]
@@ -284,7 +284,7 @@ class _Cards:
             "number": number, "title": "", "calls": calls, "notes": listed_notes(notes),
             "earlier": bool(trial),
             "observation": figures.observation(step["observation"], taken, self._letters),
-            "holding": [as_mapping(each).get("name") for each in _listed(held, "holding")],
+            "holding": [each.get("name") for each in listed(held, "holding")],
             "objects": names, "new_objects": new, "folded": folded, "claims": stated,
             "chips": new[:_MOST_CHIPS] if folded else (), "questions": questions,
             "usage": {kind: sum(_tokens(each, kind) for each in answers) for kind in kinds},
@@ -330,14 +330,8 @@ def seconds(took: float) -> str:
 @template_function
 def messages(step: Written) -> list[tuple[str, str]]:
     """Sender and text of the messages since the actor's last turn."""
-    items = map(as_mapping, _listed(as_mapping(step["observation"]), "messages"))
+    items = listed(step["observation"], "messages")
     return [(str(each.get("sender", "")), str(each.get("text", ""))) for each in items]
-
-
-def _listed(held: Written, name: str) -> Sequence[Any]:
-    """The list of that name in an observation, else an empty one."""
-    listed = held.get(name)
-    return listed if isinstance(listed, list | tuple) else ()
 
 
 @template_function

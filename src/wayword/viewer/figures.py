@@ -149,6 +149,12 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
     return {"observation": value}
 
 
+def listed(observed: Any, name: str) -> list[Mapping[str, Any]]:
+    """Return the items of a list in an observation; empty if it has no such list."""
+    items = as_mapping(observed).get(name)
+    return [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
+
+
 facts = macro("parts.html", "facts")
 """Names and values of any JSON; nothing for an empty mapping."""
 shown = macro("parts.html", "shown")
@@ -296,12 +302,9 @@ SPOKEN = ("chat", "ask")
 
 def objects_in(held: Mapping[str, Any]) -> list[str]:
     """Return the names of listed objects, each once; empty in worlds without objects."""
-    listed = next((held[k] for k in ("objects", "shown") if held.get(k)), ())
-    names = []
-    for each in map(as_mapping, listed if isinstance(listed, list | tuple) else ()):
-        parts = (each.get("color"), each.get("name") or each.get("kind") or each.get("type"))
-        names.append(" ".join(str(part) for part in parts if part))
-    return list(dict.fromkeys(name for name in names if name))
+    words = [(each.get("color"), each.get("name") or each.get("kind") or each.get("type"))
+             for each in listed(held, "objects") or listed(held, "shown")]  # fmt: skip
+    return list(dict.fromkeys(filter(None, (" ".join(map(str, filter(None, w))) for w in words))))
 
 
 @template_function

@@ -39,7 +39,7 @@ from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
 from wayword.viewer import figures
-from wayword.viewer.figures import as_mapping, place_of, spaced
+from wayword.viewer.figures import as_mapping, listed, place_of, spaced
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import finite, heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
@@ -399,7 +399,7 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
     the actor's heading, and distance; NaN if unknown."""
     facing = finite(held.get("heading")) or 0.0
     for key in ("neighbors", *_WITH_BEARING):
-        for each in _listed(held, key):
+        for each in listed(held, key):
             name = str(each.get("viewpoint") or each.get("name") or each.get("words"))
             turn, far = finite(each.get("bearing")), finite(each.get("distance"))
             in_grid = "ahead" in each
@@ -418,11 +418,6 @@ def arrows(observation: Any) -> dict[str, str]:
         name: f"{_ARROWS[round(turn / 45) % 8]} {far:.1f} {'squares' if key == 'squares' else 'm'}"
         for key, name, turn, far in sightings(as_mapping(observation)) if far == far
     }  # fmt: skip
-
-
-def _listed(held: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    items = held.get(key)
-    return [as_mapping(each) for each in items] if isinstance(items, list | tuple) else []
 
 
 def observed_map(
@@ -502,7 +497,7 @@ class _MapBuilder:
         if place:
             self.points[place] = position
         facing = finite(pose.get("heading", held.get("heading"))) or 0.0
-        for neighbor in _listed(held, "neighbors"):
+        for neighbor in listed(held, "neighbors"):
             name = str(neighbor.get("viewpoint"))
             self.letters.assign(name)
             self.points.setdefault(name, toward(position, *heading_and_length(neighbor)))
@@ -541,14 +536,14 @@ class _MapBuilder:
         self.squares[cell(0, 0)] = False
         walls = held.get("walls")
         sides = ((1, 0), (0, -1), (0, 1))  # ahead, left, right
-        listed = walls if isinstance(walls, list | tuple) else ()
-        for steps, (ahead, right) in zip(listed, sides, strict=False):
+        reaches = walls if isinstance(walls, list | tuple) else ()
+        for steps, (ahead, right) in zip(reaches, sides, strict=False):
             reach = finite(steps)
             for n in range(1, 4 if reach is None else int(reach)):
                 self.squares.setdefault(cell(n * ahead, n * right), False)
             if reach is not None:
                 self.squares[cell(int(reach) * ahead, int(reach) * right)] = True
-        for each in _listed(held, "objects"):
+        for each in listed(held, "objects"):
             forth, aside = finite(each.get("ahead")), finite(each.get("right"))
             if forth is not None and aside is not None:
                 x, y = cell(forth, aside)

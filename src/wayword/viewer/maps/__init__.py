@@ -18,7 +18,7 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import as_mapping, place_of
+from wayword.viewer.figures import listed, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
@@ -80,9 +80,7 @@ def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
         poses = (*trial.start.values(), *(step.pose for step in trial.steps))
         places += [place_of(pose) for pose in poses]
     for observation in (step.observation for trial in trials for step in trial.steps):
-        neighbors = as_mapping(observation).get("neighbors")
-        listed = neighbors if isinstance(neighbors, list | tuple) else ()
-        places += [str(as_mapping(each).get("viewpoint", "")) for each in listed]
+        places += [str(each.get("viewpoint", "")) for each in listed(observation, "neighbors")]
     return Letters.of_ids(places)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
+from wayword.viewer.figures import listed
 from wayword.viewer.maps import toward, walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, spans, square
 from wayword.worlds.babyai.level import visible_squares
@@ -56,12 +57,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 
 def _objects(state: Mapping[str, Any]) -> list[GridObject]:
-    listed = state.get("things")
-    return [
-        grid_object(each, int(each["x"]), int(each.get("y", 0)))
-        for each in (listed if isinstance(listed, list | tuple) else ())
-        if isinstance(each, Mapping) and isinstance(each.get("x"), int)
-    ]
+    held = [each for each in listed(state, "things") if isinstance(each.get("x"), int)]
+    return [grid_object(each, int(each["x"]), int(each.get("y", 0))) for each in held]
 
 
 def grid_object(item: Mapping[str, Any], x: int, y: int) -> GridObject:

@@ -21,6 +21,7 @@ from wayword.viewer.data import UNPLAYABLE, Sources
 from wayword.viewer.figures import as_mapping
 from wayword.viewer.maps import walked
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint, room_label, spans
+from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
@@ -67,8 +68,11 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             frames *= len(trajectory.steps) + 1
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
-    signs = [("leaf", "closed door"), ("goal-object", "goal object"), ("destination", "where to")]
     reference = sources.reference(name)
+    goal = "★ place to look at" if isinstance(reference, AnswerReference) else "★ goal object"
+    signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
+    for kind, words in (("goal-object", goal), ("destination", "→ where to")):
+        signs += [(f"{form} {kind}", words) for form in ("object", "furniture")]
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
@@ -78,7 +82,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
             for before, after in pairwise(walk)
         ]
-    kinds = {"", *" ".join(shape.kind for shape in drawn.shapes).split()}
+    kinds = {"", *(shape.kind for shape in drawn.shapes)}
     signs += [] if played else [START]
     drawn.legend = [sign for sign in signs if sign[0] in kinds]
     return drawn
@@ -118,7 +122,7 @@ def _shapes(
         if i >= len(scene.objects):
             door = scene.doors[i - len(scene.objects)]
             title = f"{_title(world, door.id, 'door')}, {'open' if value else 'closed'}"
-            kind = "leaf open" if value else "leaf"
+            kind = "leaf open" if value else "leaf closed"
             doors.append(Shape("line", (door.a, door.b), kind, title, first=first, last=last))
         elif "pickupable" in (each := scene.objects[i]).affordances:
             title, goal = _title(world, each.id, each.type), goals.get(each.id)

@@ -75,8 +75,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     drawn.shapes += [
         Shape("dot", [middle], "object goal-object", "target", "target", 5) for middle in middles
     ]
-    if targets or middles:
-        drawn.legend.append(("goal-object", "target object"))
+    for kind in {"object goal-object", "furniture goal-object"} & {s.kind for s in drawn.shapes}:
+        drawn.legend.append((kind, "★ target object"))
     return drawn
 
 

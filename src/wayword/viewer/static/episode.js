@@ -265,8 +265,8 @@
     });
   }, { passive: true });
 
-  // The walk and the goal, where they are a small part of the map; in a narrow window the end, the
-  // step of the mistake, and what was left alone or the nearest of each kind of goal object.
+  // The walk and the goal, where they are a small part of the map; in a narrow window the
+  // stops, and what was left alone or the nearest of each kind of goal object.
   function focus(map) {
     const [start, view] = views.get(map);
     const k = map.getScreenCTM(), room = map.parentElement.clientWidth - 20, high = parseFloat(getComputedStyle(map).maxHeight);
@@ -280,7 +280,7 @@
         const kind = part.textContent.replace(/(_\d+)? \(.*/, "");
         if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part))) nearest.set(kind, part);
       }
-      parts = [...map.querySelectorAll(".mistake, .stop.now, .move.wrong"), ...(missed.length ? missed : nearest.values())];
+      parts = [...map.querySelectorAll(".mistake, .stop, .facing, .move.wrong"), ...(missed.length ? missed : nearest.values())];
     }
     const boxes = boxesOf(parts);
     if (!k || !boxes.length) return;
@@ -387,7 +387,7 @@
     else copyable(pre);
   }
   for (const text of document.querySelectorAll(".conditions, .instruction:not(:has(.clause))")) {
-    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2;
+    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2 || [...shown.children].some((part) => part.matches("li") && !part.offsetHeight);
     if (!cut && !text.querySelector(".rest")) continue;
     const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
     (cut ? text : shown).append(more);

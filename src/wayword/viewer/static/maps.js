@@ -38,52 +38,105 @@ function boxesAlong(line) { // a line, a path
   return boxes;
 }
 
-function spotsOf(label, box, frame, k, mark) { // where a name may stand, the best place first
-  const wide = box.width + 4, high = box.height, [x1, y1, x2, y2] = label.dataset.box.split(" ").map(Number);
+const apart = (p, q) => Math.hypot(Math.max(0, p.left - q.right, q.left - p.right), Math.max(0, p.top - q.bottom, q.top - p.bottom));
+const centerOf = (box) => [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+const cornersOf = (box) => [centerOf(box), [box.left, box.top], [box.right, box.top], [box.left, box.bottom], [box.right, box.bottom]];
+
+function markOf(label, frame, k, mark, taken) { // the box that a name belongs to; null if it is out of view
+  const [x1, y1, x2, y2] = label.dataset.box.split(" ").map(Number);
   const side = { left: k.a * x1 + k.e, top: k.d * y1 + k.f, right: k.a * x2 + k.e, bottom: k.d * y2 + k.f };
-  const gap = label.dataset.gap ? label.dataset.gap * mark + (label.matches(".named") ? 5 : 0) : -4; // clear of the ring
-  if (!meet(side, { left: frame.left - 1, top: frame.top - 1, right: frame.right + 1, bottom: frame.bottom + 1 })) return [];
-  if (gap < 0) { // inside its room: the part of it that is in view
+  if (!meet(side, { left: frame.left - 1, top: frame.top - 1, right: frame.right + 1, bottom: frame.bottom + 1 })) return null;
+  const [x, y] = centerOf(side), least = label.dataset.gap ? label.dataset.gap * mark : 0;
+  const around = taken.filter((box) => Math.hypot(centerOf(box)[0] - x, centerOf(box)[1] - y) < 3); // its dot, number and ring
+  if (around.length) for (const [edge, most] of [["left", Math.min], ["top", Math.min], ["right", Math.max], ["bottom", Math.max]]) side[edge] = most(side[edge], ...around.map((box) => box[edge]));
+  return { ...side, gap: around.length && label.dataset.gap ? 3 : least };
+}
+
+function spotsOf(label, box, frame, own) { // where a name may stand, the best place first
+  const wide = box.width + 4, high = box.height, spots = [], side = { ...own };
+  const inner = label.matches(".roomname"); // inside its room: the part of it that is in view
+  if (inner) {
     for (const [low, most] of [["left", "right"], ["top", "bottom"]]) {
       side[low] = Math.max(side[low], frame[low]);
       side[most] = Math.min(side[most], frame[most]);
     }
     if (side.right - side.left < wide + 8 || side.bottom - side.top < high + 6) return [];
   }
-  const [x, y] = [(side.left + side.right) / 2, (side.top + side.bottom) / 2], spots = [];
-  for (const far of gap < 0 ? [0] : [0, 12, 26]) {
-    const out = gap < 0 ? gap - high + 2 : gap + far, out2 = gap < 0 ? gap - wide : gap + far;
+  const [x, y] = centerOf(side), shift = Math.max(0, (wide - side.right + side.left) / 2);
+  for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
+    const out = inner ? -2 - high : own.gap + far, out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
     const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below]];
-    for (const [at, over] of gap < 0 ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
+    for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
+    if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
   }
   return spots;
 }
 
+function leaderOf(spot, own) { // from the edge of a name to that of its mark
+  const clamp = (low, at, high) => Math.max(low, Math.min(at, high)), [x, y] = centerOf(own);
+  const [x1, y1] = [clamp(spot.left, x, spot.right), clamp(spot.top, y, spot.bottom)];
+  return [x1, y1, clamp(own.left, x1, own.right), clamp(own.top, y1, own.bottom)];
+}
+
+// A name is nearest to its own mark, in the same room, and on no other object nor in a view that
+// its object is not in; else a line leads from it to its mark, or it is left out.
 function placeLabels(map, mark) {
+  for (const old of map.querySelectorAll(".leader")) old.remove();
   const frame = map.getBoundingClientRect(), k = map.getScreenCTM();
   const all = [...map.querySelectorAll("[data-box], .house .label, svg.dial text")];
   for (const label of all) label.classList.remove("under");
   const rank = (label) => [".pill", ".named", ".goalname", ".roomname", ".placeletter"].findIndex((kind) => label.matches(kind)) & 7;
   const labels = all.filter((label) => label.getBBox().width).sort((a, b) => rank(a) - rank(b)); // the others are not shown now
   const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .goal-object:not(text), .destination:not(text)")]);
-  const lines = [...map.querySelectorAll(".wall, .leaf, .move polyline, .gold, .room")].flatMap(boxesAlong);
+  const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong), paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
+  const furniture = boxesOf([...map.querySelectorAll(".furniture")]), dots = boxesOf([...map.querySelectorAll(".place")]);
+  const marks = new Map(labels.filter((label) => label.dataset.gap).map((label) => [label, markOf(label, frame, k, mark, taken)]));
+  const within = (shape, [x, y]) => shape.isPointInFill(new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()));
+  const [rooms, views] = [[...map.querySelectorAll(".floor")], [...map.querySelectorAll(".pose.now")]];
+
+  function strayed(spot, own, label) { // how little a spot says whose name it holds
+    const middle = centerOf(own), near = apart(spot, own), goal = label.matches(".goalname");
+    const others = [...marks].filter(([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0).map(([, box]) => box);
+    if (label.matches(".placeletter")) others.push(...dots.filter((dot) => apart(dot, own) > 1));
+    if (label.matches(".roomname")) return [...marks].some(([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24) ? 20 : 0;
+    let cost = others.some((other) => apart(spot, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
+    if (!goal) return cost;
+    const room = rooms.find((each) => within(each, middle)), corners = cornersOf(spot);
+    if (room) cost = Math.max(cost, 8 * corners.filter((point) => !within(room, point)).length, within(room, corners[0]) ? 0 : 32);
+    const on = furniture.filter((each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)));
+    if (on.length) cost = Math.max(cost, on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12);
+    const [x1, y1, x2, y2] = leaderOf(spot, own); // no line over another mark
+    if (cost >= 24 && [0.1, 0.3, 0.5, 0.7, 0.9].some((part) => taken.some((box) => !meet(box, own) && meet(box, boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2))))) cost += 30;
+    if (views.some((view) => !within(view, middle) && corners.some((point) => within(view, point)))) cost += 200;
+    return cost;
+  }
+  function lead(label, spot, own) { // a line from a name to its mark
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line"), [x1, y1, x2, y2] = leaderOf(spot, own);
+    for (const [name, value] of [["x1", (x1 - k.e) / k.a], ["y1", (y1 - k.f) / k.d], ["x2", (x2 - k.e) / k.a], ["y2", (y2 - k.f) / k.d]]) line.setAttribute(name, value.toFixed(1));
+    line.classList.add("leader");
+    map.append(line);
+  }
+
   for (const label of labels) {
-    const box = label.getBoundingClientRect(), still = !label.dataset.box;
-    let best = null, least = label.matches(".named, .pill") ? Infinity : 1000;
-    const spots = still ? [box] : spotsOf(label, box, frame, k, mark).slice(0, label.matches(".label") ? 8 : 24);
+    const box = label.getBoundingClientRect(), still = !label.dataset.box, pill = label.matches(".pill");
+    const own = still ? box : marks.get(label) || markOf(label, frame, k, mark, []);
+    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label") ? 24 : 1000;
+    const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
       const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;
-      const over = taken.filter((other) => meet(spot, other)).length + !inside;
-      const crossed = still ? 0 : 3 * lines.filter((other) => meet(spot, other)).length;
-      const cost = 1000 * over + turn + 10 * (turn >> 3) + Math.min(24, crossed); // eight spots a distance
-      if (cost < least) [best, least] = [spot, cost];
+      const over = taken.filter((other) => meet(spot, other)).length + 2 * !inside;
+      const crossed = (lines) => still ? 0 : lines.filter((other) => meet(spot, other)).length;
+      const lost = !still && 1000 * over < least ? strayed(spot, own, label) : 0;
+      const cost = 1000 * over + turn + Math.min(24, 3 * crossed(walls)) + Math.min(36, 8 * crossed(paths)) + lost;
+      if (cost < least) [best, led, least] = [spot, lost >= 24, cost];
     });
     label.classList.toggle("under", !best);
     if (!best) continue;
     taken.push(best);
     if (still) continue;
-    if (label.matches(".pill")) {
+    if (led) lead(label, best, own);
+    if (pill) {
       const [x, y] = label.dataset.box.split(" ").map(Number);
       label.setAttribute("transform", `translate(${((best.left + best.right) / 2 - k.a * x - k.e) / mark} ${((best.top + best.bottom) / 2 - k.d * y - k.f) / mark})`);
       continue;
@@ -108,8 +161,8 @@ function unclutter(maps) {
       bar.nextElementSibling.textContent = long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
     }
     for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) { // no sign of what is not in view
-      const marks = boxesOf([...map.querySelectorAll("." + [...sign.classList].at(-1))]);
-      if (marks.length) sign.parentElement.hidden = !marks.some((box) => meet(box, frame) && Math.max(box.width, box.height) > 5);
+      const marks = boxesOf([...map.querySelectorAll("." + [...sign.classList].slice(1).join("."))]);
+      if (marks.length) sign.parentElement.hidden = !marks.some((box) => meet(box, frame) && Math.max(box.width, box.height) > 3);
     }
     placeLabels(map, size / unit);
   }

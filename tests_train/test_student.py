@@ -99,7 +99,7 @@ def losses(folder: Path) -> list[float]:
 
 
 def test_it_overfits_a_handful_of_episodes(tiny: Path, tmp_path: Path) -> None:
-    best = Run(recipe(tiny), tmp_path / "run", None).train()
+    best = Run(recipe(tiny, epochs=120), tmp_path / "run", None).train()
     assert losses(tmp_path / "run")[-1] < 0.3
     assert best["score"] >= 0.75
     assert (tmp_path / "run" / "curve.svg").read_text().startswith("<svg")

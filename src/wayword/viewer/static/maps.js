@@ -79,6 +79,8 @@ function leaderOf(spot, own) { // from the edge of a name to that of its mark
   return [x1, y1, clamp(own.left, x1, own.right), clamp(own.top, y1, own.bottom)];
 }
 
+const dotsOf = ([x1, y1, x2, y2]) => [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) => boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2));
+
 // A name is nearest to its own mark, in the same room, and on no other object nor in a view that
 // its object is not in; else a line leads from it to its mark, or it is left out.
 function placeLabels(map, mark) {
@@ -87,7 +89,11 @@ function placeLabels(map, mark) {
   const all = [...map.querySelectorAll("[data-box], .house .label, svg.dial text")];
   for (const label of all) label.classList.remove("under");
   const rank = (label) => [".pill", ".named", ".goalname", ".roomname", ".placeletter"].findIndex((kind) => label.matches(kind)) & 7;
-  const labels = all.filter((label) => label.getBBox().width).sort((a, b) => rank(a) - rank(b)); // the others are not shown now
+  const sizeOf = (label) => { // the names of small objects first
+    const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
+    return (x2 - x1) * (y2 - y1);
+  };
+  const labels = all.filter((label) => label.getBBox().width).sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
   const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .goal-object:not(text), .destination:not(text)")]);
   const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong), paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
   const furniture = boxesOf([...map.querySelectorAll(".furniture")]), dots = boxesOf([...map.querySelectorAll(".place")]);
@@ -106,8 +112,7 @@ function placeLabels(map, mark) {
     if (room) cost = Math.max(cost, 8 * corners.filter((point) => !within(room, point)).length, within(room, corners[0]) ? 0 : 32);
     const on = furniture.filter((each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)));
     if (on.length) cost = Math.max(cost, on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12);
-    const [x1, y1, x2, y2] = leaderOf(spot, own); // no line over another mark
-    if (cost >= 24 && [0.1, 0.3, 0.5, 0.7, 0.9].some((part) => taken.some((box) => !meet(box, own) && meet(box, boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2))))) cost += 30;
+    if (cost >= 24 && dotsOf(leaderOf(spot, own)).some((dot) => taken.some((box) => !meet(box, own) && meet(box, dot)))) cost += 150; // no line over another mark or name
     if (views.some((view) => !within(view, middle) && corners.some((point) => within(view, point)))) cost += 200;
     return cost;
   }
@@ -116,6 +121,7 @@ function placeLabels(map, mark) {
     for (const [name, value] of [["x1", (x1 - k.e) / k.a], ["y1", (y1 - k.f) / k.d], ["x2", (x2 - k.e) / k.a], ["y2", (y2 - k.f) / k.d]]) line.setAttribute(name, value.toFixed(1));
     line.classList.add("leader");
     map.append(line);
+    return dotsOf([x1, y1, x2, y2]);
   }
 
   for (const label of labels) {
@@ -135,7 +141,7 @@ function placeLabels(map, mark) {
     if (!best) continue;
     taken.push(best);
     if (still) continue;
-    if (led) lead(label, best, own);
+    if (led) taken.push(...lead(label, best, own));
     if (pill) {
       const [x, y] = label.dataset.box.split(" ").map(Number);
       label.setAttribute("transform", `translate(${((best.left + best.right) / 2 - k.a * x - k.e) / mark} ${((best.top + best.bottom) / 2 - k.d * y - k.f) / mark})`);

@@ -100,12 +100,12 @@ def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_no
     assert found(gold[1], off) == (
         2,
         f"Step 2: went from {gold[1]} to {off}; the path goes to {gold[2]}."
-        " It never got back: stopped there",
+        f" It never got back: stopped at {off}",
     )
     assert found(gold[1], off, gold[1], gold[2], gold[1]) == (
         5,
         f"Step 5: went back from {gold[2]} to {gold[1]}; the path goes to {gold[3]}."
-        " It stopped there",
+        f" It stopped at {gold[1]}",
     )
     assert found(gold[1], off, gold[1]) == (4, f"Step 4: stopped at {gold[1]}")
     assert found(*gold[1:3]) == (3, f"Step 3: stopped at {gold[2]}")
@@ -140,7 +140,7 @@ def on_the_line(start: dict[str, Any], *done: tuple[str, dict[str, Any], str]) -
 
 
 def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
-    ends = "; the path goes right (east). It ran out of steps there."  # and is on the path
+    ends = "; the path goes right (east). It ran out of steps at a."  # and is on the path
     turned = on_the_line(at("a"), ("left", at("a", 270.0), "ok"))
     assert turned == f"Step 1: turned left (west) at a{ends}"
     for name in ("left", "forward"):
@@ -150,12 +150,12 @@ def test_a_departure_without_a_change_of_place_says_what_was_done() -> None:
     assert rejected == f"Step 1: had no legal action and stayed at a{ends}"
     for name, status in (("left", "ok"), ("", "rejected")):
         stayed = on_the_line(at("d"), (name, at("d", 270.0), status))
-        assert stayed == "Step 1: did not stop at the goal. It ran out of steps there."
+        assert stayed == "Step 1: did not stop at the goal. It ran out of steps at d."
     left = on_the_line(at("d"), ("goto", at("e"), "ok"))
     assert left == "Step 1: left the goal. It never got back: ran out of steps at e."
     unknown = on_the_line(at("a", None), ("left", at("a", 270.0), "ok"))
     assert unknown == (
-        "Step 1: turned left (west) at a; the path goes to b (east). It ran out of steps there."
+        "Step 1: turned left (west) at a; the path goes to b (east). It ran out of steps at a."
     ), "no side without a heading"
 
 

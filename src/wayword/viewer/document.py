@@ -563,9 +563,7 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
     elif onward:
         did += f"; the path goes to {onward}{_wind(ahead)}"
     never = "" if set(places[min(number + 1, last) :]) & set(gold) else "never got back: "
-    there_now = places[-1] == after and (before != gold[-1] or after == before)
-    where = "there" if there_now else f"at {places[-1]}"
-    ended = f"{_clause(document, before)} It {never}{_ended(document)} {where}{left}."
+    ended = f"{_clause(document, before)} It {never}{_ended(document)} at {places[-1]}{left}."
     return Mistake(number, f"Step {number}: {did}.{ended}")
 
 
@@ -769,7 +767,9 @@ def _objects_left(document: Document) -> Mistake | None:
             str(each.get("name")) for each in listed(steps[last - 1].observation, "holding")
         ]:
             full = len(held) >= about.hands
-            text += f" with its hands full ({_and(held)})" if full else " with a hand free"
+            text += (
+                f" with its hands full ({_and(held)})" if full else f" holding only {_and(held)}"
+            )
         they, were = ("they", "were") if len(names) > 1 else ("it", "was")
         if in_view[actor]:
             left_alone = f"stayed where {they} {were}" if about.small else f"{were} not used"

@@ -158,5 +158,5 @@ def test_agents_find_and_name_it(
         rules = call.prompt[0].content  # type: ignore[union-attr]
         assert "names an object in another part" in rules
         assert not any(
-            word in rules for word in ("whole route", "is a route", "within 3 meters of")
+            word in rules for word in ("whole route", "is a route", "if you stop within 3")
         )

@@ -63,4 +63,4 @@ def test_a_scene_is_remembered_in_published_episodes(tmp_path: Path, data: Path)
         plan = Plan("mapgpt", "r2r:val_seen", f"openai:{MODEL}", tree, max_steps=3, data=data,
                     episodes=episodes, remember="scene", out=out)  # fmt: skip
         check(server, out, run(plan).outcome)
-        assert "Objects near the places" in str(server.asked[-1]["messages"])
+        assert "Objects within 3 meters of places" in str(server.asked[-1]["messages"])

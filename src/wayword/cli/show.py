@@ -35,6 +35,11 @@ def progress_rows(
     from rich import progress as columns
     from rich.console import Console
     from rich.table import Column
+    from rich.text import Text
+
+    class StatusNote(columns.ProgressColumn):
+        def render(self, task: columns.Task) -> Text:
+            return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
     console = Console(stderr=True)
     bar = columns.Progress(  # in a narrow terminal, the note is truncated, not the numbers
@@ -44,11 +49,7 @@ def progress_rows(
         columns.TimeElapsedColumn(table_column=Column(no_wrap=True)),
         columns.TextColumn("left"),
         columns.TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        columns.TextColumn(
-            "{task.fields[note]}",
-            markup=False,
-            table_column=Column(no_wrap=True, overflow="ellipsis"),
-        ),
+        StatusNote(),
         console=console,
         refresh_per_second=4,
     )

@@ -32,6 +32,15 @@ def wayword(*arguments: str) -> str:
     return result.output
 
 
+def without_cards(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Play ladders without runs: each level has one solved episode, and no card is written."""
+    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
+    monkeypatch.setattr(bench, "make_card", lambda *_: {})
+    monkeypatch.setattr(bench, "write_card", lambda *_: folder)
+    monkeypatch.setattr(bench, "render", lambda *_: "")
+    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: folder)
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folders = {name: tmp_path_factory.mktemp("bench") / name for name in ("gold", "random")}
@@ -202,11 +211,7 @@ def test_one_ladder_has_the_whole_rate_and_concurrency(
 
     monkeypatch.setattr("wayword.runs.running.run_async", run_async)
     monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.0, 0))
-    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
-    monkeypatch.setattr(bench, "make_card", lambda *_: {})
-    monkeypatch.setattr(bench, "write_card", lambda *_: tmp_path)
-    monkeypatch.setattr(bench, "render", lambda *_: "")
-    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: tmp_path)
+    without_cards(monkeypatch, tmp_path)
     wide = "--concurrency", "64", "--rpm", "60"
     wayword("--agent", "random", "--tracks", "street", *wide)
     assert {(plan.concurrency, plan.rpm) for plan in plans} == {(64, 60)}
@@ -250,11 +255,7 @@ def test_ladders_are_played_at_once_within_one_budget(
 
     monkeypatch.setattr("wayword.runs.running.run_async", run_async)
     monkeypatch.setattr("wayword.runs.config.billed", lambda run: (0, 0.1, 1))
-    monkeypatch.setattr(outcomes, "results", lambda path, track: iter([("town1_0", True, {})]))
-    monkeypatch.setattr(bench, "make_card", lambda *_: {})
-    monkeypatch.setattr(bench, "write_card", lambda *_: tmp_path)
-    monkeypatch.setattr(bench, "render", lambda *_: "")
-    monkeypatch.setattr("wayword_bench.page.write_card_page", lambda *_: tmp_path)
+    without_cards(monkeypatch, tmp_path)
     options = "--tracks", "follow,street,grid", "--concurrency", str(concurrency)
     wayword("--agent", "random", "--quick", *options, "--max-dollars", "5", "--salt", "x")
     assert max(seen) == most

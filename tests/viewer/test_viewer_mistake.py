@@ -306,6 +306,7 @@ def test_an_object_that_never_came_into_view_is_said_to_be_in_its_room() -> None
         "Step 1: stopped with no apple ever in view (it was in the hall).",
         False,
         (),
+        "",
     )
     placed = {"objects": {"apple_1": {"in": "table_1", "room": "hall"}}}
     about = replace(about, ids=("apple_1",))

@@ -365,7 +365,7 @@ class PartialWalk:
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
     """A continuation of a walk, to a neighbor or (None) by stopping, with the log-probability of
-    the walk with it, the state to store, and its number among the options."""
+    the walk with it, the state to store, and the step that it would add to the walk."""
 
     walk: PartialWalk
     neighbor: Neighbor | None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -153,6 +155,33 @@ class R2R(SolvableWalks):
                 files[f"reverie/{scan}"] = find(folder / "bbox_by_scan", f"{scan}.json")
         return files
 
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        """Return, for each of FGR2R's sub-instructions, the offset of its words in the instruction
+        and the path index of its end; empty if FGR2R does not have the instruction."""
+        parts, text = self._fine_grained.get(task.episode.id, ()), task.episode.instruction
+        written = [*re.finditer(r"\w+", text.lower())]
+        words = [word for part, _ in parts for word in part]
+        # FGR2R has the words' base forms and lacks some: those in common place the others.
+        match = SequenceMatcher(None, [each[0] for each in written], words, autojunk=False)
+        blocks = match.get_matching_blocks()
+        place = {b + n: a + n for a, b, size in blocks for n in range(size)}
+        narrated, first = list[tuple[int, int]](), 0
+        for part, end in parts:
+            near = next((n for n in range(len(part)) if first + n in place), None)
+            if near is not None:
+                word = written[max(0, place[first + near] - near)]
+                narrated.append((word.start(), end - 1))
+            first += len(part)
+        return narrated
+
+    @cached_property
+    def _fine_grained(self) -> dict[str, list[tuple[list[str], int]]]:
+        """FGR2R's sub-instructions by episode id, each with its last viewpoint on the path, counted
+        from 1; empty for parts that FGR2R does not have."""
+        path = find_any(self.folder / "fgr2r", f"FGR2R_{self.split}.json")
+        fits = path and self.name == "r2r" and not self.settings.annotations
+        return dict(_fgr2r(path)) if path and fits else {}
+
     def graph(self, scene: str) -> ViewpointGraph:
         if scene not in self._graphs:
             path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
@@ -218,13 +247,9 @@ class R2R(SolvableWalks):
 
     def _read(self, part: str) -> Iterator[Task]:
         path, names = self._annotations(part), dict[str, str]()
-        fgr2r: dict[str, list[str]] = {}  # episode id -> sub-instructions, as a Python literal
+        fgr2r: dict[str, list[tuple[list[str], int]]] = {}
         if self.settings.sub_instructions:
-            file = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
-            for number, record in enumerate(read_json(file)):
-                text = read_field(file, f"record {number}", record, "new_instructions", str)
-                for index, chunks in enumerate(ast.literal_eval(text)):
-                    fgr2r[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
+            fgr2r = dict(_fgr2r(find(self.folder / "fgr2r", f"FGR2R_{part}.json")))
         for number, record in enumerate(read_json(path, list)):
             where = f"record {number}"
             if isinstance(record, dict) and "instr_id" in record:
@@ -238,7 +263,8 @@ class R2R(SolvableWalks):
                     raise DataError(path, f"{where}, field 'instructions'", "is empty")
             for name, text in texts.items():
                 # FGR2R covers three instructions per path
-                extra = {"sub_instructions": fgr2r[name]} if fgr2r.get(name) else {}
+                parts = [" ".join(words) for words, _ in fgr2r.get(name, ())]
+                extra = {"sub_instructions": parts} if parts else {}
                 yield _task(path, where, record, name, text, extra, names)
             if self.settings.annotations:
                 self._check_route(path, where, record)
@@ -294,6 +320,18 @@ def _task(
     episode = Episode(name, instruction.strip(), scan, start, extra=extra)
     has_path = len(route) > 1 or "distance" in record  # public test split: only the start
     return Task(episode, PathReference(name, tuple(route)) if has_path else Reference(name))
+
+
+def _fgr2r(path: Path) -> Iterator[tuple[str, list[tuple[list[str], int]]]]:
+    """Read a file of FGR2R: episode ids with the words of each sub-instruction and the number, from
+    1, of its last viewpoint. The words are a Python literal in the JSON."""
+    for number, record in enumerate(read_json(path, list)):
+        where = f"record {number}"
+        text = read_field(path, where, record, "new_instructions", str)
+        views = read_field(path, where, record, "chunk_view", list)
+        for index, (words, ends) in enumerate(zip(ast.literal_eval(text), views, strict=True)):
+            chunks = zip(words, (end for _, end in ends), strict=True)
+            yield f"{record['path_id']}_{index}", list(chunks)
 
 
 class R4R(R2R):

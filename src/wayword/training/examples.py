@@ -126,10 +126,11 @@ def align_clauses(
     dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int
 ) -> ClauseEnds:
     """Align clauses with the task's gold path; by their lengths if nothing else is known."""
-    if (narrated := getattr(dataset, "narrated", None)) is not None:
+    narrated = getattr(dataset, "narrated", None)
+    stretches: Sequence[tuple[int, int]] = narrated(task) if narrated else ()
+    if stretches:
         # Each clause ends with the last stretch that begins before the next clause does. Clauses
         # that share a stretch divide its places evenly.
-        stretches: Sequence[tuple[int, int]] = narrated(task)
         nexts = [clause.begin for clause in clauses[1:]]
         last = [max(i for i, (begin, _) in enumerate(stretches) if i == 0 or begin < following)
                 for following in nexts] + [len(stretches) - 1]  # fmt: skip

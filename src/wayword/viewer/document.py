@@ -327,16 +327,16 @@ class Sought:
 
     def ended(self, words: str, state: Mapping[str, Any], parts: int = 1) -> str:
         """Return an unmet condition with its object's final place, or the number of such objects:
-        ``kettle: sink basin, kitchen → cabinet``, ``bowl: any of 2 → cabinet``."""
+        ``kettle: sink basin, kitchen → cabinet``, ``bowl (either of 2) → cabinet``."""
         objects = as_mapping(state.get("objects"))
         placed = as_mapping(objects.get(self.ids[0])) if len(self.ids) == 1 else {}
         holder, room = str(placed.get("in") or ""), str(placed.get("room") or "").replace("_", " ")
         place = ", ".join(filter(None, (kinds([holder]) if holder else "", room)))
-        if len(self.ids) > 1 and parts == 1 and " in or on " in words:
-            place = f"any of {len(self.ids)}"
+        name, moved, target = words.partition(" in or on ")
+        if (number := len(self.ids)) > 1 and parts == 1 and moved:
+            return f"{name} ({'either' if number == 2 else 'any'} of {number}) → {target}"
         if not place:
             return words
-        name, moved, target = words.partition(" in or on ")
         if not moved and words.endswith(")"):  # ``safe (open)``
             name, _, wanted = words.removesuffix(")").partition(" (")
             return f"{name} ({place}): should be {wanted}"
@@ -473,7 +473,9 @@ def _wrong_choice(document: Document, room: str) -> Mistake:
     """Describe the last choice of a two-phase test, and the objects that lead to the room."""
     trajectory, last = document.trajectory, len(document.trajectory.steps)
     final = trajectory.steps[-1]
-    chosen = getattr(final.decision, "action", "no action")
+    action = final.decision.action if isinstance(final.decision, Decision) else None
+    named = action.arguments[0] if action and action.arguments else str(action or "no action")
+    chosen = f"the {named}" if action and action.arguments else named
     held, led = as_mapping(final.observation), final.feedback.details.get("room")
     place, before = led or trajectory.state.get("place"), held.get("place")
     leads = (HALLWAY,) if held.get("phase") == 1 else ROOM_OBJECTS.get(room, ())
@@ -481,7 +483,7 @@ def _wrong_choice(document: Document, room: str) -> Mistake:
     target = f", with the {held['target']}" if held.get("target") else ""
     where = f"only {right} leads to the {room}{target}" if right else f"the target is in the {room}"
     text = f"Step {last}: chose {chosen}; {where}."
-    if place and chosen != STOP:
+    if place and action != STOP:
         to = "It stayed in" if place == before else "This led to"
         text += f" {to} the {place}; one wrong choice ends the episode."
     return Mistake(last, text)
@@ -574,9 +576,10 @@ def _clause(document: Document, place: str) -> str:
     the dataset does not know it."""
     sources, name = document.sources, document.record.episode_id
     narrated, gold = getattr(sources.dataset, "narrated", None), sources.gold(name)
-    if narrated is None or place not in gold:
+    parts = narrated(sources.tasks[name]) if narrated and place in gold else ()
+    if not parts:
         return ""
-    family, parts = sources.family(), narrated(sources.tasks[name])
+    family = sources.family()
     turns = family and family.place == "panorama"  # on a street, at the end of a part
     begin = next((at for at, end in parts if end >= gold.index(place) + (not turns)), parts[-1][0])
     end = min((at for at, _ in parts if at > begin), default=None)
@@ -677,9 +680,16 @@ def _failures(document: Document, least: float) -> str:
     """Count the steps that failed, at least ``least`` of them: ``3 of 6 steps were blocked``."""
     steps = document.trajectory.steps
     failed = [step.feedback.status for step in steps if step.feedback.status != "ok"]
-    verb = "were blocked" if set(failed) == {"blocked"} else "failed"
-    enough = failed and len(failed) >= least
-    return f"{len(failed)} of {count(len(steps), 'step')} {verb}" if enough else ""
+    if not failed or len(failed) < least:
+        return ""
+    blocked, number = (
+        set(failed) == {"blocked"},
+        [s.feedback.status for s in steps].index(failed[0]),
+    )
+    if len(failed) == 1:
+        done = getattr(steps[number].decision, "action", "the action")
+        return f"{done} at step {number + 1} {'was blocked' if blocked else 'failed'}"
+    return f"{len(failed)} of {len(steps)} steps {'were blocked' if blocked else 'failed'}"
 
 
 def _spoken(document: Document) -> bool:
@@ -765,21 +775,17 @@ def _objects_left(document: Document) -> Mistake | None:
             actor, names = steps[first - 1].actor, [name]
         last, about = ends[actor], left[names[0]]
         text = f"Step {last}: {f'{actor} ' if several else ''}{_ended(document, actor)}"
-        if held := [
-            str(each.get("name")) for each in listed(steps[last - 1].observation, "holding")
-        ]:
-            full = len(held) >= about.hands
-            text += (
-                f" with its hands full ({_and(held)})" if full else f" holding only {_and(held)}"
-            )
-        they, were = ("they", "were") if len(names) > 1 else ("it", "was")
+        held = [str(each.get("name")) for each in listed(steps[last - 1].observation, "holding")]
+        full = f" with its hands full ({_and(held)})" if len(held) >= about.hands else ""
         if in_view[actor]:
-            left_alone = f"stayed where {they} {were}" if about.small else f"{were} not used"
-            text += f": {_and(names)},{' all' * (len(names) > 2)} in view, {left_alone}"
+            done = "taken" if about.small else "used"
+            text += f"{full}:" if full else " with"
+            text += f" {_and(names)} in view, {'none' if len(names) > 1 else 'not'} {done}"
         else:
             how = "picked it up" if about.small else "used it"
-            text += f"; it had seen {name} at step {first} and never {how}"
-        notes = ["no message was sent"] * (len(ends) > 1 and not _spoken(document))
+            text += f"{full}; it had seen {name} at step {first} and never {how}"
+        notes = [f"it held {_and(held)}"] * bool(held and not full)
+        notes += ["no message was sent"] * (len(ends) > 1 and not _spoken(document))
         rooms = [(other, _rooms(document, other)) for other in ends if other != actor]
         notes += [f"{other} stayed in the {at[0]}" for other, at in rooms if len(at) == 1]
         return Mistake(last, _with_facts(text, ["", *notes]), missed=names)

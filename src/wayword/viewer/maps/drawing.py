@@ -28,6 +28,9 @@ WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
+LANDMARK = "landmark"
+"""Kind of shapes on a street, which need room around them like its walks."""
+_LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _NEAR = 24  # between the start and the end, up to which they share a marker
 
 
@@ -83,14 +86,14 @@ class Map:
 
     ``region`` has the places where a stop counts as success. ``floors`` maps places to storeys,
     from 0, if a walk or the gold path touches several. ``names`` describes places, for example by
-    room; ``letters`` has their short names, drawn for all or for those in ``lettered``. ``scale``
-    is True if lengths are true, in ``unit``. ``divergence`` is the point where compared walks
-    diverge. ``failed`` marks the ends of the walks, and ``mistake`` is the step before which a ring
-    is drawn, 0 for none; ``named`` are the places in its sentence, ``missed`` objects in view that
-    were left alone. ``shapes`` are below the walks, ``legend`` has class and text of signs that
-    only some maps have, and ``views``, for each actor and step, the corners of the actor's view
-    before it. ``targets`` can be pressed on a game's map: position, text, and attributes for the
-    page's script. A ``small`` map has no legend.
+    room, and ``rooms`` has those that stand next to letters; ``letters`` has their short names,
+    drawn for all or for those in ``lettered``. ``scale`` is True if lengths are true, in ``unit``.
+    ``divergence`` is the point where compared walks diverge. ``failed`` marks the ends of the
+    walks, and ``mistake`` is the step before which a ring is drawn, 0 for none; ``named`` are the
+    places in its sentence, ``missed`` objects in view that were left alone. ``shapes`` are below
+    the walks, ``legend`` has class and text of signs that only some maps have, and ``views``, for
+    each actor and step, the corners of the actor's view before it. ``targets`` can be pressed on a
+    game's map: position, text, and attributes for the page's script. A ``small`` map has no legend.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -103,6 +106,7 @@ class Map:
     region: frozenset[str] = frozenset()
     floors: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    rooms: Mapping[str, str] = field(default_factory=dict)
     scale: bool = True
     unit: str = "m"
     letters: Letters = field(default_factory=Letters)
@@ -144,7 +148,10 @@ class _Paper:
     def __init__(self, where: Map) -> None:
         points = [stop.point for walk in where.walks.values() for stop in walk]
         points += [point for _, point in where.gold]
-        corners = [point for shape in where.shapes for point in shape.points]
+        points += [shape.points[0] for shape in where.shapes if shape.kind == LANDMARK]
+        corners = [
+            point for shape in where.shapes if shape.kind != LANDMARK for point in shape.points
+        ]
         corners += [
             point for rims in where.views.values() for rim in rims.values() for point in rim
         ]
@@ -230,9 +237,9 @@ def _walk(
 
     Stops at the same point share a marker, numbered if there is room (``S`` for the start, ``2·5``,
     ``3–8`` for a stay, ``2…14`` for over three visits): the start and the end first,
-    then in order; ``aside`` of a dart, which is ``facing`` somewhere. ``numbered`` has the center
-    and half width of all markers numbered so far. The page's script goes to a stop's ``first``
-    step; None if it cannot be pressed.
+    then in order. A long number is ``aside`` its point, as is the one of a ``dart``, which is
+    ``facing`` somewhere. ``numbered`` has the center and half width of all markers numbered so far.
+    The page's script goes to a stop's ``first`` step; None if it cannot be pressed.
     """
     waypoints, moves, groups = where.walks[actor], list[Any](), dict[Point, list[Waypoint]]()
     for before, after in pairwise(waypoints):
@@ -262,22 +269,25 @@ def _walk(
     for group in (start, *others[-1:], *others[:-1]):
         last, steps = final in group, [stop.step for stop in group]
         (x, y), place = at((final if last else group[0]).point), group[0].place
-        end, aside = where.failed and last, last and bool(facing)
+        end, dart = where.failed and last, last and bool(facing)
         names = ["S" if step == 0 else str(step) for step in steps]
         stay = len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1
         text = f"{names[0]}{'–' if stay else '…'}{names[-1]}"
         text = (text if stay or len(names) > 3 else "·".join(names)) + (" ✕" if end else "")
         half = max(9.0, 4.1 * len(text) + 4)
+        aside = dart or (where.failed and len(text) > _LONG)
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
         near = (abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered)
         if not aside and any(near):
             half, text = 4.0, ""
         elif not aside:
             numbered.append((x, y, half))
+        elif not dart:
+            numbered.append((x, y, 6.0))
         stops.append({
             "steps": steps, "words": ": ".join(filter(None, (where.title(place), when))),
             "floor": where.floors.get(place), "x": x, "y": y, "half": half, "text": text,
-            "end": end, "aside": aside,
+            "end": end, "aside": aside, "dart": dart,
             "first": next((step for step in steps if step and where.targets is None), None),
         })  # fmt: skip
     return {

@@ -70,9 +70,6 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
     goal = "★ place to look at" if isinstance(reference, AnswerReference) else "★ goal object"
-    signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
-    for kind, words in (("goal-object", goal), ("destination", "→ where to")):
-        signs += [(f"{form} {kind}", words) for form in ("object", "furniture")]
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views
@@ -82,9 +79,11 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             replace(after, route=_route(before, trajectory.steps[after.step - 1], body))
             for before, after in pairwise(walk)
         ]
-    kinds = {"", *(shape.kind for shape in drawn.shapes)}
-    signs += [] if played else [START]
-    drawn.legend = [sign for sign in signs if sign[0] in kinds]
+    kinds = {part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])}
+    frame = "" if "object goal-object" in kinds else "furniture "
+    signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
+    signs += [(f"{frame}goal-object", goal), ("destination", "→ where to")]
+    drawn.legend = [sign for sign in signs if sign[0] in kinds] + [START] * (played is None)
     return drawn
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 from wayword.core.episode import PathReference
@@ -48,6 +49,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         if (percept := sources.percept(scene, place)) and (room := room_in(percept.summary)):
             drawn.names[place] = room
     plan = sources.plan(scene)
+    if plan is None:  # rooms where they change along the gold path, then along the walks
+        order = dict.fromkeys([*(name for name, _ in drawn.gold), *touched])
+        named = [(place, drawn.names[place]) for place in order if place in drawn.names]
+        drawn.rooms = {b: room for (_, last), (b, room) in pairwise([("", ""), *named])
+                       if room != last}  # fmt: skip
+        drawn.legend = [("", "rooms: first named in the caption")] * bool(drawn.rooms)
     rooms = [(r.name, ((r.x0, r.y0), (r.x1, r.y1))) for r in getattr(plan, "rooms", ())]
     drawn.shapes = [Shape("rect", corners, "room") for _, corners in rooms]
     for door in getattr(plan, "doors", ()):

@@ -9,7 +9,7 @@ from typing import Any
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import walked_on_graph
-from wayword.viewer.maps.drawing import Map, Point
+from wayword.viewer.maps.drawing import LANDMARK, Map, Point, Shape
 
 METRES_PER_DEGREE = 111_320.0
 """Of latitude, and of longitude on the equator: the equator's 40,075 km over 360 degrees."""
@@ -42,6 +42,11 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         (name, graph.ids[end]) for name in drawn.places for _, end in graph.exits(graph.index[name])
     )
     drawn.edges = [(a, b) for a, b in links if b in drawn.places]
+    drawn.shapes = [
+        Shape("dot", [point], LANDMARK, name, name, 4)
+        for name, point in sources.landmarks(trajectory.episode_id)
+    ]
+    drawn.legend = [(LANDMARK, "named in the instruction")] * bool(drawn.shapes)
     return drawn
 
 

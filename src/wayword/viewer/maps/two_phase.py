@@ -42,4 +42,6 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
             broad = max(broad, x)
         rows.append((number, held.get("place", ""), down, choices))
         down = y + _LINE + 12
-    return render("choices.html", rows=rows, tall=down, room=room, broad=broad) if rows else None
+    taken = {leads for *_, choices in rows for *_, leads, chose in choices if chose}
+    given = {"rows": rows, "tall": down, "room": room, "broad": broad, "taken": taken}
+    return render("choices.html", **given) if rows else None

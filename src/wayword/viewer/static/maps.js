@@ -88,7 +88,7 @@ function placeLabels(map, mark) {
   const frame = map.getBoundingClientRect(), k = map.getScreenCTM();
   const all = [...map.querySelectorAll("[data-box], .house .label, svg.dial text")];
   for (const label of all) label.classList.remove("under");
-  const rank = (label) => [".pill", ".named", ".goalname", ".roomname", ".placeletter"].findIndex((kind) => label.matches(kind)) & 7;
+  const rank = (label) => [".pill", ".named", ".goalname", ".placeletter", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
   const sizeOf = (label) => { // the names of small objects first
     const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
     return (x2 - x1) * (y2 - y1);
@@ -127,7 +127,7 @@ function placeLabels(map, mark) {
   for (const label of labels) {
     const box = label.getBoundingClientRect(), still = !label.dataset.box, pill = label.matches(".pill");
     const own = still ? box : marks.get(label) || markOf(label, frame, k, mark, []);
-    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label") ? 24 : 1000;
+    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label:not(.landmarkname)") ? 24 : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
       const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;

@@ -121,6 +121,22 @@ def test_sub_instructions_are_told_to_the_agent_and_their_places_are_not(data: P
     assert set(first.extra) == {"sub_instructions"}
 
 
+def test_sub_instructions_are_parts_of_the_instruction_along_its_path(data: Path) -> None:
+    dataset = r2r(data)
+    narrated = {task.episode.id: (task, dataset.narrated(task)) for task in dataset.tasks}
+    assert sum(bool(parts) for _, parts in narrated.values()) == 1_020, "one is not in FGR2R"
+    task, parts = narrated["711_0"]
+    assert isinstance(task.reference, PathReference)
+    assert parts == [(0, 2), (19, 6), (43, 6)]
+    assert task.episode.instruction[19:43] == "Walk past bedroom door. "
+    for task, parts in narrated.values():
+        assert isinstance(task.reference, PathReference)
+        assert all(0 <= end < len(task.reference.path) for _, end in parts)
+        starts = [begin for begin, _ in parts]
+        assert starts == sorted(starts)
+    assert not r2r(data, "train").narrated(r2r(data, "train").tasks[0])
+
+
 def test_demonstrations_come_from_train(data: Path) -> None:
     dataset = r2r(data)
     shown = dataset.demonstrations(3, seed=0)

@@ -6,6 +6,7 @@ import http.client
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from wayword.core.model import Completion, Sampling, Usage
 from wayword.core.trajectory import Ending, ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
+from wayword.datasets.procedural.towns.town import LIGHT
 from wayword.metrics.causes import find_causes, label_of
 from wayword.runs.codec import to_json
 from wayword.runs.plan import Plan
@@ -38,7 +40,7 @@ from wayword.viewer.document import Document, Sought, expert_advice
 from wayword.viewer.episode import Links
 from wayword.viewer.library import Library
 from wayword.viewer.maps.babyai import MEANT
-from wayword.viewer.maps.drawing import Shape
+from wayword.viewer.maps.drawing import Map, Shape
 from wayword.viewer.maps.indoor import floors, room_in
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference, Inside
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -474,6 +476,16 @@ def test_a_wrong_choice_names_the_only_right_one_and_the_target() -> None:
         "Step 1: chose the desk; only the hallway leads to the kitchen, with the can."
         " It stayed in the office; one wrong choice ends the episode."
     )
+
+
+def test_in_towns_the_map_names_the_landmarks_of_the_instruction(tmp_path: Path) -> None:
+    for document in documents(tmp_path / "run", Plan("random", "towns", limit=4, max_steps=4)):
+        assert isinstance(document.drawn, Map)
+        labels = {shape.label for shape in document.drawn.shapes}
+        assert labels, "every route passes something"
+        said = document.instruction.lower()
+        assert all(label.lower() in said for label in labels - {LIGHT}), "lights are counted"
+        assert all(f">{escape(label)}</text>" in str(document.map) for label in labels)
 
 
 def test_in_towns_the_sentence_quotes_the_turn_that_was_missed(tmp_path: Path) -> None:

@@ -166,11 +166,12 @@ class R2R(SolvableWalks):
         blocks = match.get_matching_blocks()
         place = {b + n: a + n for a, b, size in blocks for n in range(size)}
         narrated, first = list[tuple[int, int]](), 0
+        last = len(getattr(task.reference, "path", ())) - 1  # one path is longer in FGR2R
         for part, end in parts:
             near = next((n for n in range(len(part)) if first + n in place), None)
             if near is not None:
                 word = written[max(0, place[first + near] - near)]
-                narrated.append((word.start(), end - 1))
+                narrated.append((word.start(), min(end - 1, last)))
             first += len(part)
         return narrated
 

@@ -115,13 +115,12 @@ class Sources:
         """The scene's floor plan (rooms, doors), or None."""
         return getattr(self._ask("house", scene), "plan", None)
 
-    def landmarks(self, episode_id: str) -> list[tuple[str, tuple[float, float]]]:
-        """Return the landmarks of an instruction with their positions, if the dataset has them."""
+    def landmarks(self, episode_id: str) -> list[Any]:
+        """Return the landmarks of an instruction (name, x, y, home), if the dataset has them."""
         episode = self.episode(episode_id)
         town = self._ask("town", episode.scene) if episode else None
         named = episode.extra.get("landmarks", ()) if episode else ()
-        return [(each.name, (each.x, each.y)) for each in getattr(town, "landmarks", ())
-                if each.name in named]  # fmt: skip
+        return [each for each in getattr(town, "landmarks", ()) if each.name in named]
 
     def _ask(self, name: str, scene: str) -> Any:
         method = getattr(self.dataset, name, None)

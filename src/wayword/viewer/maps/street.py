@@ -42,9 +42,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         (name, graph.ids[end]) for name in drawn.places for _, end in graph.exits(graph.index[name])
     )
     drawn.edges = [(a, b) for a, b in links if b in drawn.places]
+    passed = {name for name, _ in drawn.gold}
+    passed |= {stop.place for walk in drawn.walks.values() for stop in walk}
     drawn.shapes = [
-        Shape("dot", [point], LANDMARK, name, name, 4)
-        for name, point in sources.landmarks(trajectory.episode_id)
+        Shape("dot", [(each.x, each.y)], LANDMARK, each.name, each.name, 4)
+        for each in sources.landmarks(trajectory.episode_id)
+        if each.where != "light" or graph.ids[each.home] in passed  # a town has many lights
     ]
     drawn.legend = [(LANDMARK, "named in the instruction")] * bool(drawn.shapes)
     return drawn

@@ -14,9 +14,10 @@ only what the actor has seen, so it does not reveal the answer.
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -45,11 +46,11 @@ from wayword.viewer.maps import finite, heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
 from wayword.viewer.maps.objectnav import fan
-from wayword.viewer.markup import Html, Letters, render
+from wayword.viewer.markup import Html, Letters, render, template_function
 
 MOST = 16
 """Games that can run at once."""
-_HISTORY = 200  # lines that a seat and a table keep
+_HISTORY = 2000  # lines that a seat and a table keep
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
 
@@ -323,7 +324,7 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
                 words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
                 direction = directions.get(action.arguments[-1], "")
             group = groups.setdefault(action.name if action.arguments else "", [])
-            key = keys.get(str(action), str(number) if number <= 9 else "")
+            key = keys.get(str(action), "s" if action == STOP else "")
             (last if action == STOP else group).append((number, action, words, direction, key))
         choices = [(verb, listed) for verb, listed in (*groups.items(), ("", last)) if listed]
         # On the last input: it stays in view.
@@ -335,9 +336,27 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         )  # fmt: skip
 
 
+@template_function
+def readable(text: str, letters: Letters) -> Html:
+    """Return a text with letters for ids, spaces in names and whole degrees."""
+    text = re.sub(r"\d+\.\d+°", lambda m: f"{round(float(m[0][:-1])) % 360}°", text)
+    ids = letters.by_place
+    return letters.put(re.sub(r"[\w-]+", lambda m: m[0] if m[0] in ids else spaced(m[0]), text))
+
+
+@template_function
+def moves_of(lines: Iterable[PlayEvent]) -> list[list[PlayEvent]]:
+    """Group the lines of a log: each move with its results."""
+    moves: list[list[PlayEvent]] = []
+    for event in lines:
+        moves += [[]] * (event.who != "" or not moves)
+        moves[-1] = [*moves[-1], event]
+    return moves
+
+
 Choice = tuple[int, Action, str, str, str]
 """A listed action: its number from 1, what it is, the words on its button, its direction and the
-key that presses it: an arrow, a digit or none."""
+key that presses it: an arrow, ``s`` for stop, or none; the page numbers the buttons in view."""
 _KEYS = {
     "ArrowUp": (0.0, ("move_ahead", "forward")),
     "ArrowLeft": (-90.0, ("turn_left", "left", "rotate[-30]")),
@@ -437,8 +456,8 @@ def observed_map(
 def _targets(
     builder: _MapBuilder, now: Situation | None
 ) -> list[tuple[Point, str, Mapping[str, Any]]]:
-    """Return the places, objects and exits of the current actions as buttons. A button with several
-    actions puts the name into the input line, which lists them."""
+    """Return the places, objects and exits of the current actions as buttons. The page lists the
+    actions of a button that has several."""
     by_name: dict[str, list[tuple[int, Action]]] = {}
     for number, action in enumerate(now.space.listed if now else (), 1):
         if action.arguments:
@@ -454,7 +473,7 @@ def _targets(
             targets.append((point, spaced(f"{action.name} {called}"), words))
         elif actions:
             label = spaced(f"{called}: {len(actions)} actions")
-            targets.append((point, label, {"verb": spaced(name)}))
+            targets.append((point, label, {"name": name}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
     for turn, end in builder.exits:

@@ -55,39 +55,98 @@
     if (same) return filter();
     for (const part of old.querySelectorAll("details[data-key]")) {
       const same = arrived.querySelector('details[data-key="' + CSS.escape(part.dataset.key) + '"]');
-      if (same) same.open = part.open;
+      if (same) same.open = part.open && !part.dataset.auto;
     }
     const typed = old.querySelector(".answer input");
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
+    if (choose) choose.close(); // its buttons are of the turn before
     old.replaceWith(document.adoptNode(arrived));
+    const first = !old.dataset.turn, log = board().querySelector(".log");
+    if (first && log && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
+    if (log) log.scrollTop = log.scrollHeight;
     showNamed();
+    showRule();
+    setKeys();
     unclutter(board().querySelectorAll("svg.map"));
     if (typed && again) again.focus();
     filter();
+    const news = board().querySelector("#end, #feedback")?.getBoundingClientRect();
+    const turned = old.dataset.turn !== board().dataset.turn || old.dataset.state !== board().dataset.state;
+    if (!first && turned && news && (news.top < 60 || news.bottom > innerHeight)) scrollTo({ top: 0 });
   }
+  const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
+  const argumentOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ").at(-1);
+  const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
   // What the task names stands out on the map, and its choices are not folded.
   function showNamed() {
-    const task = " " + (board().querySelector(".task")?.textContent || "").toLowerCase().replace(/[^a-z]+/g, " ");
+    const task = " " + taskOf().replace(/[^a-z]+/g, " ");
     const isNamed = (name) => task.includes(" " + name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, ""));
-    for (const label of board().querySelectorAll("svg .label[data-gap]")) label.classList.toggle("named", isNamed(label.textContent));
+    const isNamedInPart = (name) => name.split(" ").some((_, n, words) => isNamed(words.slice(n).join(" "))); // "the ball"
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")];
+    const named = labels.some((label) => isNamed(label.textContent)) ? isNamed : isNamedInPart;
+    for (const label of labels) label.classList.toggle("named", named(label.textContent));
     for (const part of board().querySelectorAll(".menu details")) {
-      const named = [...part.querySelectorAll(".act")].filter((press) => isNamed((/\[(.*)\]/.exec(press.dataset.action)?.[1] || "\u0000").split(", ").at(-1)));
-      const block = make("div"), row = make("div", "acts");
+      const named = [...part.querySelectorAll(".act")].filter((press) => isNamed(argumentOf(press) || "\u0000"));
+      const block = make("div", "named"), row = make("div", "acts");
       row.append(...named);
       block.append(make("h3", "", part.dataset.key.replaceAll("_", " ")), row);
       if (named.length) part.before(block);
     }
+    for (const letter of board().querySelectorAll(".around .letter")) {
+      const going = actions().filter((press) => argumentOf(press) === letter.title);
+      if (going.length === 1) letter.dataset.go = going[0].dataset.words;
+    }
   }
+  // Of several rules, those with a word of the task that no other rule has; else the first.
+  function showRule() {
+    const fold = board().querySelector("details[data-key=rules]"), lines = fold?.querySelector("pre").textContent.split("\n") || [];
+    const rules = lines.filter((line) => line.startsWith("- ")), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
+    const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
+    const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => own(word, n)));
+    if (rules.length) fold.before(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1))].join("\n")));
+  }
+  function setKeys() { // digits for the buttons in view, first of what the task names
+    const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
+    open.sort((a, b) => Boolean(b.closest(".named")) - Boolean(a.closest(".named")));
+    for (const [n, press] of open.slice(0, 9).entries()) {
+      press.dataset.key = n + 1;
+      press.prepend(make("kbd", "", n + 1));
+    }
+  }
+  const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "") : "";
   function filter() {
-    const words = say ? say.elements.words.value.toLowerCase().split(/[\s,[\]]+/).filter(Boolean) : [];
-    for (const press of board().querySelectorAll(".act[data-action]")) {
-      const text = (press.dataset.action + " " + press.textContent).toLowerCase().replaceAll("_", " ");
-      press.hidden = !/^\d+$/.test(words.join("")) && !words.every((word) => text.includes(word.replaceAll("_", " ")));
+    const words = typed().toLowerCase().split(/[\s,[\]]+/).filter(Boolean), all = /^\d*$/.test(words.join(""));
+    for (const press of actions()) {
+      const shown = [...press.childNodes].filter((part) => part.nodeType === 3).map((part) => part.textContent); // no key, no distance
+      const text = [press.dataset.action, ...shown].join(" ").toLowerCase().replaceAll("_", " ");
+      press.hidden = !all && !words.every((word) => text.includes(word.replaceAll("_", " ")));
     }
-    if (words.length) for (const part of board().querySelectorAll(".menu details")) {
-      if (part.querySelector(".act:not([hidden])")) part.open = true;
+    for (const part of board().querySelectorAll(".menu > *")) {
+      part.hidden = !all && !part.querySelector(".act:not([hidden])");
+      if (!part.matches("details")) continue;
+      if (!all && !part.open) part.open = part.dataset.auto = true; // closes again
+      if (!all || !part.dataset.auto) continue;
+      part.open = false;
+      delete part.dataset.auto;
     }
+  }
+  function meant() { // what is typed: a key, the only button that is left, or words
+    const left = actions(":not([hidden])"), key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
+    const open = [...board().querySelectorAll(".act[data-verb]")].some((press) => typed().startsWith(press.dataset.verb));
+    const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
+    return press ? press.dataset.words : typed();
+  }
+  const choose = document.getElementById("choose");
+  function offer(name) { // the actions on an object
+    document.getElementById("chosen").textContent = name.replaceAll("_", " ");
+    choose.querySelector(".acts").replaceChildren(...actions().filter((press) => argumentOf(press) === name).map((press) => {
+      const copy = make("button", "act", press.dataset.action.replace("[", " ").replace("]", "").replaceAll("_", " "));
+      copy.type = "button";
+      copy.dataset.words = press.dataset.words;
+      return copy;
+    }));
+    choose.showModal();
   }
   const dialog = document.getElementById("sure");
   async function send(words, sure = 0) {
@@ -106,12 +165,14 @@
   }
 
   document.addEventListener("click", (event) => {
-    const press = event.target.closest(".act");
-    if (press && press.dataset.verb && say) {
+    const press = event.target.closest(".act, [data-go]");
+    if (event.target.matches("dialog")) event.target.close(); // next to it
+    if (press && press.dataset.name) offer(press.dataset.name);
+    else if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();
       filter();
-    } else if (press) send(press.dataset.words);
+    } else if (press) send(press.dataset.go || press.dataset.words);
     if (event.target.id === "retry") refresh();
     if (event.target.id === "leave") post("leave", { as: actor }).then(refresh);
   });
@@ -119,7 +180,7 @@
     const form = event.target;
     if (form === say) {
       event.preventDefault();
-      if (say.elements.words.value.trim()) await send(say.elements.words.value);
+      if (typed()) await send(meant());
     } else if (form.matches(".answer")) {
       event.preventDefault();
       const none = event.submitter && event.submitter.value === "none";
@@ -131,9 +192,14 @@
   if (say) say.addEventListener("input", filter);
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.ctrlKey || event.metaKey || event.altKey || (dialog && dialog.open)) return;
-    if (typing && event.key === "Escape") event.target.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (typing && event.key === "Escape") {
+      event.target.blur();
+      if (say) say.reset();
+      filter();
+    }
     if (typing && (event.target.value || !event.key.startsWith("Arrow"))) return;
+    if (event.key === "?" && say && !typing) document.getElementById("help").showModal();
     if (event.key === "/" && say) {
       event.preventDefault();
       say.elements.words.focus();

@@ -289,6 +289,46 @@ def test_a_run_is_watched_while_it_goes_on(
         page.close()
 
 
+def test_a_page_that_watches_has_the_whole_run_at_its_end(
+    browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wayword.runs.active._WRITE_EVERY", 0.0)
+    agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
+    together = SLOW.replace("self.taken += 1", "Slow.taken += 1").replace(", self.taken", "")
+    together = together.replace("toolkit.rng, 0", "toolkit.rng").replace("= False", "= taken = 0")
+    agent.write_text(together)  # counts the steps of all episodes, which are played in order
+    allowed.write_text("2")
+    top = tmp_path / "runs"
+    top.mkdir()
+    plan = Plan(str(agent), "houses", limit=3, max_steps=5, concurrency=1, out=top / "slow")
+    going = Thread(target=lambda: run(plan), daemon=True)
+    with Server(Content(Library([top]))) as server, server.in_background():
+        own = server.address.rstrip("/")
+        going.start()
+        until(lambda: (top / "slow" / ".progress.json").exists())
+        page, told = look(browser, own, "/live-run", 1400, "light")
+        page.wait_for_selector("#running li")
+        until(lambda: "step 2 of 5" in page.locator("#running").inner_text(), page)
+        start = page.evaluate("document.querySelector('.sketch .walk .move')?.dataset.step")
+        assert start == "1", "the walk begins where the episode did"
+        allowed.write_text("5")
+        until(lambda: page.locator("section.causes h2").count() == 1, page)
+        assert "Why 1 episode failed" in page.locator("section.causes h2").inner_text()
+        until(lambda: page.locator("#state").count() == 1, page)
+        allowed.write_text("99")
+        going.join(60)
+        settling = Thread(target=server.settle, daemon=True)
+        settling.start()
+        until(lambda: page.locator("#state").inner_text() == "Ended.", page)
+        until(lambda: page.locator("#episodes tbody tr").count() == 3, page)
+        until(lambda: "Why 3 episodes" in page.locator("section.causes h2").inner_text(), page)
+        until(lambda: page.locator("#episodes .cause").count() >= 3, page)
+        assert page.locator("#running").is_hidden()
+        until(lambda: not settling.is_alive(), page)
+        assert told == []
+        page.close()
+
+
 def until(holds: Any, page: Page | None = None) -> None:
     """Wait until something holds; a minute at most."""
     end = time.monotonic() + 60

@@ -243,6 +243,7 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
             show.notice("still serving the pages; press Ctrl-C to stop")
             with suppress(KeyboardInterrupt):
                 serving.join()
+        server.settle()
 
 
 def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:

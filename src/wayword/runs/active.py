@@ -224,6 +224,7 @@ _WRITE_EVERY = 0.5  # minimum seconds between two writes
 _MAX_EPISODES = 64  # in the file
 _MAX_MOVES = 400  # in the file, which then has about 60 kB
 _MAX_ACTION = 200  # characters
+_POSE = ("viewpoint", "panorama", "x", "y", "heading")  # fields of an observation that place it
 
 
 class Moves:
@@ -254,8 +255,11 @@ class Moves:
                 action = str(getattr(step.decision, "action", ""))
                 if isinstance(step.decision, Rejection):
                     action = f"rejected: {step.decision.kind}"
-                move = {"actor": step.actor, "action": action[:_MAX_ACTION]}
-                moves.append({**move, "ok": step.feedback.ok, "pose": plain(step.pose)})
+                move: dict[str, Any] = {"actor": step.actor, "action": action[:_MAX_ACTION]}
+                seen = {key: getattr(step.observation, key, None) for key in _POSE}
+                start = plain({key: each for key, each in seen.items() if each is not None})
+                move |= {"ok": step.feedback.ok, "start": start, "pose": plain(step.pose)}
+                moves.append(move)
             entry = {"id": episode, "step": self._counts[episode], "of": self._max_steps}
             episodes.append({**entry, **moves[-1], "moves": moves})
         return episodes

@@ -15,6 +15,7 @@ import json
 import re
 import secrets
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
@@ -349,6 +350,13 @@ class Server:
         finally:
             self.stop()
             thread.join(10)
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Wait until open pages have read the end of a run: they close their streams then."""
+        end, quiet = time.monotonic() + seconds, 0
+        while time.monotonic() < end and quiet < 3:
+            quiet = 0 if self._server.server_state.tasks else quiet + 1
+            time.sleep(_EVERY / 2)
 
     def stop(self) -> None:
         """End ``serve``, from another thread."""

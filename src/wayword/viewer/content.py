@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -300,7 +300,8 @@ class Content:
             address(names[near]) if 0 <= near < len(names) else "" for near in (at - 1, at + 1)
         )
         links = Links(before, after, "./", address(episode).removeprefix("episode"))
-        return redacted(episode_page(document, rows.metrics, run, links, served=True))
+        with readable("page"):
+            return redacted(episode_page(document, rows.metrics, run, links, served=True))
 
     def document(self, name: str, episode: str) -> str:
         return redacted(json.dumps(self._document(self.library.rows(name), episode)))
@@ -308,9 +309,10 @@ class Content:
     def _document(self, rows: Rows, episode: str) -> dict[str, Json]:
         sources = self.tasks(rows, [episode])
         key = rows.run.path, rows.version, episode, sources.dataset is None
-        return self._documents.get(
-            key, lambda: Document.of(rows.run.record(episode), sources).json()
-        )
+        with readable("page"):
+            return self._documents.get(
+                key, lambda: Document.of(rows.run.record(episode), sources).json()
+            )
 
     def ending(self, path: Path, episode: str, letters: Letters) -> GameEnd:
         """Return the end of a game recorded at ``path``, with places by their letters in the game.
@@ -354,13 +356,8 @@ class Content:
         """Return the expert's action at each step, as JSON."""
         rows = self.library.rows(name)
         trajectory, sources = rows.run.record(episode).trajectory, self.tasks(rows, [episode])
-        try:
+        with readable("expert advice"):
             return redacted(json.dumps(expert_advice(trajectory, sources)))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            reason = " ".join(str(error).split())[:80]
-            raise RecordingError(
-                f"no expert advice, because the record cannot be replayed: {reason}"
-            ) from error
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
         pairs = self._pairs
@@ -371,6 +368,18 @@ class Content:
 
     def lengths(self, names: Sequence[str]) -> str:
         return redacted(self._pairs.lengths(names))
+
+
+@contextmanager
+def readable(part: str) -> Iterator[None]:
+    """Raise ``RecordingError`` where a record that was changed by hand has no such part."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise RecordingError(
+            f"no {part}, because the record cannot be replayed: {reason}"
+        ) from error
 
 
 # A running episode: its moves so far, as the run reports them, at the address at which its
@@ -389,13 +398,13 @@ def _moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
 
 
 def _walk_of(now: Mapping[str, Any]) -> Trajectory:
-    """Return a running episode's trajectory so far, from where each actor's first move ended."""
+    """Return a running episode's trajectory so far, from the start of each actor's first move."""
     start: dict[str, Any] = {}
     steps = []
     for move in listed(now, "moves"):
         actor, action, pose = str(move.get("actor", "")), move.get("action", ""), move.get("pose")
         if isinstance(pose, Mapping):
-            start.setdefault(actor, pose)
+            start.setdefault(actor, move.get("start") or pose)
             status = Feedback("ok" if move.get("ok") else "failed")
             steps.append(Step(actor, {}, Decision(Action(str(action))), status, pose))
     return Trajectory(str(now.get("id", "")), start, steps)

@@ -174,7 +174,8 @@ class Document:
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
-        return conditions(self.reference, self.trajectory.state)
+        final = conditions(self.reference, self.trajectory.state)
+        return final or self.condition_history.get(max(self.condition_history, default=0), ())
 
     @property
     def reference(self) -> Any:
@@ -295,7 +296,7 @@ class GoalProgress:
     def length(self, length: float) -> str:
         if not math.isfinite(length):
             return "no path"
-        return f"{length:.0f} {self.unit}" if self.unit != "m" else f"{length:.1f} m"
+        return f"{length:.1f} m" if self.unit == "m" else count(round(length), self.unit[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,10 +369,11 @@ def replay(
         now = judge.standing(dataset, sources.tasks[trajectory.episode_id], world)
         if now is None:
             return
-        if isinstance(reference, HouseholdReference) and (
-            not standings or standings[-1].met != now.met
-        ):
-            history[step - 1] = conditions(reference, world.now())
+        if not standings or standings[-1].met != now.met:
+            if isinstance(reference, HouseholdReference):
+                history[step - 1] = conditions(reference, world.now())
+            elif now.parts > 1 and (level := getattr(world, "level", None)):  # a grid
+                history[step - 1] = level.conditions()
         standings.append(now)
         if not actor and isinstance(reference, HouseholdReference):
             goals = reference.look if isinstance(reference, AnswerReference) else reference.goals
@@ -443,6 +445,10 @@ def find_mistake(document: Document) -> Mistake | None:
         return Mistake(last, f"Step {last}: the episode ended with an error.")
     if document.succeeded is not False or not last:
         return None
+    if not any(isinstance(step.decision, Decision) for step in trajectory.steps):
+        reason = getattr(trajectory.steps[0].decision, "kind", "").replace("_", " ")
+        many = f"all {last} answers were rejected, the first"
+        return Mistake(1, f"Step 1: {many if last > 1 else 'the answer was rejected'} as {reason}.")
     reference = document.reference
     gold = document.sources.gold(document.record.episode_id)
     mistake = None
@@ -605,7 +611,7 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
     steps, progress = document.trajectory.steps, document.progress
     left = f" {progress.length(progress.values[-1])} from" if progress.values else ""
     views = [
-        (math.inf if away is None else away, number, str(each.get("words") or each.get("kind")))
+        (math.inf if away is None else away, number, each)
         for number, step in enumerate(steps, 1)
         for each in listed(step.observation, "shown")
         if each.get("id") in targets
@@ -619,10 +625,12 @@ def _target_passed(document: Document, targets: frozenset[str]) -> Mistake | Non
         text = f"Step {last}: {_ended(document)}{left or ' without'} the {sought[1]}"
         text += "" if "never faced" in "".join(facts[:1]) else ", never in view"
         return Mistake(last, _with_facts(text, facts))
-    nearest, number, words = min(views)
+    nearest, number, shown = min(views, key=lambda view: view[:2])
+    words, missed = str(shown.get("words") or shown.get("kind")), str(shown.get("kind"))
     at = f", {nearest:.1f} m away," if nearest < math.inf else ""
     text = f"Step {number}: the {words} was in view{at} and not taken"
-    return Mistake(number, f"{text}; ended{left} it." if left else f"{text}.")
+    text += f"; ended{left} it." if left else "."
+    return Mistake(number, text, missed=[missed.replace("_", " ")])
 
 
 def _with_facts(text: str, facts: Sequence[str]) -> str:

@@ -102,7 +102,7 @@ def _usage(steps: Sequence[Written]) -> list[tuple[int, float, str]]:
             costs = [each["cost"] for each in answers if "cost" in each]
             price = f", ${sum(costs):.4f}" if len(costs) == len(answers) else ""
             took = sum(each["seconds"] for each in answers if math.isfinite(each["seconds"]))
-            rows.append((number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s"))
+            rows.append((number, tokens, f"{tokens:,} tokens{price}, {took:.1f} s of calls"))
     most = max((tokens for _, tokens, _ in rows), default=1)
     return [(number, max(1.0, 16 * tokens / most), words) for number, tokens, words in rows]
 

@@ -105,7 +105,7 @@ def metrics_part(run: Overview) -> Html:
         scores = run.columns.get(metric.key, np.empty(0))
         words = interval(metric, row) if "low" in row else "interval pending"
         if len(scores) > 1 and scores.min() == scores.max():
-            words = f"in all {len(scores):,} episodes"
+            words = f"the same in all {len(scores):,} episodes"
         cards[metric.key] = metric, row, words
     large = [
         cards.pop(key) for key in headline(run.row, run.rows.success) if run.row and key in cards
@@ -174,7 +174,8 @@ def row_of(run: Overview, head: Head) -> list[Json]:
 
 def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
     """Return the instruction, after the reason of a failure; the numbers of causes; the scene."""
-    parts = (head.error, run.sources.instruction(head.episode_id))
+    private = run.sources.private_instructions(head.episode_id)
+    parts = (head.error, *private.values(), run.sources.instruction(head.episode_id))
     text = " · ".join(part for part in parts if part)
     causes = [list(CAUSES).index(cause) for cause in run.causes.get(head.episode_id, ())]
     return visible(text), causes, visible(run.sources.scene(head.episode_id))

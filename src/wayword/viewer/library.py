@@ -100,7 +100,8 @@ class Rows:
 
     def outcomes(self) -> dict[str, float]:
         """The success measure of each finished episode that has one."""
-        pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=True)
+        # A run goes on: the index may have more episodes by now than were listed.
+        pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=False)
         return {name: score for name, score in pairs if score == score}
 
     def keys(self) -> list[str | int]:
@@ -122,8 +123,8 @@ class Rows:
 
     def unsolved(self) -> list[str]:
         """Ids of the episodes without success, failed ones first."""
-        numbers = np.flatnonzero(self.index.column(self.success) <= 0.5).tolist()
-        return [*self.failed, *(self.ids[number] for number in numbers)]
+        success = self.index.column(self.success)[: len(self.ids)]
+        return [*self.failed, *(self.ids[n] for n in np.flatnonzero(success <= 0.5).tolist())]
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return a metric's scores (N,), by metric, for metrics that have any."""

@@ -39,8 +39,10 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         def take(world: Any, step: int, actor: str) -> None:
             level = getattr(world, "level", None)
             squares = level.target_squares() if level is not None else ()
-            marks = [(MEANT, "", "", x, y) for x, y in squares]
-            frames.append([*marks, *_objects(world.state())])
+            objects = _objects(world.state())
+            named = {(x, y): f"{color} {kind}" for kind, color, _, x, y in objects}
+            marks = [(MEANT, named.get((x, y), ""), "", x, y) for x, y in squares]
+            frames.append([*marks, *objects])
             if level is not None and actor:
                 squares = [(x, -y) for x, y in visible_squares(level)]
                 seen.append(Shape("cells", squares, "inview", size=1, first=step, last=step))
@@ -86,7 +88,8 @@ def object_shape(item: GridObject, first: int = 0, last: int = 0) -> Shape:
     span: dict[str, Any] = {"title": words, "first": first, "last": last}
     middle = float(x), -float(y)
     if kind == MEANT:
-        return square(middle, "meant", 0.47, **span)
+        span["title"] = MEANT
+        return square(middle, "meant goal-object", 0.47, label=color, **span)
     if kind == "door":
         return square(
             middle, f"griddoor {'open' if state == 'open' else 'closed'} {paint}", 0.44, **span

@@ -293,5 +293,7 @@ def _walk(
     return {
         "number": number, "moves": moves, "poses": poses, "views": where.views.get(actor) or {},
         "stops": stops, "wrong": (), "facing": facing,
+        "floors": {b.step: where.floors.get(b.place) for a, b in pairwise(waypoints)
+                   if where.floors.get(a.place) == where.floors.get(b.place)},
         "blocked": {(at(stop.point), stop.heading) for stop in barred},
     }  # fmt: skip

@@ -13,7 +13,7 @@ from wayword.viewer.figures import as_mapping
 from wayword.viewer.markup import Html, render
 from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference
 
-_WIDE, _CHARACTER, _LINE, _GAP = 520.0, 7.0, 26.0, 8.0
+_WIDE, _CHARACTER, _LINE, _GAP = 520.0, 7.6, 26.0, 8.0
 """Width of the drawing, of a character, height of a line and the gap between two objects."""
 
 

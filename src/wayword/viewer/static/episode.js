@@ -258,6 +258,7 @@
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
+      for (const map of maps) map.parentElement.classList.toggle("stuck", map.parentElement.getBoundingClientRect().top < 48 && scrollY > 60);
       const shown = steps.filter((card) => !card.hidden);
       const last = shown.filter((card) => card.getBoundingClientRect().top < innerHeight * 0.4).at(-1) || shown[0];
       const number = Number(last?.dataset.step);

@@ -238,6 +238,7 @@
     made = 0;
     if (state.group && !data.remote) grouped();
     else grow();
+    for (const option of data.remote ? [] : cause.options) option.hidden = option.value !== "all" && !data.rows.some((row) => row[4].includes(data.causes.findIndex((each) => each.key === option.value)));
     const all = data.of.toLocaleString("en");
     count.textContent = shown.total === data.of ? all + " episodes" : shown.total.toLocaleString("en") + " of " + all;
     document.body.dataset.ready = "1";
@@ -274,20 +275,20 @@
       wire();
       controls();
     }
-    if (data.later) {
-      const answer = await fetch(data.later);
-      if (answer.ok) {
-        const extra = await answer.json();
-        if (!data.remote) extra.rows.forEach(([text, causes, scene], number) => {
-          if (data.rows[number]) { data.rows[number][1] = text; data.rows[number][4] = causes; data.rows[number][5] = scene; }
-        });
-        if (extra.notice && $("notice")) { $("notice").textContent = extra.notice; $("notice").hidden = false; }
-        folded = null;
-        await keepPlace();
-      }
-    }
+    if (data.later) await explain();
     (window.requestIdleCallback || setTimeout)(fold); // before anyone types
     document.body.dataset.whole = "1"; // nothing more is to come
+  }
+  async function explain() { // instructions, causes and scenes of the rows
+    const answer = await fetch(data.later);
+    if (!answer.ok) return;
+    const extra = await answer.json();
+    if (!data.remote) extra.rows.forEach(([text, causes, scene], number) => {
+      if (data.rows[number]) { data.rows[number][1] = text; data.rows[number][4] = causes; data.rows[number][5] = scene; }
+    });
+    if (extra.notice && $("notice")) { $("notice").textContent = extra.notice; $("notice").hidden = false; }
+    folded = null;
+    await keepPlace();
   }
   function live() { // a live run: rows as episodes end, and where the running ones are
     const place = $("live");
@@ -311,25 +312,24 @@
         li.append(link, ...partsOf(each.sketch), make("span", "dim", step), code);
         return li;
       }));
-      if (now.version !== version) arrive(now);
+      $("running").hidden = !now.running;
+      arriving = arriving.then(() => arrive(now)).catch(() => {}); // the server may have ended
+      if (!now.running) arriving.then(() => source.close()); // which the server waits for
     };
-    let busy = false, counted = 0;
+    let arriving = Promise.resolve(), counted = 0;
     async function arrive(now) { // rows of episodes that have ended since
-      if (busy) return;
+      if (now.version === version && now.running) return;
       if (!data.keys.length) { location.reload(); return; } // the first one brings the columns
       const alike = now.version.split("-")[1] === version.split("-")[1]; // failed ones come first
       if (data.remote || !alike) { $("stale").hidden = false; return; }
-      busy = true;
-      try {
-        const answer = await fetch("rows?from=" + data.rows.length);
-        if (!answer.ok) return;
-        data.rows.push(...(await answer.json()).rows);
-        data.of = data.rows.length;
-        version = now.version;
-        folded = null;
-        await keepPlace();
-        if (!now.running || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
-      } finally { busy = false; }
+      const answer = await fetch("rows?from=" + data.rows.length);
+      if (!answer.ok) return;
+      data.rows.push(...(await answer.json()).rows);
+      data.of = data.rows.length;
+      version = now.version;
+      folded = null;
+      await keepPlace();
+      if (!now.running || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
     }
   }
   async function keepPlace() { // as many rows as there were, so that nothing jumps
@@ -338,13 +338,16 @@
     while (made < many && made < shown.rows.length) grow();
     scrollTo(0, height);
   }
-  async function figures() {
-    const old = document.querySelector('section[aria-label="Metrics"]');
-    const answer = old && await fetch("metrics");
-    if (!answer || !answer.ok) return;
-    old.replaceWith(...partsOf(await answer.text()));
+  async function figures() { // scores and causes of the episodes that have ended
+    for (const [part, address] of [['section[aria-label="Metrics"]', "metrics"], ["section.causes", "causes"]]) {
+      const answer = await fetch(address);
+      const old = document.querySelector(part), parts = answer.ok ? partsOf(await answer.text()) : [];
+      if (old && parts.length) old.replaceWith(...parts);
+      else if (parts.length) document.querySelector('section[aria-label="Metrics"]').after(...parts);
+    }
     wire();
     controls();
+    await explain();
   }
 
   if ($("reload")) $("reload").addEventListener("click", () => location.reload());

@@ -102,13 +102,18 @@ class Level:
         done = [part_done for _, part_done in self._parts()]
         return len(done) if self.reward > 0 else sum(done), len(done)
 
+    def conditions(self) -> list[tuple[str, int, int]]:
+        """Return the words of each part of the instruction, 1 if it is done, and 1."""
+        success = self.reward > 0
+        return [(part.surface(self.env), int(done or success), 1) for part, done in self._parts()]
+
     def _parts(self) -> list[tuple[Any, bool]]:
         """Return the single instructions (``go to``, ``pick up``, …), each with True if done."""
         instructions, stack = [], [(self.env.instrs, False)]
         while stack:
             part, done = stack.pop()
             if hasattr(part, "instr_a"):  # "a then b" or "a and b"
-                sides = (part.instr_a, part.a_done), (part.instr_b, part.b_done)
+                sides = (part.instr_b, part.b_done), (part.instr_a, part.a_done)
                 stack += [(side, done or state == "success") for side, state in sides]
             else:
                 instructions.append((part, done))

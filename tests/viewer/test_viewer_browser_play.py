@@ -70,6 +70,12 @@ def turn(page: Page, number: int) -> None:
     page.wait_for_selector(f"#board[data-asking='{number}']")
 
 
+def leave(page: Page) -> None:
+    page.locator("#leave").click()
+    page.locator("dialog button[value=yes]").click()
+    page.wait_for_selector("#end")
+
+
 def click(page: Page, selector: str) -> None:
     """Move the mouse there and press it: nothing else is touched."""
     # In one go: the board may be rendered again at any time.
@@ -84,13 +90,19 @@ def click(page: Page, selector: str) -> None:
 
 
 def at_the_end(page: Page, world: str) -> None:
-    """The score, the other run and, on graphs, the gold path are shown."""
+    """The result, the other run and the best path are shown, and nothing is left to type."""
     page.wait_for_selector("#end")
     end = page.locator("#end").inner_text()
-    assert "100%" in end
-    assert f"✓ won-{world}, " in end
-    assert page.locator("svg.map polyline.gold").count() == (world != "grounding")
+    assert "✓ Solved ★★★" in end
+    assert "as fast as the expert" in end
+    assert f"✓ {dict(WORLDS)[world]}" in end
+    assert page.locator("svg.map polyline.gold").count() == 1
     assert page.locator(".menu button").count() == 0
+    assert not page.locator("#say").is_visible()
+    assert not page.locator("#leave").is_visible()
+    assert page.locator(".next").evaluate("found => found === document.activeElement")
+    page.locator("#end summary", has_text="Scores").click()
+    assert "100%" in page.locator("#end table").inner_text()
     assert wrong(page, axe=False) == []
 
 
@@ -175,8 +187,7 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
         page.wait_for_selector(f"#problem:text('{reason}')")
         assert page.input_value("#say input") == words, "it can be mended"
         turn(page, 1)
-    page.locator("#leave").click()
-    page.wait_for_selector("#end")
+    leave(page)
     assert told == []
     page.close()
 
@@ -200,6 +211,5 @@ def test_a_server_that_has_gone_is_noticed_and_found_again(
     page.wait_for_selector("#gone", state="hidden")
     page.locator(".act[data-action^=goto]").first.click()
     turn(page, 2)
-    page.locator("#leave").click()
-    page.wait_for_selector("#end")
+    leave(page)
     page.close()

@@ -408,8 +408,8 @@ def test_an_actor_alone_knew_of_what_only_its_own_text_names(
 def test_on_a_grid_one_of_two_that_look_the_same_is_not_said_to_be_in_view(others: int) -> None:
     seen = {"objects": [{"color": "red", "kind": "ball"}]}
     walked = Trajectory("1", {"agent": {}}, steps(Action("wait"), seen=seen), ended="stopped")
-    meant = Shape("dot", [(3, 0)], "meant", MEANT, last=1)
-    balls = [Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=1) for n in (0, 1)]
+    meant = Shape("dot", [(3, 0)], "meant", MEANT, last=2)
+    balls = [Shape("dot", [(3 + 2 * n, 0)], "gridball", "red ball", last=2) for n in (0, 1)]
     stops = [maps.Waypoint(n, "", (float(n), 0.0), 0.0) for n in (0, 1)]
     sources = Sources(None, {"1": Task(Episode("1", "Go.", "", {}), Reference("1"))})
     drawn = maps.Map({"agent": stops}, shapes=[meant, *balls[: others + 1]])

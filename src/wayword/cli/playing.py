@@ -26,7 +26,7 @@ def play(
         Option("--with", help="Agent for all other actors.", autocompletion=completing.agents),
     ] = "",
     episode: Annotated[
-        str, Option(help="Episode id or number; default: the next one not played.")
+        str, Option(help="Episode id or number; default: one at your level, not yet played.")
     ] = "",
     model: Annotated[
         str,

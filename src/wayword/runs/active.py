@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from wayword.agents.person import Person
 from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Demonstration, Demonstrations
-from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
+from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids, task_id
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
@@ -59,7 +60,7 @@ from wayword.runs.plan import (
     shown_split,
     versions,
 )
-from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
+from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RecordedRun, RunFolder
 
 # Selection of episodes by number. An episode is generated only when it is played.
 
@@ -103,6 +104,37 @@ def choose(
         return [chosen[int(name) - 1]]
     remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
+
+
+LEVEL = "level"
+"""The value of ``Plan.episode`` that selects an episode by :func:`at_level`."""
+_CANDIDATES, _SECONDS = 16, 2.0  # unfinished episodes that are compared, and for how long
+_EASIEST = 3  # expert's actions: a shorter task is over before it has begun
+
+
+def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
+    """Return the id of a person's next episode: a short one at first, a longer one after each
+    success, a shorter one after a failure; by the expert's actions, else by the instruction."""
+    tasks, end = dataset.tasks, time.monotonic() + _SECONDS
+
+    def length(task: Task) -> int:
+        with suppress(UsageError):  # the answers of some test splits are not public
+            if dataset.solutions:
+                return dataset.expert_length(task) or sys.maxsize
+        return len(task.episode.instruction.split())
+
+    left = (n for n in range(len(tasks)) if task_id(tasks, n) not in folder.index)
+    lengths = {
+        task_id(tasks, n): length(tasks[n])
+        for n in islice(left, _CANDIDATES) if time.monotonic() < end
+    }  # fmt: skip
+    wanted = float(_EASIEST)
+    for name, scores in folder.scores()[-1:]:
+        reached = length(of_ids(tasks, {name})[name])
+        wanted = max(wanted, reached + 1 if scores.get(success, 0.0) > 0.5 else 0.75 * reached)
+    return min(
+        lengths, key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)), default="next"
+    )
 
 
 def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]) -> list[int]:

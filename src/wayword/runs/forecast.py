@@ -51,7 +51,7 @@ from wayword.runs.plan import (
     open_dataset,
     run_folder,
 )
-from wayword.runs.play import EXPERTS, expert_scores
+from wayword.runs.play import EXPERTS, expert_solution
 from wayword.runs.record import RunFolder, is_run
 
 SLACK = 1.1  # steps of a language model per step of the expert, due to detours and rejections
@@ -234,7 +234,7 @@ class _Stage:
         steps = 0.0
         with suppress(WaywordError):
             names = ("team", *EXPERTS) if actors > 1 else EXPERTS
-            _, scores = expert_scores(self.plan, self.dataset, task, names)
+            _, scores, _ = expert_solution(self.plan, self.dataset, task, names)
             if scores is not None and scores.get("sr", 1.0) > 0:
                 steps = scores.get("steps", 0.0)
         return steps / max(1, actors) if steps else self._max_steps / 2

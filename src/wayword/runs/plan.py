@@ -66,15 +66,16 @@ class Plan:
 
     ``actors`` maps actors to agents; ``agent`` plays all others. ``settings`` is a tree of the
     agent's settings and the groups ``model``, ``models``, ``dataset``, ``actors``, ``perceiver``
-    and ``perturb``. ``episode`` selects one episode: an id, a number from 1, or ``next`` for the
-    first unfinished one; ``episodes`` selects several ids. ``ask`` is ``terminal`` or ``browser``
-    if a person answers agents' questions. ``limit`` selects the first N episodes, after shuffling
-    if ``shuffle`` is a seed; raising it later extends the same run. ``continues`` names a step of a
-    recorded episode to start from (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars``
-    are budgets for the whole run, ``rpm`` limits requests per minute, and ``cache`` is a file to
-    reuse answers from. With the ``engine`` ``ray``, ``workers`` processes of a Ray cluster play
-    ``concurrency`` episodes each; by default, this process plays. With ``remember="scene"``, agents
-    keep what they learned for the next episode in the scene (:mod:`wayword.runs.tours`).
+    and ``perturb``. ``episode`` selects one episode: an id, a number from 1, ``next`` for the first
+    unfinished one, or ``level`` for one that suits a person who plays; ``episodes`` selects several
+    ids. ``ask`` is ``terminal`` or ``browser`` if a person answers agents' questions. ``limit``
+    selects the first N episodes, after shuffling if ``shuffle`` is a seed; raising it later extends
+    the same run. ``continues`` names a step of a recorded episode to start from
+    (:mod:`wayword.runs.running`). ``max_tokens`` and ``max_dollars`` are budgets for the whole run,
+    ``rpm`` limits requests per minute, and ``cache`` is a file to reuse answers from. With the
+    ``engine`` ``ray``, ``workers`` processes of a Ray cluster play ``concurrency`` episodes each;
+    by default, this process plays. With ``remember="scene"``, agents keep what they learned for the
+    next episode in the scene (:mod:`wayword.runs.tours`).
     """
 
     agent: str

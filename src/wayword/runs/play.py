@@ -10,7 +10,9 @@ from wayword.agents.person import Person
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
 from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
+from wayword.runs.active import LEVEL
 from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
@@ -23,7 +25,7 @@ EXPERTS = ("expert", "oracle", "gold")
 @dataclass(frozen=True, slots=True)
 class PlayedGame:
     """An episode played by a person. ``scores`` is None if it was not finished. ``best`` are the
-    scores of the agent ``expert``; None and empty if no expert can play it."""
+    scores of the agent ``expert``, and ``path`` its trajectory; None if no expert can play it."""
 
     result: RunResult
     episode: str = ""
@@ -31,6 +33,7 @@ class PlayedGame:
     scores: Mapping[str, float] | None = None
     expert: str = ""
     best: Mapping[str, float] | None = None
+    path: Trajectory | None = None
 
 
 def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
@@ -50,7 +53,7 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
         plan = replace(plan, agent="human", actors={})
     else:
         plan = replace(plan, agent=others, actors={me: "human"})
-    episode = "" if plan.episodes else plan.episode or "next"
+    episode = "" if plan.episodes else plan.episode or LEVEL
     return replace(plan, concurrency=1, episode=episode)
 
 
@@ -67,14 +70,15 @@ def play(plan: Plan, person: Person | None = None) -> PlayedGame:
     episode, played = record.episode_id, record.trajectory
     dataset = open_dataset(plan)
     task = of_ids(dataset.tasks, {episode})[episode]
-    expert, best = expert_scores(plan, dataset, task)
-    return PlayedGame(result, episode, played.ended, record.scores, expert, best)
+    solution = expert_solution(plan, dataset, task)
+    return PlayedGame(result, episode, played.ended, record.scores, *solution)
 
 
-def expert_scores(
+def expert_solution(
     plan: Plan, dataset: Dataset, task: Task, names: Sequence[str] = EXPERTS
-) -> tuple[str, Mapping[str, float] | None]:
-    """Name and scores of the first of these agents that can play the task; else empty and None."""
+) -> tuple[str, Mapping[str, float] | None, Trajectory | None]:
+    """Name, scores and trajectory of the first of these agents that can play the task; else an
+    empty name and None."""
     for name in names:
         single = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps
@@ -85,5 +89,5 @@ def expert_scores(
             continue  # it does not support this world or kind of task
         if trajectory.ended != "failed":
             (scores,) = score(dataset, [(task, trajectory)])
-            return name, scores
-    return "", None
+            return name, scores, trajectory
+    return "", None, None

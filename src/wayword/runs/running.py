@@ -35,9 +35,11 @@ from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote, tours
 from wayword.runs.active import (
+    LEVEL,
     ActiveRun,
     OnProgress,
     Reporter,
+    at_level,
     choose,
     config_of,
     model_notices,
@@ -207,6 +209,8 @@ async def run_async(
             choose(plan, dataset.tasks)  # checks the names before a folder is created
         out = plan.out or run_folder(plan, config["identity"])
         with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
+            if plan.episode == LEVEL:
+                plan = replace(plan, episode=at_level(dataset, folder, config["success"]))
             chosen = choose(plan, dataset.tasks, folder)
             notify = on_progress or (lambda done, total, scores: None)
             active = ActiveRun(

@@ -158,7 +158,7 @@ class _Site:
         dataset, _, split = values.get("on", "houses").partition(":")
         return _html(page(
             "begin_page.html", "play", served=True, datasets=registry.names("dataset"),
-            chosen=dataset, values={"split": split, **values},
+            chosen=dataset, values={"split": split, **values}, games=self._games.running(),
         ))  # fmt: skip
 
     async def begin(self, request: Request) -> Response:
@@ -172,6 +172,8 @@ class _Site:
 
     def _begin(self, given: Mapping[str, str]) -> PlayTable:
         library, data = self._content.library, self._content.data
+        if "after" in given:
+            return self._games.after(given["after"], "again" in given)
         if "run" in given:
             run, episode, step = (given.get(key, "") for key in ("run", "id", "step"))
             out = library.new_folder("from", run, episode, step)
@@ -222,8 +224,8 @@ class _Site:
         if table.result is not None and table.game is not None and table.game.episode:
             self._content.library.add(table.result.path)
             seat = table.seat(actor or next(iter(table.humans), ""))
-            ending = self._content.ending(table.result.path, table.game.episode, seat.letters)
-        return _html(play.board(table, actor, ending))
+            ending = self._content.ending(table.game, seat.letters)
+        return _html(play.board(table, actor, ending, self._content.tally(table.series)))
 
     def live_game(self, request: Request) -> Response:
         table = self._table(request)

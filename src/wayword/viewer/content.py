@@ -31,12 +31,13 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.causes import find_causes
 from wayword.runs.plan import cast_of
+from wayword.runs.play import PlayedGame
 from wayword.viewer import index, maps
 from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.figures import listed, value
+from wayword.viewer.figures import listed
 from wayword.viewer.index import Overview, RunCard, index_page
 from wayword.viewer.library import (
     Cache,
@@ -50,6 +51,7 @@ from wayword.viewer.library import (
     slug,
     standing,
 )
+from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters, page, render, visible
 from wayword.viewer.play import GameEnd
 
@@ -314,28 +316,45 @@ class Content:
                 key, lambda: Document.of(rows.run.record(episode), sources).json()
             )
 
-    def ending(self, path: Path, episode: str, letters: Letters) -> GameEnd:
-        """Return the end of a game recorded at ``path``, with places by their letters in the game.
-        The other rows are runs on the same data."""
-        if not (name := self.library.name_of(path)):
+    def ending(self, game: PlayedGame, letters: Letters) -> GameEnd:
+        """Return the end of a game, with places by their letters in the game. The other rows are
+        runs on the same data."""
+        episode = game.episode
+        if not (name := self.library.name_of(game.result.path)):
             return GameEnd()
         rows = self.library.rows(name)
         sources = self.tasks(rows, [episode])
         with self._asking:
             for place in sources.gold(episode):
                 letters.assign(place)
-        document = Document.of(rows.run.record(episode), replace(sources, letters=letters))
-        others = []
+        sources = replace(sources, letters=letters)
+        document = Document.of(rows.run.record(episode), sources)
+        others: list[tuple[str, bool]] = []
         for each in self.library.runs():
             with suppress(WaywordError, KeyError):
                 other = self.library.rows(each.name)
                 if each.name != name and _data_key(other.run.config) == _data_key(rows.run.config):
-                    score = other.scored(episode)[other.success]
-                    metric = next(m for m in other.metrics if m.key == other.success)
-                    words = f"{metric.label} {value(metric, score)}"
-                    others.append((each.name, words, score > 0.5))
+                    identity = other.run.config["identity"]
+                    model = str((identity.get("models") or {}).get("main", ""))
+                    called = " ".join(filter(None, (cast_of(identity), model)))
+                    called = "you, earlier" if called == "human" else called
+                    others.append((called, other.scored(episode)[other.success] > 0.5))
         link, text = f"/run/{slug(name)}/{address(episode)}", getattr(document.mistake, "text", "")
-        return GameEnd(link, document.map, others[:_OTHERS], document.succeeded, text)
+        if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
+            theirs = maps.map_of(game.path, sources)
+            walks = theirs.walks.values() if isinstance(theirs, Map) else ()
+            document.drawn.expert = [[p for s in w for p in (*s.route, s.point)] for w in walks]
+        progress, conditions = document.progress, document.shown_conditions
+        metres = bool(progress.values and not progress.conditions)
+        left = progress.length(progress.values[-1]) if metres else ""
+        different = [*dict.fromkeys(others)][:_OTHERS]
+        return GameEnd(link, document.map, different, document.succeeded, text, left, conditions)
+
+    def tally(self, path: Path | None) -> list[bool]:
+        """Return True for each solved episode of a run folder, in the order they ended."""
+        name = self.library.name_of(path) if path else ""
+        scores = self.library.rows(name).outcomes() if name else {}
+        return [score > 0.5 for score in scores.values()]
 
     def moves(self, name: str, episode: str) -> str:
         rows = self.library.rows(name)

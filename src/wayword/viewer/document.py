@@ -836,7 +836,7 @@ def _short_of_target(document: Document) -> Mistake | None:
     last, end = len(document.trajectory.steps), stops[-1]
     titles: dict[tuple[float, ...], set[str]] = {}
     for shape in document.drawn.shapes:
-        if shape.title and shape.last == last:
+        if shape.title and shape.last > last:
             middle = tuple(round(sum(axis) / len(axis)) for axis in zip(*shape.points, strict=True))
             titles.setdefault(middle, set()).add(shape.title)
     away = [

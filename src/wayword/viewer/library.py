@@ -363,4 +363,4 @@ def standing(rows: Rows) -> tuple[str, int, int]:
     of = progress.total if progress else split if isinstance(split, int) else 0
     if progress and progress.alive:
         return "running", rows.done, of
-    return ("complete" if rows.done >= of else "partial"), rows.done, of
+    return ("complete" if rows.done >= of else "partial"), rows.done, max(of, rows.done)

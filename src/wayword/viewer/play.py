@@ -19,8 +19,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal, NamedTuple
@@ -50,6 +50,7 @@ from wayword.viewer.markup import Html, Letters, render, template_function
 
 MOST = 16
 """Games that can run at once."""
+_AGAIN = "-again"  # in the names of run folders, before the number of the further attempt
 _HISTORY = 2000  # lines that a seat and a table keep
 _COMMANDS = frozenset({*QUIT_WORDS, *HELP_ALIASES, "map", "undo"})
 """Words for the agent ``human`` itself."""
@@ -151,6 +152,10 @@ class PlayTable(Person):
         self.state: State = "loading"
         self.problem = ""
         self.humans: tuple[str, ...] = ()
+        self.begun: tuple[Plan, str, str] | None = None
+        """Plan, actor and other agents of a game that a person plays."""
+        self.limit = 0
+        """The most turns of an actor, 0 if unknown."""
         self.game: PlayedGame | None = None
         self.result: RunResult | None = None
         self.lines: deque[PlayEvent] = deque(maxlen=_HISTORY)
@@ -180,6 +185,20 @@ class PlayTable(Person):
         """Return the seat of an actor, shared by the agent and the pages."""
         with self.changed:
             return self._seats.setdefault(actor, Seat(self, actor))
+
+    @property
+    def folder(self) -> Path | None:
+        """The run folder; None if its default name is not known yet."""
+        return self.result.path if self.result else self.begun and self.begun[0].out
+
+    @property
+    def series(self) -> Path | None:
+        """The run folder of the first attempts, of which others are named."""
+        return self.folder and self.folder.with_name(self.folder.name.partition(_AGAIN)[0])
+
+    @property
+    def turn(self) -> int:
+        return max((s.situation.turn for s in self._seats.values() if s.situation), default=1)
 
     def enter(self, episode: Episode, world: World) -> None:
         with self.changing():
@@ -252,11 +271,17 @@ class Games:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
+        """Begin a game, or return the open one in the plan's folder."""
+        for each in self.running():
+            if plan.out and each.folder == plan.out:
+                return each
 
         def work(table: PlayTable) -> None:
             with shared_datasets():
                 ready = game_plan(plan, role, others)
-                actors = open_dataset(ready).tasks[0].episode.actors
+                dataset = open_dataset(ready)
+                actors = dataset.tasks[0].episode.actors
+                table.limit = ready.max_steps or dataset.max_steps
                 table.humans = tuple(
                     name for name in actors if ready.actors.get(name, ready.agent) == "human"
                 )
@@ -265,8 +290,22 @@ class Games:
                 table.over(play(ready, table))
 
         table = self.open(plan.on or plan.continues)
+        table.begun = plan, role, others
         Thread(target=table.carry_out, args=[lambda: work(table)], daemon=True).start()
         return table
+
+    def after(self, name: str, again: bool) -> PlayTable:
+        """Begin the next game of a series; or the same episode ``again``, in a new folder."""
+        table = self.table(name)
+        if table.begun is None or not table.ended:
+            raise UsageError(f"game {name} has not ended")
+        plan, *players = table.begun
+        folder, episode = table.series, table.game.episode if again and table.game else ""
+        if folder and episode:
+            new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
+            folder = next(each for each in new if not each.exists())
+        episode = "" if plan.continues else episode
+        return self.begin(replace(plan, episode=episode, out=folder), *players)
 
     def open(self, title: str) -> PlayTable:
         """Open a table without a game, for a run whose agents ask the observer."""
@@ -276,6 +315,10 @@ class Games:
             table = PlayTable(str(len(self.tables) + 1), title)
             self.tables[table.name] = table
         return table
+
+    def running(self) -> list[PlayTable]:
+        """Return the open games that a person plays."""
+        return [table for table in self.tables.values() if table.begun and not table.ended]
 
     def table(self, name: str) -> PlayTable:
         if name not in self.tables:
@@ -297,17 +340,21 @@ _LINES = 30
 
 class GameEnd(NamedTuple):
     """A finished game: the address of its recorded episode, its map with the gold path, the results
-    of other runs (name, success as text, and True if solved), True if solved, and the mistake."""
+    of other runs (name, and True if solved), True if solved, the mistake, the distance left, and
+    the goal conditions (words, parts that hold, number of parts)."""
 
     link: str = ""
     map: Html | None = None
-    others: Sequence[tuple[str, str, bool]] = ()
+    others: Sequence[tuple[str, bool]] = ()
     solved: bool | None = None
     mistake: str = ""
+    left: str = ""
+    conditions: Sequence[tuple[str, int, int]] = ()
 
 
-def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
-    """Return the view of a seat or an observer."""
+def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = ()) -> Html:
+    """Return the view of a seat or an observer. ``tally`` has the games of the series, True for
+    the solved ones."""
     with game.changed:
         seat = game.seat(actor) if actor else None
         now = seat.situation if seat else None
@@ -332,7 +379,8 @@ def board(game: PlayTable, actor: str, ending: GameEnd) -> Html:
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
-            drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters,
+            drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters, tally=tally,
+            moves=_moves(game.game) if game.game else (),
         )  # fmt: skip
 
 
@@ -390,10 +438,22 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
     main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
     rows = [("", "you", game.expert)]
-    for metric in [*main, *(metric for metric in present if metric.key == "steps")]:
+    for metric in [*main, *(metric for metric in present if metric.key == _unit(game))]:
         theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
         rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
     return rows
+
+
+def _unit(game: PlayedGame) -> str:
+    """Return the metric that counts the moves of the player and the expert alike: a person's turn
+    may take many low-level actions, an expert's takes one."""
+    both = {*(game.scores or ())} & {*(game.best or game.scores or ())}
+    return "low_level" if "low_level" in both else "steps"
+
+
+def _moves(game: PlayedGame) -> list[int]:
+    """Return the numbers of moves of the player and the expert; 0 if unknown."""
+    return [int((scores or {}).get(_unit(game), 0)) for scores in (game.scores, game.best)]
 
 
 # The map of what an actor has seen, drawn from observations alone: neighbors, exits of a

@@ -93,7 +93,8 @@ class Map:
     places in its sentence, ``missed`` objects in view that were left alone. ``shapes`` are below
     the walks, ``legend`` has class and text of signs that only some maps have, and ``views``, for
     each actor and step, the corners of the actor's view before it. ``targets`` can be pressed on a
-    game's map: position, text, and attributes for the page's script. A ``small`` map has no legend.
+    game's map: position, text, and attributes for the page's script. ``expert`` has the paths of an
+    expert. A ``small`` map has no legend.
     """
 
     walks: dict[str, list[Waypoint]]
@@ -117,6 +118,7 @@ class Map:
     named: frozenset[str] = frozenset()
     missed: Collection[str] = ()
     targets: Sequence[tuple[Point, str, Mapping[str, Any]]] | None = None
+    expert: Sequence[Sequence[Point]] = ()
     small: bool = False
 
     def title(self, place: str) -> str:
@@ -126,17 +128,16 @@ class Map:
 
 
 def spans(frames: Sequence[Sequence[T]]) -> Iterator[tuple[T, int, int]]:
-    """Return each item with the first and last step (from 1) of the frames that contain it; the
-    last frame is the end."""
+    """Return each item with the numbers (from 1) of the first and last frame that contain it: one
+    frame per step, and the end."""
     since: dict[T, int] = {}
-    steps = max(1, len(frames) - 1)
-    for number, frame in enumerate(frames[:steps], 1):
+    for number, frame in enumerate(frames, 1):
         now = set(frame)
         for item in [each for each in since if each not in now]:
             yield item, since.pop(item), number - 1
         for item in frame:
             since.setdefault(item, number)
-    yield from ((item, first, steps) for item, first in since.items())
+    yield from ((item, first, len(frames)) for item, first in since.items())
 
 
 # The map.
@@ -190,7 +191,7 @@ def render(where: Map) -> Html:
     walks = [_walk(where, actor, n, at, numbered) for n, actor in enumerate(where.walks)]
     missed = [
         at(((x + right) / 2, (y + top) / 2)) for shape in where.shapes
-        if shape.label in where.missed and shape.last in (0, last)
+        if shape.label in where.missed and (shape.last == 0 or shape.last > last)
         for (x, y), (right, top) in [(shape.points[0], shape.points[-1])]
     ]  # fmt: skip
     rings, on_path = list[tuple[float, float, float]](), {name for name, _ in where.gold}
@@ -217,7 +218,7 @@ def render(where: Map) -> Html:
     ]
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
-        "map.html", drawn=where, paper=paper, at=at, gold=gold, walks=walks, rings=rings,
+        "map.html", drawn=where, last=last, paper=paper, at=at, gold=gold, walks=walks, rings=rings,
         missed=missed, size=paper.size, letters=letters,
         points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
     )  # fmt: skip

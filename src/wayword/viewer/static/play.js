@@ -33,10 +33,7 @@
   const begin = document.getElementById("begin");
   if (begin) begin.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const form = Object.fromEntries(new FormData(begin));
-    const reply = await post("/play", form);
-    if (reply.href) location.href = reply.href;
-    else showProblem(reply.problem);
+    await start(Object.fromEntries(new FormData(begin)));
   });
 
   // The board.
@@ -69,11 +66,19 @@
     showRule();
     setKeys();
     unclutter(board().querySelectorAll("svg.map"));
+    if (document.getElementById("end")) ended();
     if (typed && again) again.focus();
     filter();
     const news = board().querySelector("#end, #feedback")?.getBoundingClientRect();
     const turned = old.dataset.turn !== board().dataset.turn || old.dataset.state !== board().dataset.state;
     if (!first && turned && news && (news.top < 60 || news.bottom > innerHeight)) scrollTo({ top: 0 });
+  }
+  function ended() { // nothing is left to type; Enter plays the next episode
+    main.append(shown); // out of the input line
+    for (const part of [say, document.getElementById("leave")]) if (part) part.hidden = true;
+    if (dialog?.open) dialog.close();
+    for (const sign of board().querySelectorAll(".k.inview, .k.pose")) sign.parentElement.hidden = true; // nothing is in view any more
+    board().querySelector("[data-after]")?.focus({ preventScroll: true });
   }
   const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
   const argumentOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ").at(-1);
@@ -149,16 +154,21 @@
     choose.showModal();
   }
   const dialog = document.getElementById("sure");
+  function confirmed(question, does) {
+    document.getElementById("question").textContent = question;
+    dialog.returnValue = "";
+    dialog.showModal();
+    dialog.onclose = () => { if (dialog.returnValue === "yes") does(); };
+  }
+  async function start(what) {
+    const reply = await post("/play", what);
+    if (reply.href) location.href = reply.href;
+    else showProblem(reply.problem);
+  }
   async function send(words, sure = 0) {
     showProblem("");
     const reply = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
-    if (reply.question) {
-      document.getElementById("question").textContent = reply.question;
-      dialog.returnValue = "";
-      dialog.showModal();
-      dialog.onclose = () => { if (dialog.returnValue === "yes") send(words, 1); };
-      return;
-    }
+    if (reply.question) return confirmed(reply.question, () => send(words, 1));
     if (reply.problem) showProblem(reply.problem);
     else if (say && !reply.lost) say.reset();
     await refresh();
@@ -174,7 +184,9 @@
       filter();
     } else if (press) send(press.dataset.go || press.dataset.words);
     if (event.target.id === "retry") refresh();
-    if (event.target.id === "leave") post("leave", { as: actor }).then(refresh);
+    if (event.target.id === "leave") confirmed("The game ends and does not count. Leave it?", () => post("leave", { as: actor }).then(refresh));
+    const after = event.target.closest("[data-after]");
+    if (after) start({ after: after.dataset.after, ...(after.dataset.again && { again: "1" }) });
   });
   document.addEventListener("submit", async (event) => {
     const form = event.target;
@@ -207,7 +219,7 @@
     }
     const target = event.target.closest(".target");
     const press = target && (event.key === "Enter" || event.key === " ") ? target
-      : board()?.querySelector('.act[data-key="' + CSS.escape(event.key) + '"]:enabled');
+      : board()?.querySelector(':is(.act, .press)[data-key="' + CSS.escape(event.key) + '"]:enabled');
     if (!press) return;
     event.preventDefault();
     press.dispatchEvent(new MouseEvent("click", { bubbles: true }));

@@ -6,6 +6,7 @@ Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272), as implemente
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -24,6 +25,7 @@ STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """The package's direction -> a step in x (east) and y (south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
 """The package's direction -> degrees clockwise from north."""
+_CONNECTIVE = re.compile(r",? then | after you | and ")
 PREFIX, SUFFIX = "BabyAI-", "-v0"  # around a level's name in Gymnasium's registry
 
 
@@ -104,8 +106,10 @@ class Level:
 
     def conditions(self) -> list[tuple[str, int, int]]:
         """Return the words of each part of the instruction, 1 if it is done, and 1."""
-        success = self.reward > 0
-        return [(part.surface(self.env), int(done or success), 1) for part, done in self._parts()]
+        # From the text: ``surface`` of a part looks for its objects anew, and fails for one in hand.
+        texts, success = _CONNECTIVE.split(self.mission), self.reward > 0
+        parts = zip(texts, self._parts(), strict=True)
+        return [(text, int(done or success), 1) for text, (_, done) in parts]
 
     def _parts(self) -> list[tuple[Any, bool]]:
         """Return the single instructions (``go to``, ``pick up``, …), each with True if done."""

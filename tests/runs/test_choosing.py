@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from helpers.run_folders import episodes, played
+from wayword.core.dataset import of_ids
 from wayword.core.errors import UsageError
-from wayword.runs import Plan, run
+from wayword.runs import Plan, RunFolder, run
+from wayword.runs.plan import open_dataset
 
 COUNT = 24
 TREE = {"steps": 1, "dataset": {"houses": 2, "episodes": COUNT}}
@@ -89,3 +91,27 @@ def test_named_episodes_are_played_in_the_order_named(chosen: Any, every: list[s
     for option in ({"shuffle": 0}, {"shard": "1/2"}, {"limit": 1}, {"episode": every[0]}):
         with pytest.raises(UsageError, match="--episodes"):
             chosen(episodes=names, **option)
+
+
+def test_a_person_gets_longer_episodes_after_successes(tmp_path: Path) -> None:
+    settings = {"dataset": TREE["dataset"]}
+    plan = Plan("oracle", "houses", "", settings, episode="level", out=tmp_path / "run")
+    for _ in range(4):
+        run(plan)
+    lengths = [len(record.trajectory.steps) for record in RunFolder.read(plan.out or "").records()]
+    easiest, second, third, _ = lengths
+    assert easiest < second < third
+    assert easiest == 4, "the shortest of this split"
+
+
+def test_a_person_gets_no_longer_episode_after_a_failure(tmp_path: Path) -> None:
+    settings = {"dataset": TREE["dataset"]}
+    plan = Plan(
+        "random", "houses", "", settings, max_steps=1, episode="level", out=tmp_path / "run"
+    )
+    for _ in range(2):
+        run(plan)
+    dataset = open_dataset(plan)
+    ids = [record.episode_id for record in RunFolder.read(plan.out or "").records()]
+    tasks = of_ids(dataset.tasks, set(ids))
+    assert [dataset.expert_length(tasks[name]) for name in ids] == [4, 4]

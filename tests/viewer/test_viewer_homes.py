@@ -204,7 +204,9 @@ def test_the_page_draws_the_house_for_every_step(page: Page) -> None:
         assert len(held(page, "line", "leaf", step)) == 1
         assert len(held(page, "circle", "object", step)) <= 1
     assert held(page, "line", "leaf", 1)[0].attributes["class"] == "leaf closed"
-    assert held(page, "line", "leaf", steps)[0].attributes["class"] == "leaf open on", "as of the end"
+    assert held(page, "line", "leaf", steps)[0].attributes["class"] == "leaf open on", (
+        "as of the end"
+    )
     assert "closed door" in page.all("ul", class_="legend")[0].text
 
 

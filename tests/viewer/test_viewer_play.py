@@ -95,12 +95,48 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     until(lambda: table.ended)
     end = board(server, "1", "agent")
     assert "oracle" in end.text
+    assert "You stopped" in end.text
+    assert "after 2 moves; the expert needs 4." in end.text
+    assert "1 game, 0 solved ✗" in end.text
     (link,) = [e.attributes["href"] for e in end.all("a") if "episode?id=" in e.attributes["href"]]
     assert ask(server, link)[0] == 200
     (record,) = RunFolder.read(tmp_path / "runs" / "play-houses").records()
     actions = [str(s.decision.action) for s in record.trajectory.steps
                if isinstance(s.decision, Decision)]  # fmt: skip
     assert actions == [goto[0].attributes["data-action"], "stop"]
+
+
+def test_a_game_leads_to_the_next_one_and_to_the_same_again(server: Server, tmp_path: Path) -> None:
+    def answer(body: dict[str, str]) -> str:
+        return str(json.loads(ask(server, "/play", body)[1]).get("href"))
+
+    def stop(name: str) -> tuple[str, str]:
+        """The episode and the run folder of the game, once it has ended."""
+        table = server.games.table(name)
+        me = turn_of(table, "agent")
+        me.put(me.waiting, "stop")
+        until(lambda: table.ended)
+        assert table.game is not None
+        return table.game.episode, table.game.result.path.name
+
+    out = tmp_path / "runs" / "mine"
+    server.games.begin(Plan("human", "houses", out=out))  # as from the command line
+    assert server.games.begin(Plan("human", "houses", out=out)).name == "1", "the open one"
+    turn_of(server.games.table("1"), "agent")
+    assert "Resume: houses, turn 1" in ask(server, "/play")[1]
+    assert answer({"after": "1"}) == "None", "it has not ended"
+    first, folder = stop("1")
+    assert folder == "mine"
+    assert "Resume" not in ask(server, "/play")[1]
+    assert answer({"after": "1", "again": "1"}) == "/play/2/"
+    assert stop("2") == (first, "mine-again1")
+    assert "✗ you, earlier" in board(server, "2", "agent").text
+    assert answer({"after": "2"}) == "/play/3/", "after another attempt, the series goes on"
+    turn_of(server.games.table("3"), "agent")
+    assert "1 game, 0 solved" in board(server, "3", "agent").text
+    second, folder = stop("3")
+    assert (second != first, folder) == (True, "mine")
+    assert answer({"after": "none"}) == "None"
 
 
 @pytest.mark.parametrize(

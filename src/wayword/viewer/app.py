@@ -221,11 +221,12 @@ class _Site:
     def board(self, request: Request) -> Response:
         table, actor = self._seated(request)
         ending = play.GameEnd()
-        if table.result is not None and table.game is not None and table.game.episode:
-            self._content.library.add(table.result.path)
-            seat = table.seat(actor or next(iter(table.humans), ""))
-            ending = self._content.ending(table.game, seat.letters)
-        return _html(play.board(table, actor, ending, self._content.tally(table.series)))
+        with table.changed:  # the game must not end between the two
+            if table.result is not None and table.game is not None and table.game.episode:
+                self._content.library.add(table.result.path)
+                seat = table.seat(actor or next(iter(table.humans), ""))
+                ending = self._content.ending(table.game, seat.letters)
+            return _html(play.board(table, actor, ending, self._content.tally(table.series)))
 
     def live_game(self, request: Request) -> Response:
         table = self._table(request)

@@ -106,7 +106,7 @@ class Level:
 
     def conditions(self) -> list[tuple[str, int, int]]:
         """Return the words of each part of the instruction, 1 if it is done, and 1."""
-        # From the text: ``surface`` of a part looks for its objects anew, and fails for one in hand.
+        # From the text, because ``surface`` of a part fails for an object in hand.
         texts, success = _CONNECTIVE.split(self.mission), self.reward > 0
         parts = zip(texts, self._parts(), strict=True)
         return [(text, int(done or success), 1) for text, (_, done) in parts]

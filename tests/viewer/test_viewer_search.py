@@ -99,7 +99,7 @@ def test_words_of_thoughts_and_prompts_filter_the_table_in_a_browser(server: Ser
         said = listen(page, server.address.rstrip("/"))
         for name, words, shown in (
             ("large", "walrus", f"2 of {LARGE + 1:,}"),
-            ("houses", "viewpoint walrus", "0 of 4"),
+            ("houses", "viewpoint walrus", "none of 4 matches"),
         ):
             page.goto(f"{server.address}run/{name}/")
             page.wait_for_selector("body[data-whole]", timeout=60_000)

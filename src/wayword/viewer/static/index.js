@@ -240,7 +240,7 @@
     else grow();
     for (const option of data.remote ? [] : cause.options) option.hidden = option.value !== "all" && !data.rows.some((row) => row[4].includes(data.causes.findIndex((each) => each.key === option.value)));
     const all = data.of.toLocaleString("en");
-    count.textContent = shown.total === data.of ? all + " episodes" : shown.total.toLocaleString("en") + " of " + all;
+    count.textContent = shown.total === data.of ? all + " episodes" : shown.total ? shown.total.toLocaleString("en") + " of " + all : "none of " + all + " matches";
     document.body.dataset.ready = "1";
     if (answer.ready === false) reading(mine, update);
     else if (!data.remote) deepen(mine);

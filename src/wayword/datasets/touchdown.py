@@ -22,18 +22,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from wayword.core import files
 from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import (
-    cache_folder,
-    find,
-    find_any,
-    read_field,
-    read_json,
-    read_json_lines,
-    require_data,
-)
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
@@ -76,14 +68,14 @@ class StreetRoutes(SolvableWalks):
     """Actions at the start of every published run."""
 
     def open(self) -> None:
-        folder = require_data(self.folder, self.name)
+        folder = files.require_data(self.folder, self.name)
         self.folder = folder.parent if folder.name == self.name else folder
         self._scenario, _, self._part = self.split.partition("_")
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
         path, tasks = self._routes_file, dict[str, Task]()
-        for number, record in read_json_lines(path):
+        for number, record in files.read_json_lines(path):
             task = self._task(path, f"line {number}", record)
             name = task.episode.id
             if name in tasks:
@@ -158,30 +150,30 @@ class StreetRoutes(SolvableWalks):
 
     @property
     def _exists(self) -> bool:
-        return any(find_any(*place) for place in self._places)
+        return any(files.find_any(*place) for place in self._places)
 
     @cached_property
     def _routes_file(self) -> Path:
-        paths = (find_any(*place) for place in self._places)
-        return next((path for path in paths if path), None) or find(*self._places[0])
+        paths = (files.find_any(*place) for place in self._places)
+        return next((path for path in paths if path), None) or files.find(*self._places[0])
 
     @cached_property
     def _graph_files(self) -> tuple[Path, Path]:
         plain = self.folder / self.name / "graph"
         released = self.folder / f"{self.name}_{self._scenario}" / "graph"
-        folders = (folder for folder in (plain, released) if find_any(folder, "links.txt"))
+        folders = (folder for folder in (plain, released) if files.find_any(folder, "links.txt"))
         folder = next(folders, plain)
-        return find(folder, "nodes.txt"), find(folder, "links.txt")
+        return files.find(folder, "nodes.txt"), files.find(folder, "links.txt")
 
     @cached_property
     def _graph(self) -> StreetGraph:
         nodes, links = self._graph_files
-        return streetgraph.load(nodes, links, cache_folder() / "graphs", self.name)
+        return streetgraph.load(nodes, links, files.cache_folder() / "graphs", self.name)
 
     @cached_property
     def _landmark_file(self) -> Path | None:
         folders = (f"{self.name}/landmarks", f"landmarks/{self.name}")
-        paths = (find_any(self.folder / folder, LANDMARK_FILE) for folder in folders)
+        paths = (files.find_any(self.folder / folder, LANDMARK_FILE) for folder in folders)
         return next((path for path in paths if path), None)
 
     @cached_property
@@ -190,19 +182,19 @@ class StreetRoutes(SolvableWalks):
         path = self._landmark_file
         if path is None:
             return {}
-        instances = read_field(path, "the file", read_json(path), "instances", dict)
+        instances = files.read_field(path, "the file", files.read_json(path), "instances", dict)
         return {
-            name: read_field(path, f"instance {name}", instance, "unfiltered", list)
+            name: files.read_field(path, f"instance {name}", instance, "unfiltered", list)
             for name, instance in instances.items()
         }
 
     def _task(self, path: Path, where: str, record: Any) -> Task:
-        episode_id = str(read_field(path, where, record, self.id_field, (int, str)))
+        episode_id = str(files.read_field(path, where, record, self.id_field, (int, str)))
         where = f"{where}, {self.id_field} {episode_id}"
-        text = read_field(path, where, record, "navigation_text", str).strip()
+        text = files.read_field(path, where, record, "navigation_text", str).strip()
         if not text:
             raise DataError(path, f"{where}, field 'navigation_text'", "is empty")
-        graph, route = self._graph, read_field(path, where, record, "route_panoids", list)
+        graph, route = self._graph, files.read_field(path, where, record, "route_panoids", list)
         unknown = [p for p in route if not isinstance(p, str) or p not in graph.index]
         pairs = (
             [] if unknown else [(a, b, graph.index[a], graph.index[b]) for a, b in pairwise(route)]
@@ -215,7 +207,7 @@ class StreetRoutes(SolvableWalks):
             problem = "{!r} has no link to {!r}".format(*apart[0])
         if problem:
             raise DataError(path, f"{where}, field 'route_panoids'", problem)
-        heading = read_field(path, where, record, "start_heading", (int, float))
+        heading = files.read_field(path, where, record, "start_heading", (int, float))
         if not math.isfinite(heading):
             problem = f"must be finite, got {heading!r}"
             raise DataError(path, f"{where}, field 'start_heading'", problem)

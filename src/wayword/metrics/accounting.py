@@ -6,16 +6,10 @@ estimated; the number of such calls is a metric.
 
 from __future__ import annotations
 
+from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
 from wayword.core.metric import Metric
-from wayword.core.trajectory import (
-    ASKED,
-    EXAMPLES_DROPPED,
-    EXPERT_FAILED,
-    HISTORY_DROPPED,
-    SCENE_EXPERT,
-    Trajectory,
-)
+from wayword.core.trajectory import Trajectory
 
 METRICS: tuple[Metric, ...] = (
     Metric("steps", "Steps", "count", None, "turns taken, including rejected answers"),
@@ -73,16 +67,16 @@ def account(trajectory: Trajectory) -> dict[str, float]:
         "completion_tokens": sum(usage.completion for usage in usages),
         "seconds": trajectory.seconds,
     }
-    dropped = {HISTORY_DROPPED: 0, EXAMPLES_DROPPED: 0}
+    dropped = {notes.HISTORY_DROPPED: 0, notes.EXAMPLES_DROPPED: 0}
     for note in trajectory.notes():
         if note.kind in dropped:
-            field = "steps" if note.kind == HISTORY_DROPPED else "count"
+            field = "steps" if note.kind == notes.HISTORY_DROPPED else "count"
             dropped[note.kind] += int(note.details.get(field, 0))
     rare = {
         "reasoning_tokens": sum(usage.reasoning for usage in usages),
         "estimated_calls": sum(usage.estimated for usage in usages),
-        "steps_forgotten": dropped[HISTORY_DROPPED],
-        "examples_forgotten": dropped[EXAMPLES_DROPPED],
+        "steps_forgotten": dropped[notes.HISTORY_DROPPED],
+        "examples_forgotten": dropped[notes.EXAMPLES_DROPPED],
     }
     scores |= {key: count for key, count in rare.items() if count}
     answered_by = [call.answer.answered_by for call in calls if call.answer is not None]
@@ -106,8 +100,8 @@ ADVICE_METRICS: tuple[Metric, ...] = (
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
     """Return the metric of one episode; empty if no expert was consulted (DiscussNav)."""
-    lost = len(trajectory.noted(EXPERT_FAILED))
-    return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
+    lost = len(trajectory.noted(notes.EXPERT_FAILED))
+    return {"advice_lost": float(lost)} if lost or trajectory.noted(notes.SCENE_EXPERT) else {}
 
 
 PSR_METRICS: tuple[Metric, ...] = (
@@ -125,7 +119,7 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
     ``first_word`` if its first word is part of a listed name, which LGX's released code counts.
     Source: LGX (Dorbala et al. 2024, section V-A).
     """
-    answers = trajectory.noted(ASKED)
+    answers = trajectory.noted(notes.ASKED)
     if not answers:
         return {}
     scores = {"psr": sum(bool(note.get("valid")) for note in answers) / len(answers)}

@@ -23,6 +23,7 @@ from typing import Any
 
 from wayword.agents.person import Person
 from wayword.core import registry
+from wayword.core import trajectory as notes
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.dataset import Dataset, DrawnTasks, Task, of_ids, task_id
@@ -30,43 +31,22 @@ from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, finish, rollout
-from wayword.core.trajectory import (
-    ASKED,
-    CLAUSES,
-    FOLLOWED,
-    GROUNDED,
-    SCENE_EXPERT,
-    STATE,
-    TURN,
-    VOTES,
-    ModelCall,
-    Step,
-    Trajectory,
-)
+from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import RateLimit
 from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.runs import plan as plans
 from wayword.runs import remote
 from wayword.runs.codec import plain
 from wayword.runs.config import Checksums
-from wayword.runs.plan import (
-    AgentParts,
-    Choices,
-    Plan,
-    caveats,
-    identity,
-    omitted,
-    shown_split,
-    versions,
-)
 from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RecordedRun, RunFolder
 
 # Selection of episodes by number. An episode is generated only when it is played.
 
 
 def choose(
-    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
+    plan: plans.Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> Sequence[int]:
     """Numbers of the plan's episodes, in the order to play them: shuffled if requested, then the
     plan's shard, then the first ``limit``; or those that the plan names. Raises ``UsageError``."""
@@ -154,8 +134,8 @@ def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container
 
 
 def open_models(
-    plan: Plan,
-    choices: Choices,
+    plan: plans.Plan,
+    choices: plans.Choices,
     account: Account | None = None,
     limiter: Callable[[str], RateLimit] | None = None,
 ) -> dict[str, Model]:
@@ -188,9 +168,9 @@ def model_notices(models: Mapping[str, Model]) -> list[str]:
 
 
 def setup_of(
-    plan: Plan,
+    plan: plans.Plan,
     dataset: Dataset,
-    agent: AgentParts,
+    agent: plans.AgentParts,
     models: Mapping[str, Model],
     on_step: Callable[[str, Step], None],
 ) -> Setup:
@@ -222,23 +202,23 @@ def line_of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Line:
 
 
 def config_of(
-    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
+    plan: plans.Plan, dataset: Dataset, agent: plans.AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
     """Content of ``run.json``: the run's identity, and information for readers."""
     checksums, perceiver = Checksums(), dataset.perceiver()
     return {
-        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
+        "identity": plans.identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
         "sees_answer": any(parts.cls.sees_answer for parts in agent.playing()),
         "family": dataset.family.name,
         "success": dataset.family.success,
         "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
-        "split": shown_split(plan, dataset),
+        "split": plans.shown_split(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
-        "left_out": omitted(dataset),
-        "caveats": caveats(dataset, agent),
+        "left_out": plans.omitted(dataset),
+        "caveats": plans.caveats(dataset, agent),
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
-        "versions": dict(versions()),
+        "versions": dict(plans.versions()),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -342,7 +322,8 @@ scores of the episode just finished. After a step these are ``{"steps_so_far": n
 """
 
 QUIET = {
-    *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),
+    *(notes.STATE, notes.CLAUSES, notes.FOLLOWED, notes.VOTES, notes.ASKED, notes.GROUNDED),
+    *(notes.TURN, notes.SCENE_EXPERT),
     *("blocked", "went_back", "lesson", "recorded_before"),
 }
 """Notes of normal operation. All others report a problem, and are counted at the end of a run."""
@@ -352,9 +333,9 @@ QUIET = {
 class ActiveRun:
     """A run in progress: its parts, its folder, and the counts for progress and notices."""
 
-    plan: Plan
+    plan: plans.Plan
     dataset: Dataset
-    agent: AgentParts
+    agent: plans.AgentParts
     folder: RunFolder
     total: int
     on_progress: OnProgress
@@ -407,9 +388,9 @@ class ActiveRun:
     def all_notices(self) -> list[str]:
         """Notices for the user: repairs, omissions, caveats, failures, counts of notes."""
         notices = list(self.folder.notices)
-        if left := ", ".join(f"{n:,} {cause}" for cause, n in omitted(self.dataset).items()):
+        if left := ", ".join(f"{n:,} {cause}" for cause, n in plans.omitted(self.dataset).items()):
             notices.append(f"left out of the split: {left}")
-        notices += [f"note: {caveat}" for caveat in caveats(self.dataset, self.agent)]
+        notices += [f"note: {caveat}" for caveat in plans.caveats(self.dataset, self.agent)]
         failed = [f"episode {name} failed: {reason}" for reason, name in self.reasons.items()]
         played = self.done + len(self.reasons)
         noted = [

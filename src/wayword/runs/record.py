@@ -20,21 +20,8 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.models.middleware.budget import LedgerRow
+from wayword.runs import codec, remote
 from wayword.runs import config as configs
-from wayword.runs import remote
-from wayword.runs.codec import (
-    FOOT_SIZE,
-    Appender,
-    corrupt,
-    dump,
-    from_json,
-    member,
-    parsed,
-    read_member,
-    read_members,
-    restore,
-    unusable,
-)
 from wayword.runs.index import EPISODES, FAILURES, Entry, Index, checked, entry_of
 
 LOCK = ".lock"
@@ -94,7 +81,7 @@ class Line:
         reason = record.reason if isinstance(record, FailedEpisode) else ""
         outcome = {"reason": reason} if scores is None else {"scores": scores}
         try:
-            line = member(dump({"episode": name, **outcome, "trajectory": trajectory}))
+            line = codec.member(codec.dump({"episode": name, **outcome, "trajectory": trajectory}))
         except RecordingError as error:
             raise RecordingError(f"episode {name!r}: {error}") from error
         if trajectory is None:
@@ -119,7 +106,7 @@ class RecordedRun:
 
     @property
     def config(self) -> dict[str, Any]:
-        restored: dict[str, Any] = restore(self._config)
+        restored: dict[str, Any] = codec.restore(self._config)
         return {key: value for key, value in restored.items() if key != "format"}
 
     @property
@@ -132,8 +119,8 @@ class RecordedRun:
     def records(self) -> Iterator[EpisodeRecord]:
         """Iterate over the finished episodes in the order they ended; only one is in memory.
         Raises ``RecordingError`` for a damaged record."""
-        for line in read_members(self._episodes):
-            yield self._record(line.number, parsed(self._episodes, line.number, line.line))
+        for line in codec.read_members(self._episodes):
+            yield self._record(line.number, codec.parsed(self._episodes, line.number, line.line))
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
         """Id and metrics of each finished episode, in the order they ended."""
@@ -141,19 +128,19 @@ class RecordedRun:
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Iterate over all failures in order, including those of episodes that finished later."""
-        for line in read_members(self._failures):
-            yield self._failure(line.number, parsed(self._failures, line.number, line.line))
+        for line in codec.read_members(self._failures):
+            yield self._failure(line.number, codec.parsed(self._failures, line.number, line.line))
 
     def raw_record(self, episode: str) -> dict[str, Json]:
         """JSON object of an episode; if it never finished, of its latest failure. Raises
         ``UsageError`` for an unknown episode."""
         index = self.index
         if entry := index.entry(episode):
-            record = read_member(self._episodes, entry.number, entry.at)
+            record = codec.read_member(self._episodes, entry.number, entry.at)
             checked(self._episodes, entry.number, record)
             return record
         if place := index.failure(episode):
-            return read_member(self._failures, *place)
+            return codec.read_member(self._failures, *place)
         raise UsageError(f"{self.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
@@ -179,9 +166,9 @@ class RecordedRun:
 
 def _trajectory(path: Path, number: int, raw: Json) -> Trajectory:
     try:
-        return from_json(raw)
+        return codec.from_json(raw)
     except RecordingError as error:
-        raise corrupt(path, number, f"field 'trajectory' {error}") from error
+        raise codec.corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
 class RunFolder(RecordedRun):
@@ -194,12 +181,12 @@ class RunFolder(RecordedRun):
     that were removed when the run was resumed.
     """
 
-    def __init__(self, path: Path, lines: Appender) -> None:
+    def __init__(self, path: Path, lines: codec.Appender) -> None:
         super().__init__(path)
         self.notices: list[str] = []
         self._open = True
         self._lines, self._listed = lines, self.index
-        self._failed = Appender(self._failures)
+        self._failed = codec.Appender(self._failures)
         for file, appender in ((EPISODES, self._lines), (FAILURES, self._failed)):
             if dropped := appender.cut(self._listed.ends[file]):
                 problem = f"removed {dropped:,} bytes of an incomplete line"
@@ -229,7 +216,7 @@ class RunFolder(RecordedRun):
                         f"{folder}: not a run folder: it contains {foreign[0]!r} but no "
                         f"{configs.NAME}; give an empty or new folder"
                     )
-                lines = Appender(folder / EPISODES)
+                lines = codec.Appender(folder / EPISODES)
                 opened.callback(lines.close)
                 if not lines.lock():
                     owner = "(unknown)"
@@ -245,7 +232,7 @@ class RunFolder(RecordedRun):
                 replaced = _replaces(folder, prepared)
                 run = RunFolder(folder, lines)
             except OSError as error:
-                raise unusable(folder, error, "give a writable folder") from error
+                raise codec.unusable(folder, error, "give a writable folder") from error
             opened.pop_all()
         if replaced:
             run.notices.append(f"{folder}: replaced an earlier run, which had no results")
@@ -288,7 +275,7 @@ class RunFolder(RecordedRun):
         at, size, number = self._lines.length, len(line.member), len(self._listed) + 1
         self._lines.append(line.member)
         entry = Entry(name, dict(line.scores), line.ended, at, size, number)
-        self._listed.add(entry, line.member[-FOOT_SIZE:])
+        self._listed.add(entry, line.member[-codec.FOOT_SIZE :])
 
     def close(self) -> None:
         """Sync all files and release the lock. May be called repeatedly."""
@@ -369,7 +356,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         new.mkdir(parents=True)
         configs.write_config(new, config)
         for name in (EPISODES, FAILURES):
-            with closing(Appender(new / name)) as lines:
+            with closing(codec.Appender(new / name)) as lines:
                 for run in runs:
                     for raw in _copied(run.path / name, gaps, owners):
                         lines.append(raw)
@@ -381,7 +368,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
         out.parent.mkdir(parents=True, exist_ok=True)
         new.replace(out)
     except OSError as error:
-        raise unusable(out, error, "give a writable folder") from error
+        raise codec.unusable(out, error, "give a writable folder") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
     notices = [f"left out: {gap}" for gap in gaps or ()]
@@ -415,12 +402,12 @@ def _copied(path: Path, gaps: list[str] | None, owners: dict[str, Path]) -> Iter
     if not path.is_file():
         return
     with path.open("rb") as file:
-        for line in read_members(path, gaps=gaps):
+        for line in codec.read_members(path, gaps=gaps):
             if path.name == EPISODES:
                 try:
                     episode = entry_of(path, line).episode_id
                     if episode in owners and gaps is not None:
-                        raise corrupt(path, line.number, f"duplicate of episode {episode!r}")
+                        raise codec.corrupt(path, line.number, f"duplicate of episode {episode!r}")
                 except RecordingError as error:
                     if gaps is None:
                         raise

@@ -27,15 +27,7 @@ from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
-from wayword.runs.config import (
-    NAME,
-    Checksums,
-    billed,
-    caveats_of,
-    metrics_of,
-    sessions,
-    success_of,
-)
+from wayword.runs import config as configs
 from wayword.runs.index import EPISODES
 from wayword.runs.plan import Plan, cast_of, dataset_of, open_dataset, shown_split
 from wayword.runs.record import RecordedRun, RunFolder, is_run
@@ -88,7 +80,7 @@ def table(
     for path in _run_folders([runs] if isinstance(runs, Path | str) else runs):
         try:
             run = _scored_run(RunFolder.read(path))
-            with reading(str(run.run.path / NAME), "give another folder"):
+            with reading(str(run.run.path / configs.NAME), "give another folder"):
                 for field in ("dataset", "models", "data_checksum"):
                     run.config["family"], run.config["identity"][field]  # raises if missing
             readable.append(run)
@@ -261,7 +253,7 @@ def _compared(
     for name, finished in zip(names, (left, right), strict=True):
         if not finished:
             raise UsageError(f"{name} has no finished episodes to compare")
-    grouping, metrics = _clustered(one["family"]), metrics_of(one)
+    grouping, metrics = _clustered(one["family"]), configs.metrics_of(one)
     columns = (*metrics, *accounting.METRICS)
     comparison = comparing.compare(
         names[0], _only(left, keys, columns), names[1], _only(right, keys, columns),
@@ -324,7 +316,7 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
         success=dataset.family.success,
         of=predicted.of,
         dataset=shown_split(plan, dataset),
-        checksum=Checksums().combined(dataset.files),
+        checksum=configs.Checksums().combined(dataset.files),
         clusters=by_path([task for task, _ in predicted.pairs]),
     )
     return Report(tables.render([row], form, _width()), tuple(notices))
@@ -337,7 +329,7 @@ def _run_folders(paths: Sequence[Path | str]) -> list[Path]:
         if url_of(path) or is_run(path) or not path.is_dir():
             folders.append(path)
             continue
-        inside = sorted(p.parent for p in path.glob(f"*/{NAME}"))
+        inside = sorted(p.parent for p in path.glob(f"*/{configs.NAME}"))
         if not inside:
             raise RecordingError(f"{path}: not a run folder, and contains none")
         folders += inside
@@ -349,9 +341,9 @@ _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dol
 
 def _scored_run(run: RecordedRun) -> _ScoredRun:
     """A run with its scores, ordered by episode. Raises ``RecordingError`` for impossible ones."""
-    with reading(str(run.path / NAME), "give another folder"):
+    with reading(str(run.path / configs.NAME), "give another folder"):
         config, index = run.config, run.index
-        kinds = {m.key: m.kind for m in (*metrics_of(config), *accounting.METRICS)}
+        kinds = {m.key: m.kind for m in (*configs.metrics_of(config), *accounting.METRICS)}
         for key in index.keys:
             kind, values = kinds.get(key, ""), index.column(key)
             # a mean may exceed the bounds of a rate by a rounding error
@@ -375,7 +367,7 @@ def _scored_run(run: RecordedRun) -> _ScoredRun:
 def _row(runs: Sequence[_ScoredRun]) -> Row:
     """The row of a run, or of several runs that differ in their seeds, pooled."""
     first = runs[0]
-    with reading(str(first.run.path / NAME), "give another folder"):
+    with reading(str(first.run.path / configs.NAME), "give another folder"):
         config, identity, family = first.config, first.config["identity"], first.config["family"]
         grouping, agent = _clustered(family), cast_of(identity)
         names = [name for each in runs for name in each.scored.ids]
@@ -385,14 +377,14 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             scored = Scores.of([row for each in runs for _, row in each.scored.pairs()], names)
         owners = [grouping.cluster(n) if grouping else n for n in (*names, *failed)]
         # A killed session is not logged: without it, the wall time is unknown.
-        logged = [session for each in runs for session in sessions(each.run.path)]
+        logged = [session for each in runs for session in configs.sessions(each.run.path)]
         complete = logged and sum(session.finished for session in logged) >= len(scored)
         row = summarize(
             first.name if len(runs) == 1 else f"{agent} ({len(runs)} seeds)",
             scored,
             family=family,
-            metrics=metrics_of(config),
-            success=success_of(config),
+            metrics=configs.metrics_of(config),
+            success=configs.success_of(config),
             of=first.of,
             failed=len(failed),
             clusters=owners if grouping or len(runs) > 1 else None,
@@ -403,12 +395,12 @@ def _row(runs: Sequence[_ScoredRun]) -> Row:
             checksum=identity["data_checksum"],
             sees_answer=bool(config.get("sees_answer")),
             clustered=grouping.clustered if grouping else "",
-            caveats=(*caveats_of(config), *marks(scored)),
+            caveats=(*configs.caveats_of(config), *marks(scored)),
             runs=len(runs),
             settings=_settings(identity, pooled=len(runs) > 1),
         )
         # Show the bill if it exceeds the cost of finished episodes by more than rounding (0.0001).
-        dollars = sum(billed(each.run.path)[1] for each in runs)
+        dollars = sum(configs.billed(each.run.path)[1] for each in runs)
         exceeds = dollars > (row.totals.get("cost") or 0.0) + 0.0001
         more = {"billed": dollars} if exceeds else {}
         return replace(row, totals={**row.totals, **more})

@@ -18,19 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, cast
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    Strict,
-    StringConstraints,
-    ValidationError,
-    create_model,
-    field_validator,
-    model_validator,
-)
+import pydantic
 
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, Json
@@ -60,7 +48,7 @@ def _parse_pair(value: Any) -> Any:
     return tuple(value)
 
 
-def _allowed_names(options: Iterable[str] | Callable[[], Iterable[str]]) -> AfterValidator:
+def _allowed_names(options: Iterable[str] | Callable[[], Iterable[str]]) -> pydantic.AfterValidator:
     """Return a validator that accepts these names."""
 
     def check(value: str) -> str:
@@ -69,7 +57,7 @@ def _allowed_names(options: Iterable[str] | Callable[[], Iterable[str]]) -> Afte
             raise ValueError(f"there is no {value!r}; {suggest(value, names)}")
         return value
 
-    return AfterValidator(check)
+    return pydantic.AfterValidator(check)
 
 
 SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
@@ -81,21 +69,23 @@ def _standing_kinds() -> list[str]:
     return [kind for kind in furniture.FURNITURE_KINDS if kind not in parts]
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Number = Annotated[float, Field(ge=-1000, le=1000)]
+Text = Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)]
+Number = Annotated[float, pydantic.Field(ge=-1000, le=1000)]
 """Metres or degrees."""
-Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_parse_pair)]
+Spot = Annotated[
+    tuple[Number, Number], pydantic.Strict(False), pydantic.BeforeValidator(_parse_pair)
+]
 """``[x, y]`` in metres."""
 Temperature = Annotated[str, _allowed_names(TEMPERATURES)]
 
 
-class FileFields(BaseModel):
+class FileFields(pydantic.BaseModel):
     """Fields of a file. An empty field counts as omitted."""
 
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    model_config = pydantic.ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
     example: ClassVar[str] = "instruction: Put a mug on the desk."
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _check_names(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
@@ -110,9 +100,9 @@ class HomeEntry(FileFields):
     """A generated home."""
 
     example = "home: {rooms: 4, seed: 7}"
-    rooms: int = Field(4, ge=plans.MIN_ROOMS, le=plans.MAX_ROOMS)
-    seed: int = Field(0, ge=0, le=10**9)
-    number: int = Field(0, ge=0, le=9999)
+    rooms: int = pydantic.Field(4, ge=plans.MIN_ROOMS, le=plans.MAX_ROOMS)
+    seed: int = pydantic.Field(0, ge=0, le=10**9)
+    number: int = pydantic.Field(0, ge=0, le=9999)
 
 
 class PieceEntry(FileFields):
@@ -133,14 +123,14 @@ class RoomEntry(FileFields):
     size: Spot
     furniture: list[PieceEntry] = []
 
-    @field_validator("size")
+    @pydantic.field_validator("size")
     @classmethod
     def _check_size(cls, size: tuple[float, float]) -> tuple[float, float]:
         if not all(1.5 <= side <= 30 for side in size):
             raise ValueError(f"must be 1.5 to 30 m per side, got {size[0]:g} x {size[1]:g}")
         return size
 
-    @field_validator("furniture", mode="before")
+    @pydantic.field_validator("furniture", mode="before")
     @classmethod
     def _parse_kinds(cls, pieces: Any) -> Any:
         if not isinstance(pieces, list):
@@ -157,7 +147,7 @@ class DoorEntry(FileFields):
     """A door between two rooms."""
 
     example = "{between: [kitchen, study], closed: true}"
-    between: list[Text] = Field(min_length=2, max_length=2)
+    between: list[Text] = pydantic.Field(min_length=2, max_length=2)
     closed: bool = False
 
 
@@ -189,17 +179,17 @@ class TaskEntry(FileFields):
     instruction: Text
     name: Text | None = None
     home: HomeEntry | None = None
-    rooms: list[RoomEntry] = Field([], min_length=1, max_length=40)
+    rooms: list[RoomEntry] = pydantic.Field([], min_length=1, max_length=40)
     doors: list[DoorEntry] | None = None
-    clutter: float = Field(0.0, ge=0, le=50)
+    clutter: float = pydantic.Field(0.0, ge=0, le=50)
     objects: list[ObjectEntry] = []
     goal: list[Any] = []
     start: StartEntry | None = None
     rules: Text | None = None
-    max_steps: int = Field(500, ge=1, le=100_000)
+    max_steps: int = pydantic.Field(500, ge=1, le=100_000)
     accepted: Any = None
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_home(self) -> TaskEntry:
         if bool(self.home) == bool(self.rooms):
             raise ValueError("needs either a 'home' (generated) or 'rooms' (your own), not both")
@@ -214,11 +204,11 @@ class OnObject(FileFields):
 
 
 def _on(base: type[Any] = OnObject, **fields: Any) -> Any:
-    return create_model("Condition", __base__=base, **fields)
+    return pydantic.create_model("Condition", __base__=base, **fields)
 
 
 _STATES: Any = dict.fromkeys(FLAGS, (bool | None, None))
-_HAS = _on(**_STATES, temperature=(Temperature | None, None), count=(int, Field(1, ge=1)))
+_HAS = _on(**_STATES, temperature=(Temperature | None, None), count=(int, pydantic.Field(1, ge=1)))
 _INSIDE = _on(_HAS, place=(Text, ...), room=(str, ""))
 _WITHIN = _on(distance=(Number, 1.5))  # metres
 CONDITIONS: Mapping[str, type[Any]] = {
@@ -251,7 +241,7 @@ class Record(NamedTuple):
         """Validate a record as an entry. Raises ``DataError`` for the first invalid field."""
         try:
             return model.model_validate(values)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             first = error.errors()[0]
         parts = [self.record]
         for key in first["loc"]:

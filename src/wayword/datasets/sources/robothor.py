@@ -20,17 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core import files
 from wayword.core.errors import DataError
-from wayword.core.files import (
-    cache_folder,
-    find,
-    find_any,
-    read_bytes,
-    read_cached_arrays,
-    read_field,
-    read_json,
-    write_cached_arrays,
-)
 from wayword.core.geometry import Box, Point
 from wayword.datasets.sources import thor
 from wayword.worlds.household.builder import SceneBuilder
@@ -273,7 +264,7 @@ VERSION = 7
 def episodes_of(path: Path) -> list[str]:
     """Return the episode records of a scene as JSON texts: parsed, the 108,000 records of the
     training split would need three times the memory. Raises ``DataError``."""
-    return [json.dumps(record) for record in read_json(path, list)]
+    return [json.dumps(record) for record in files.read_json(path, list)]
 
 
 def apartment_of(scene: str) -> str:
@@ -312,27 +303,27 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
 def floors_of(folder: Path, apartment: str, excluded: str = "") -> tuple[tuple[str, ...], Floors]:
     """Return the furnishings of an apartment with episodes in any split (except ``excluded``), and
     their floors."""
-    files = [
+    found = [
         (path.name.partition(".")[0], path)
         for split in SPLITS
         if split != excluded
         for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
     ]
-    if not files:
+    if not found:
         raise DataError(folder / "episodes", f"apartment {apartment!r}", "is not in any split")
-    names = tuple(sorted({name for name, _ in files}, key=lambda n: int(n.rpartition("_")[2])))
+    names = tuple(sorted({name for name, _ in found}, key=lambda n: int(n.rpartition("_")[2])))
     digest = hashlib.sha256(f"{VERSION}".encode())
-    metadata = find_any(folder, METADATA)
-    for path in (*(path for _, path in files), *([metadata] if metadata else [])):
+    metadata = files.find_any(folder, METADATA)
+    for path in (*(path for _, path in found), *([metadata] if metadata else [])):
         digest.update(path.read_bytes())
-    cached = cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
-    arrays = read_cached_arrays(cached)
+    cached = files.cache_folder() / "robothor" / f"{apartment}-{digest.hexdigest()[:16]}.npz"
+    arrays = files.read_cached_arrays(cached)
     if arrays is not None:
         x, y = arrays["corner"].tolist()
         return names, Floors(x, y, arrays["free"], arrays["wall"])
-    floors = infer_floors([_evidence(folder, name, files) for name in names])
+    floors = infer_floors([_evidence(folder, name, found) for name in names])
     corner = np.array([floors.x, floors.y])
-    write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
+    files.write_cached_arrays(cached, corner=corner, free=floors.free, wall=floors.wall)
     return names, floors
 
 
@@ -343,28 +334,28 @@ def is_independent(folder: Path, scene: str, evaluated: str) -> bool:
     counts = dict.fromkeys(SPLITS, 0)
     for split in SPLITS:
         for path in (folder / "episodes" / split).glob(f"{scene}.json*"):
-            counts[split] += read_bytes(path).count(EPISODE)
+            counts[split] += files.read_bytes(path).count(EPISODE)
     own_count = counts.pop(evaluated)
     return sum(counts.values()) >= max(own_count, 1)
 
 
-def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:
+def _evidence(folder: Path, name: str, found: Sequence[tuple[str, Path]]) -> Evidence:
     records = records_of(folder, name)
     targets = {record.label: record for record in records}  # a scene has one per target type
     starts: set[Point] = set()
     segments, visible, blocked = lines = [set[tuple[float, ...]]() for _ in range(3)]
-    for path in (path for scene, path in files if scene == name):
-        for number, record in enumerate(read_json(path)):
+    for path in (path for scene, path in found if scene == name):
+        for number, record in enumerate(files.read_json(path)):
             where = f"record {number}"
             start = point_of(path, where, record, "initial_position")
             corners = corners_of(path, where, record)
             starts.add(start)
             segments.update((*a, *b) for a, b in pairwise(corners))
-            target = targets.get(read_field(path, where, record, "object_type", str))
+            target = targets.get(files.read_field(path, where, record, "object_type", str))
             if corners and target is not None:
                 middle = target.center[:2]
                 visible.add((*corners[-1], *middle))
-                length = read_field(path, where, record, "shortest_path_length", (int, float))
+                length = files.read_field(path, where, record, "shortest_path_length", (int, float))
                 west, south, east, north = _box(target)
                 dx = max(west - start[0], start[0] - east, 0.0)
                 dy = max(south - start[1], start[1] - north, 0.0)
@@ -382,23 +373,24 @@ def _box(record: thor.ObjectRecord) -> Box:
 
 def records_of(folder: Path, name: str) -> thor.Records:
     """Return the objects of a scene; empty if unpublished."""
-    path = find(folder, METADATA)
+    path = files.find(folder, METADATA)
     return thor.read_records(path, name) if name in thor.read_scenes(path) else ()
 
 
 def point_of(path: Path, where: str, record: Any, name: str) -> Point:
     """Read a published position on the floor, rounded to centimetres. Raises ``DataError``."""
-    return _floor_xy(path, f"{where}, field {name!r}", read_field(path, where, record, name, dict))
+    point = files.read_field(path, where, record, name, dict)
+    return _floor_xy(path, f"{where}, field {name!r}", point)
 
 
 def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[Point]:
     """Read the corners of the published shortest path; empty if unpublished (test split)."""
     if "shortest_path" not in record:
         return []
-    listed = read_field(path, where, record, "shortest_path", list)
+    listed = files.read_field(path, where, record, "shortest_path", list)
     return [_floor_xy(path, f"{where}, shortest_path", point) for point in listed]
 
 
 def _floor_xy(path: Path, where: str, point: Any) -> Point:
-    x, z = (float(read_field(path, where, point, axis, (int, float))) for axis in "xz")
+    x, z = (float(files.read_field(path, where, point, axis, (int, float))) for axis in "xz")
     return round(x, 2), round(z, 2)

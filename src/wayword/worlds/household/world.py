@@ -38,26 +38,12 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
+from wayword.worlds.household import motions, verbs
 from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
 from wayword.worlds.household.layout import Layout, can_stand
-from wayword.worlds.household.motions import (
-    HIGH_LEVEL_ACTS,
-    LOW_LEVEL_ACTS,
-    do_low_level,
-    run_skill,
-)
 from wayword.worlds.household.observation import Answerer, HeardMessage, HouseholdObservation
 from wayword.worlds.household.route import Trip, closed_doors_to
 from wayword.worlds.household.scene import Room, Scene
-from wayword.worlds.household.verbs import (
-    SPEECH,
-    SPOT_PATTERN,
-    VERBS,
-    Body,
-    Slot,
-    from_json,
-    is_well_formed,
-)
 
 HAND_VERBS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
 UNSEEN_DOOR = "a closed door"  # in feedback, for a door on a path that is unseen, so unnamed
@@ -72,7 +58,7 @@ class HouseholdActions(ActionSpace):
     described.
     """
 
-    body: Body = field(kw_only=True)
+    body: verbs.Body = field(kw_only=True)
     rooms: tuple[str, ...] = field(kw_only=True)
     fixed_names: bool = field(kw_only=True)
     shared_names: bool = field(kw_only=True)
@@ -96,8 +82,8 @@ class ActionMenu:
     def accepts(self, action: Action) -> bool:
         return (
             action.name in self._verbs
-            and action.name not in SPEECH
-            and is_well_formed(action.name, action.arguments)
+            and action.name not in verbs.SPEECH
+            and verbs.is_well_formed(action.name, action.arguments)
             and (action.name != STOP.name or self._me.body.answers or not action.arguments)
         )
 
@@ -118,15 +104,15 @@ class ActionMenu:
         if not held or not places:
             return ()
         forms = {"put": f"({held}), ({places})", "go_put": f"({places})"}
-        verbs = [verb for verb in forms if verb in self._verbs]
-        return tuple(rf"{verb}\[{forms[verb]}, {SPOT_PATTERN}\]" for verb in verbs)
+        able = [verb for verb in forms if verb in self._verbs]
+        return tuple(rf"{verb}\[{forms[verb]}, {verbs.SPOT_PATTERN}\]" for verb in able)
 
     def listed(self) -> list[Action]:
         entities, me, hands = self._house.entities, self._me, self._held
         names, checks = me.names.of, self._checks()
         discovered = [i for i in me.names.order[: self._count] if me.discovered[i]]
         people = [i for i in me.view.entities if i >= entities.first_actor]
-        options: dict[Slot, Sequence[int]] = {
+        options: dict[verbs.Slot, Sequence[int]] = {
             "held": hands,
             "place": [i for i in (*discovered, *people) if i not in hands],
             "receptacle": [i for i in discovered if entities.is_receptacle(i)],
@@ -136,7 +122,7 @@ class ActionMenu:
             for affordance in entities.affordances(i):
                 by_affordance.setdefault(affordance, []).append(i)
         actions: list[Action] = []
-        for verb in (VERBS[name] for name in self._verbs if name not in SPEECH):
+        for verb in (verbs.VERBS[name] for name in self._verbs if name not in verbs.SPEECH):
             if verb.slots == ("room",):
                 actions += [Action(verb.name, (room,)) for room in self._rooms]
                 continue
@@ -194,9 +180,9 @@ class ActionMenu:
 
 
 @lru_cache(maxsize=256)
-def useful_verbs(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
+def useful_verbs(names: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
     """Return the verbs except the pointless ones."""
-    return tuple(verb for verb in verbs if verb not in pointless)
+    return tuple(name for name in names if name not in pointless)
 
 
 class HouseholdWorld(World):
@@ -214,7 +200,7 @@ class HouseholdWorld(World):
     def __init__(
         self,
         scene: Scene,
-        body: Body | None = None,
+        body: verbs.Body | None = None,
         *,
         answerer: Answerer | None = None,
         shared_names: bool = False,
@@ -224,7 +210,7 @@ class HouseholdWorld(World):
     ) -> None:
         self.scene = scene
         self.layout = layout or Layout(scene)
-        self._body = body or Body()
+        self._body = body or verbs.Body()
         self.answerer, self._shared, self._named = answerer, shared_names, named
         self._spots = spots
         self._house: House | None = None
@@ -253,7 +239,7 @@ class HouseholdWorld(World):
             raise DataError(f"episode {episode.id}", "field 'scene'", problem)
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
         body_fields = episode.start.get("bodies", {})
-        bodies = {a: from_json(body_fields.get(a, {}), self._body) for a in episode.actors}
+        bodies = {a: verbs.from_json(body_fields.get(a, {}), self._body) for a in episode.actors}
         house = House(
             self.layout, bodies, poses, self.answerer, self._shared, self._named, self._spots
         )
@@ -292,7 +278,7 @@ class HouseholdWorld(World):
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body; others raise ``ValueError``."""
         me, verb, words = self._actor(actor), action.name, action.arguments
-        if me.stopped or verb not in me.body.actions or not is_well_formed(verb, words):
+        if me.stopped or verb not in me.body.actions or not verbs.is_well_formed(verb, words):
             raise ValueError(f"{action} is not on the menu of {actor}")
         self.house.inbox[actor].clear()
         try:
@@ -380,10 +366,10 @@ class HouseholdWorld(World):
         return self.house.actors[name]
 
     def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
-        if verb in LOW_LEVEL_ACTS:
-            return do_low_level(self.house, me, verb, *words)
-        if verb in HIGH_LEVEL_ACTS:
-            return run_skill(self.house, me, verb, *words)
+        if verb in motions.LOW_LEVEL_ACTS:
+            return motions.do_low_level(self.house, me, verb, *words)
+        if verb in motions.HIGH_LEVEL_ACTS:
+            return motions.run_skill(self.house, me, verb, *words)
         if verb == "chat":
             others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
             if not others:

@@ -19,7 +19,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 from wayword.runs.running import run
-from wayword.runs.sweep import Curve, draw, picture, variants
+from wayword.runs.sweep import draw, picture, variants
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,8 +88,8 @@ def test_a_sweep_that_is_none_is_named(given: list[str], message: str) -> None:
 
 def test_values_lie_to_scale_and_words_in_order() -> None:
     def heights(*names: str) -> list[float]:
-        line = Curve("SR", tuple((name, Interval(0.5, 0.4, 0.6)) for name in names))
-        drawn = ElementTree.fromstring(draw("x", [line]))
+        curves = {"SR": {name: Interval(0.5, 0.4, 0.6) for name in names}}
+        drawn = ElementTree.fromstring(draw("x", curves))
         return [float(c.attrib["cx"]) for c in drawn.iter(f"{SVG}circle")]
 
     left, middle, right = heights("0", "1", "4")
@@ -99,7 +99,7 @@ def test_values_lie_to_scale_and_words_in_order() -> None:
 
 
 def test_a_single_episode_has_a_point_and_no_interval() -> None:
-    drawn = draw("<b>", [Curve("SR & more", (("1", Interval(1.0)), ("2", Interval(0.0))))])
+    drawn = draw("<b>", {"SR & more": {"1": Interval(1.0), "2": Interval(0.0)}})
     assert "nan" not in drawn
     assert "<b>" not in drawn
     assert drawn.count('h18" stroke="#1f5fa8" stroke-width="2"') == 1, "the legend's line"

@@ -79,28 +79,18 @@ def top(
     """Options of ``wayword`` itself."""
 
 
-app.command("run")(running.run)
-app.command("reproduce")(running.reproduce)
-app.command("demo")(running.demo)
-app.command("play")(playing.play)
-app.command("table")(reporting.table)
-app.command("merge")(reporting.merge)
-app.command("verify")(reporting.verify)
-app.command("compare")(reporting.compare)
-app.command("tours")(reporting.tours)
-app.command("score")(reporting.score)
-app.command("export")(reporting.export)
-app.command("view")(viewing.view)
-app.command("runs")(viewing.runs)
-app.command("serve-env")(playing.serve_env)
-app.command("mcp")(playing.mcp)
-app.command("perceive")(looking.perceive)
+for command in (  # in the order of the help; a command has the name of its function
+    *(running.run, running.reproduce, running.demo, playing.play),
+    *(reporting.table, reporting.merge, reporting.verify, reporting.compare, reporting.tours),
+    *(reporting.score, reporting.export, viewing.view, viewing.runs),
+    *(playing.serve_env, playing.mcp, looking.perceive),
+):
+    app.command()(command)
 app.command("list")(looking.list_parts)
-app.command("doctor")(looking.doctor)
-app.add_typer(looking.task, name="task")
-app.add_typer(looking.data, name="data")
-app.add_typer(looking.models, name="models")
-app.add_typer(looking.prompts, name="prompts")
-for group in (app, looking.task, looking.data, looking.models, looking.prompts):
+app.command()(looking.doctor)
+groups = {name: getattr(looking, name) for name in ("task", "data", "models", "prompts")}
+for name, group in groups.items():
+    app.add_typer(group, name=name)
+for group in (app, *groups.values()):
     for each in group.registered_commands:
         each.cls = StrictCommand

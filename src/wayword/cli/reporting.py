@@ -74,8 +74,7 @@ def merge(
 
     merged = merge_shards(shards, out)
     typer.echo(f"{merged.path}: {merged.episodes:,} episodes")
-    for line in merged.notices:
-        show.notice(line)
+    show.notice(*merged.notices)
 
 
 def verify(
@@ -178,8 +177,7 @@ def score(
 
 def _print_written(written: Report) -> None:
     typer.echo(written.text)
-    for line in written.notices:
-        show.notice(line)
+    show.notice(*written.notices)
 
 
 # ``wayword export``: training data from finished runs.
@@ -271,5 +269,4 @@ def export(
             rmtree(out)
         raise RecordingError(f"{out}: nothing to export; {card.why_empty()}")
     typer.echo(f"{out}: {card.line}")
-    for line in card.notices:
-        show.notice(line)
+    show.notice(*card.notices)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from threading import Timer
 
     from wayword.agents.person import Person
-    from wayword.runs.plan import Plan, RunRecipe
+    from wayword.runs.plan import Plan
     from wayword.runs.results import RunResult
 
 ModelName = Annotated[
@@ -174,9 +174,10 @@ def run(
     names = {"on": _listed(on) or ["houses"], "model": _listed(model) or [""]}
     slow = show.notice_later(f"{Path(agent).stem} on {', '.join(names['on'])}: reading the data …")
     context.call_on_close(slow.cancel)
+    from wayword.runs import sweep as sweeping
     from wayword.runs.plan import RunRecipe, agents_of, read_config, read_recipe
     from wayword.runs.remote import url_of
-    from wayword.runs.reports import table
+    from wayword.runs.reports import SEEDS, table
     from wayword.settings import merge, parse
 
     values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
@@ -198,17 +199,21 @@ def run(
         }
         given |= {"sweep"} if recipe.sweep else set()
         recipe = recipe.over(read_recipe(Path(agent)), given)
+    sweeps = [*recipe.sweep, *([sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else [])]
+    variants = sweeping.variants(recipe, sweeps) if sweeps else []
     if dry_run:
         from wayword.runs.forecast import forecast, lines, row_lines
-        from wayword.runs.sweep import variants
 
-        several = variants(recipe, _sweeps(recipe)) if _sweeps(recipe) else []
-        rows = row_lines([(each.name, forecast(each.plan)) for each in several])
+        rows = row_lines([(each.name, forecast(each.plan)) for each in variants])
         typer.echo("\n".join(rows or lines(forecast(recipe))))
         return
     with _watched(recipe, watch) as person:
-        if _sweeps(recipe):
-            complete = _carry_out_sweep(recipe, person)
+        if variants:  # a table with a row per group of seeds, and a plot
+            results = [carry_out(each.plan, recipe.track, person) for each in variants]
+            complete = all(result.outcome.complete for result in results)
+            pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
+            typer.echo(table([result.path for result in results], pool=pool))
+            typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
         else:
             result = carry_out(recipe, recipe.track, person, slow)
             complete = result.outcome.complete
@@ -244,28 +249,6 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
             with suppress(KeyboardInterrupt):
                 serving.join()
         server.settle()
-
-
-def _carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> bool:
-    """Run all variants, and print a table (a row per group of seeds) and a plot. True if all runs
-    are complete."""
-    from wayword.runs import sweep as sweeping
-    from wayword.runs.reports import SEEDS, table
-
-    sweeps = _sweeps(recipe)
-    variants = sweeping.variants(recipe, sweeps)
-    results = [carry_out(each.plan, recipe.track, person) for each in variants]
-    pool = any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
-    typer.echo(table([result.path for result in results], pool=pool))
-    typer.echo(f"\n{sweeping.picture(variants) or results[0].path.parent}")
-    return all(result.outcome.complete for result in results)
-
-
-def _sweeps(recipe: RunRecipe) -> list[str]:
-    """The sweeps of a recipe, seeds last."""
-    from wayword.runs.sweep import seeds
-
-    return [*recipe.sweep, *([seeds(recipe.seeds)] if recipe.seeds != 1 else [])]
 
 
 def _listed(names: list[str] | None) -> list[str]:
@@ -343,8 +326,7 @@ def print_notices(result: RunResult) -> None:
     if result.resumed:
         resumed = counted(result.resumed, "episode was", "episodes were")
         show.notice(f"{resumed} already finished and kept")
-    for line in result.notices:
-        show.notice(line)
+    show.notice(*result.notices)
     if result.outcome.failed:
         failed = counted(result.outcome.failed, "episode", "episodes")
         show.notice(f"{failed} failed; run the same command to retry")

@@ -132,13 +132,14 @@ class RunningMeans:
         return "  ".join(parts)
 
 
-def notice(line: str) -> None:
-    """Print a notice on stderr."""
+def notice(*lines: str) -> None:
+    """Print notices on stderr."""
     import typer
 
     from wayword.core.secrets import redacted
 
-    typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)
+    for line in lines:
+        typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)
 
 
 def pages(plan: Plan, port: int = 0) -> Server:

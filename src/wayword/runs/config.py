@@ -164,10 +164,9 @@ class Spending:
 
     @staticmethod
     def _line(row: LedgerRow) -> bytes:
-        line = asdict(replace(row, dollars=round(row.dollars, 9)))
-        return (
-            codec.dump({k: v for k, v in line.items() if v or k in ("tokens", "dollars")}) + b"\n"
-        )
+        fields = asdict(replace(row, dollars=round(row.dollars, 9)))
+        kept = {k: v for k, v in fields.items() if v or k in ("tokens", "dollars")}
+        return codec.dump(kept) + b"\n"
 
 
 def billed(run: Path) -> tuple[int, float, int]:

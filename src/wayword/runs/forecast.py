@@ -40,17 +40,9 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, has_profile, profile_of
+from wayword.runs import plan as plans
 from wayword.runs.active import choose, demonstrations, open_models
 from wayword.runs.config import Checksums
-from wayword.runs.plan import (
-    AgentParts,
-    Plan,
-    identity,
-    model_choices,
-    open_agent,
-    open_dataset,
-    run_folder,
-)
 from wayword.runs.play import EXPERTS, expert_solution
 from wayword.runs.record import RunFolder, is_run
 
@@ -86,7 +78,7 @@ class Forecast:
     unprofiled: tuple[str, ...] = ()
 
 
-def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
+def forecast(plan: plans.Plan, rehearsed: int = REHEARSED) -> Forecast:
     """Estimate the usage and cost of a plan from a rehearsal. No model is called.
 
     Raises the same ``UsageError`` and ``DataError`` as the run, except for a missing key.
@@ -103,10 +95,10 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
 class _Stage:
     """Rehearsals of a plan's episodes, each played only once."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.dataset = plan, open_dataset(plan)
-        self.agent = open_agent(plan, self.dataset)
-        self.choices = model_choices(plan, self.agent)
+    def __init__(self, plan: plans.Plan) -> None:
+        self.plan, self.dataset = plan, plans.open_dataset(plan)
+        self.agent = plans.open_agent(plan, self.dataset)
+        self.choices = plans.model_choices(plan, self.agent)
         try:  # for their context windows and identities
             self.opened = open_models(replace(plan, cache=None, rpm=None), self.choices)
         except UsageError as error:
@@ -201,7 +193,7 @@ class _Stage:
                 return played, max(1.0, min(SLACK * steps, self._max_steps) / max(1.0, counted))
             limit = min(self._max_steps, math.ceil(limit * steps / max(0.5, counted)))
 
-    def _play(self, task: Task, agent: AgentParts, max_steps: int) -> Trajectory:
+    def _play(self, task: Task, agent: plans.AgentParts, max_steps: int) -> Trajectory:
         examples, seed = demonstrations(self.dataset), self.plan.seed
         models = dict[str, Model](self.opened if self._scripted else {})
         for role, (name, settings) in () if self._scripted else self.choices.items():
@@ -264,7 +256,8 @@ def _measured(stage: _Stage, chosen: Sequence[int], estimate: Forecast, rehearse
     path = plan.out
     if path is None and stage.opened:
         checksum = Checksums().combined(dataset.files)
-        path = run_folder(plan, identity(plan, dataset, stage.agent, stage.opened, checksum))
+        identity = plans.identity(plan, dataset, stage.agent, stage.opened, checksum)
+        path = plans.run_folder(plan, identity)
     if path is None or not is_run(path):
         return estimate
     finished = dict(RunFolder.read(path).scores())

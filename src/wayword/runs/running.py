@@ -33,6 +33,7 @@ from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
+from wayword.runs import plan as plans
 from wayword.runs import remote, tours
 from wayword.runs.active import (
     LEVEL,
@@ -49,15 +50,6 @@ from wayword.runs.active import (
 )
 from wayword.runs.codec import plain
 from wayword.runs.config import Session, Spending, add_session
-from wayword.runs.plan import (
-    AgentParts,
-    Plan,
-    dataset_of,
-    model_choices,
-    open_agent,
-    open_dataset,
-    run_folder,
-)
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder, is_run
 from wayword.runs.results import RunResult
 from wayword.settings import merge
@@ -105,7 +97,7 @@ class Continuation:
         taken = tuple(steps[: int(step) - 1])
         return cls(Path(path), episode, int(step), run.config["identity"], taken)
 
-    def plan(self, plan: Plan) -> Plan:
+    def plan(self, plan: plans.Plan) -> plans.Plan:
         recorded = {"dataset": dict(self.identity.get("dataset_settings") or {})}
         return replace(
             plan,
@@ -120,7 +112,7 @@ class Continuation:
             max_steps=plan.max_steps or self.identity.get("max_steps"),
         )
 
-    def before(self, agent: AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
+    def before(self, agent: plans.AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
         """The steps to replay, by episode id. Actors played by the same agent with the same
         settings as in the recorded run also get the recorded answers."""
 
@@ -162,27 +154,15 @@ class Continuation:
 # The run.
 
 
-def add_earlier(account: Account, run: RunFolder) -> Spending:
-    """Add the cost of earlier sessions to the account, and open the log of new costs."""
-    columns = map(run.index.column, ("prompt_tokens", "completion_tokens", "cost"))
-    prompt, completion, costs = (np.nan_to_num(column) for column in columns)
-    account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
-    spending = Spending(run.path)
-    account.tokens += spending.tokens
-    account.dollars += spending.dollars
-    account.ledger = spending
-    return spending
-
-
 def run(
-    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+    plan: plans.Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
     """Run ``run_async`` and wait for its result."""
     return asyncio.run(run_async(plan, on_progress, person))
 
 
 async def run_async(
-    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+    plan: plans.Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
     """Play the plan's episodes, except those that are already finished.
 
@@ -190,14 +170,15 @@ async def run_async(
     person plays or answers (``person``, by default the one at the terminal), episodes are played
     one at a time. Raises ``UsageError``, ``DataError`` or ``RecordingError``.
     """
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, plans.Plan):
         raise UsageError(f"a run takes a Plan, as in run(Plan('random', 'houses')), got {plan!r}")
     continued = Continuation.open(plan.continues) if plan.continues else None
     plan = continued.plan(plan) if continued else plan
-    dataset = open_dataset(plan)
-    agent = open_agent(plan, dataset)
+    dataset = plans.open_dataset(plan)
+    agent = plans.open_agent(plan, dataset)
     account = Account(plan.max_tokens, plan.max_dollars)
-    models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
+    # before anything is written
+    models = open_models(plan, plans.model_choices(plan, agent), account)
     try:
         for model in models.values():
             await model.prepare()
@@ -207,7 +188,7 @@ async def run_async(
         config = continued.marked(config) if continued else config
         if plan.episodes:
             choose(plan, dataset.tasks)  # checks the names before a folder is created
-        out = plan.out or run_folder(plan, config["identity"])
+        out = plan.out or plans.run_folder(plan, config["identity"])
         with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
             if plan.episode == LEVEL:
                 plan = replace(plan, episode=at_level(dataset, folder, config["success"]))
@@ -237,7 +218,13 @@ async def _play(
     active: ActiveRun, todo: Sequence[int], models: Mapping[str, Model], account: Account
 ) -> Outcome:
     plan, person, path = active.plan, active.person, active.folder.path
-    spending = add_earlier(account, active.folder)
+    # Add the cost of earlier sessions, and open the log of new costs.
+    columns = map(active.folder.index.column, ("prompt_tokens", "completion_tokens", "cost"))
+    prompt, completion, costs = (np.nan_to_num(column) for column in columns)
+    account.expect(zip((prompt + completion).tolist(), costs.tolist(), strict=True))
+    account.ledger = spending = Spending(path)
+    account.tokens += spending.tokens
+    account.dollars += spending.dollars
     done = active.done
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     account.estimate.limit = plan.max_steps or active.dataset.max_steps
@@ -317,7 +304,7 @@ def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, st
     """Yield each finished episode's id and the first difference from its replay, empty if equal.
     Raises ``RecordingError`` for a damaged record, ``UsageError`` if the data differ from the
     run's."""
-    dataset = dataset_of(run, data)
+    dataset = plans.dataset_of(run, data)
     tasks = of_ids(dataset.tasks, set(run.index.ids()))
     for record in run.records():
         try:

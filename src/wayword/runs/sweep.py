@@ -14,10 +14,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +33,11 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 380, 64, 52, 24, 150
 COLORS = ("#1f5fa8", "#c4511d", "#2b8a3e", "#8a2b6e", "#6b6b00", "#555555")
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A metric over the values of a setting. ``points`` are pairs of a value and the metric."""
-
-    label: str
-    points: tuple[tuple[str, Interval], ...]
+Curves = Mapping[str, Mapping[str, Interval]]
+"""Label of each curve -> its values of the setting, and the metric at each."""
 
 
-def draw(setting: str, curves: Sequence[Curve]) -> str:
+def draw(setting: str, curves: Curves) -> str:
     """Plot rates with 95% intervals as SVG, on a common vertical axis in percent. Numeric values
     are placed to scale on the horizontal axis, others in the given order."""
 
@@ -56,7 +52,7 @@ def draw(setting: str, curves: Sequence[Curve]) -> str:
     def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
         return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
-    names = list(dict.fromkeys(name for curve in curves for name, _ in curve.points))
+    names = list(dict.fromkeys(name for points in curves.values() for name in points))
     try:
         numbers = [float(name) for name in names]
     except ValueError:
@@ -64,7 +60,8 @@ def draw(setting: str, curves: Sequence[Curve]) -> str:
     least, most = min(numbers, default=0.0), max(numbers, default=1.0)
     scale = (WIDTH - LEFT - RIGHT - 24) / ((most - least) or 1.0)
     across = {n: LEFT + 12 + scale * (x - least) for n, x in zip(names, numbers, strict=True)}
-    highest = max((ends(value)[1] for c in curves for _, value in c.points), default=1.0) or 1.0
+    values = [value for points in curves.values() for value in points.values()]
+    highest = max((ends(value)[1] for value in values), default=1.0) or 1.0
     top = 1.0 if highest > 0.5 else highest * 1.1
     parts = []
     for mark in (top * step / 5 for step in range(6)):
@@ -73,9 +70,9 @@ def draw(setting: str, curves: Sequence[Curve]) -> str:
     parts += [text(across[name], HEIGHT - BOTTOM + 18, name) for name in names]
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, setting))
     parts.append(text(LEFT - 40, TOP - 8, "%", "start"))
-    for number, curve in enumerate(curves):
+    for number, (label, curve) in enumerate(curves.items()):
         color, at = COLORS[number % len(COLORS)], TOP + 8 + 18 * number
-        points = sorted((across[name], value) for name, value in curve.points)
+        points = sorted((across[name], value) for name, value in curve.items())
         path = "L".join(f"{x:.1f} {y(value.mean):.1f}" for x, value in points)
         parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         for x, value in points:
@@ -85,7 +82,7 @@ def draw(setting: str, curves: Sequence[Curve]) -> str:
         parts.append(
             f'<path d="M{WIDTH - RIGHT + 14} {at - 4}h18" stroke="{color}" stroke-width="2"/>'
         )
-        parts.append(text(WIDTH - RIGHT + 38, at, curve.label, "start"))
+        parts.append(text(WIDTH - RIGHT + 38, at, label, "start"))
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
@@ -178,18 +175,17 @@ def picture(variants: Sequence[Variant]) -> Path | None:
     shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         return None
-    curves = []
+    curves = {}
     for metric, rest in product(shown, dict.fromkeys(v.choices[1:] for v in variants)):
-        points = tuple(
-            (variant.choices[0][1], row.values[metric.key])
+        curves[" ".join([metric.label, *(f"{key}={value}" for key, value in rest)])] = {
+            variant.choices[0][1]: row.values[metric.key]
             for variant, row in zip(variants, rows, strict=True)
-            if variant.choices[1:] == rest and metric.key in row.values
-        )
-        label = " ".join([metric.label, *(f"{key}={value}" for key, value in rest)])
-        curves.append(Curve(label, points))
+            if variant.choices[1:] == rest
+        }
     path = folders[0].parent / "sweep.svg"
+    drawn = dict(islice(curves.items(), len(COLORS)))
     try:
-        path.write_text(draw(variants[0].choices[0][0], curves[: len(COLORS)]), encoding="utf-8")
+        path.write_text(draw(variants[0].choices[0][0], drawn), encoding="utf-8")
     except OSError as error:
         raise unusable(path, error) from error
     return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -19,6 +19,7 @@ from wayword.core.geometry import Point, bearing, path_length, relative
 from wayword.datasets.procedural.homes.episodes import cached_home
 from wayword.datasets.procedural.homes.home import MAX_ROOMS, MIN_ROOMS, home_name
 from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.procedural.tables import Table
 from wayword.settings import Checked, Count
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.observation import Camera, FieldOfView, Range
@@ -30,12 +31,7 @@ from wayword.worlds.objectnav.world import (
     places_to_see,
 )
 
-APPEARANCES = (
-    *("cat-shaped", "striped", "olive-colored", "chipped", "polka-dot", "bright red", "tiny"),
-    *("old-fashioned", "hand-painted", "sky-blue", "scratched", "glittering", "checked"),
-    *("flower-patterned", "dark green", "worn-out", "golden", "star-shaped", "mustard-yellow"),
-    *("half-used", "brand-new", "marbled", "engraved", "neon-pink", "dusty", "wooden"),
-)
+LOOKS: Mapping[str, tuple[str, ...]] = Table("looks", "appearances")
 """Adjectives that distinguish objects of one type. Any type may get any of them: an agent cannot
 guess the target from its description and has to look."""
 
@@ -128,7 +124,7 @@ def _build_scene(scene: str) -> SimulatedScene:
     for item in home_scene.objects:
         if "pickupable" in item.affordances:
             looks = unused_looks.setdefault(item.type, [])
-            looks += [] if looks else rng.sample(APPEARANCES, len(APPEARANCES))
+            looks += [] if looks else rng.sample(LOOKS["adjectives"], len(LOOKS["adjectives"]))
             words[item.id] = f"{looks.pop()} {item.type.replace('_', ' ')}"
     return SimulatedScene(home_scene, words)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 from wayword.core.geometry import Point, plain_sum
+from wayword.datasets.procedural.tables import Table
 
 # Rooms of a house: which it has, how large they are, and which are adjacent.
 
@@ -27,43 +28,21 @@ class RoomType:
     has_wide_openings: bool = False
 
 
-ROOM_TYPES: dict[str, RoomType] = {
-    "garage": RoomType((4.0, 5.2), (4.6, 5.4)), "laundry room": RoomType((2.4, 3.0), (2.6, 3.6)),
-    "pantry": RoomType((2.2, 2.6), (2.2, 2.8)), "kitchen": RoomType((3.8, 4.8), (3.6, 4.6)),
-    "dining room": RoomType((3.6, 4.6), (3.6, 4.6), has_wide_openings=True),
-    "living room": RoomType((4.8, 6.2), (4.4, 5.4), has_wide_openings=True),
-    "library": RoomType((3.4, 4.2), (3.6, 4.4)), "music room": RoomType((3.4, 4.4), (3.6, 4.4)),
-    "office": RoomType((3.0, 3.8), (3.2, 4.2)), "guest bedroom": RoomType((3.4, 4.2), (3.6, 4.4)),
-    "bathroom": RoomType((2.5, 3.2), (2.8, 3.8)), "main bedroom": RoomType((4.0, 5.0), (3.8, 4.8)),
-    "small bedroom": RoomType((3.0, 3.6), (3.2, 4.0)),
-    "playroom": RoomType((3.4, 4.4), (3.6, 4.4)), "gym": RoomType((3.4, 4.2), (3.6, 4.4)),
-    "shower room": RoomType((2.2, 2.8), (2.2, 2.8)),
-}  # fmt: skip
+ROOM_TYPES: Mapping[str, RoomType] = Table("rooms", "types", lambda row, _: RoomType(**row))
 """In order around the hallway: day rooms first, then bedrooms and bathrooms."""
 
 BASE = ("kitchen", "living room", "main bedroom", "bathroom")
-EXTRA_WEIGHTS = {
-    "dining room": 9, "guest bedroom": 8, "office": 7, "shower room": 6, "laundry room": 6,
-    "garage": 5, "small bedroom": 4, "library": 3, "playroom": 3, "music room": 3, "pantry": 3,
-    "gym": 2,
-}  # fmt: skip
+EXTRA_WEIGHTS: Mapping[str, int] = Table("rooms", "extra_weights")
 OUTER_ROOMS = {"shower room": "main bedroom", "pantry": "kitchen"}
 """Room -> the only room it can be entered from."""
 
-DOOR_CHANCES = {
-    ("dining room", "kitchen"): 0.9, ("dining room", "living room"): 0.8,
-    ("kitchen", "living room"): 0.7, ("library", "living room"): 0.6,
-    ("living room", "music room"): 0.6, ("library", "office"): 0.5,
-    ("kitchen", "laundry room"): 0.7, ("garage", "laundry room"): 0.8,
-    ("bathroom", "main bedroom"): 0.4, ("playroom", "small bedroom"): 0.5,
-    ("main bedroom", "shower room"): 1.0, ("kitchen", "pantry"): 1.0,
-}  # fmt: skip
+DOOR_CHANCES: Mapping[str, float] = Table("rooms", "door_chances")
 """Probability of a direct door between two adjacent rooms (names in alphabetical order)."""
 
 NO_HALL_DOOR = frozenset({"dining room", "library", "music room", "playroom"})
 """Rooms that may lack a door to the hallway if another room leads into them."""
 
-SMALLEST, LARGEST = 1 + len(BASE), 1 + len(BASE) + len(EXTRA_WEIGHTS)
+SMALLEST, LARGEST = 5, 17  # rooms of a plan: the hallway, the base rooms, all others
 
 
 DOOR, OPENING = 0.9, 1.6  # width in metres of a door, and of a wide opening between day rooms
@@ -145,8 +124,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     doors: list[PlanDoor] = []
     joined_rooms: set[int] = set()
     for i, j in combinations(range(len(rooms)), 2):
-        first, second = sorted((rooms[i].name, rooms[j].name))
-        chance = DOOR_CHANCES.get((first, second), 0.0)
+        chance = DOOR_CHANCES.get(", ".join(sorted((rooms[i].name, rooms[j].name))), 0.0)
         door = _door_between(rng, rooms, i, j) if chance > 0 else None
         if door and rng.random() < chance:
             doors.append(door)

@@ -47,10 +47,6 @@ class AlfredEntry:
     annotations: int
     params: Mapping[str, Any]
 
-    def target(self, parameter: str) -> str:
-        """Return the label given by a parameter such as ``object_target``; empty if unset."""
-        return str(self.params.get(parameter) or "")
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectPose:
@@ -254,13 +250,6 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
     return matches or tuple(r.id for r in fixed if r.label == label)
 
 
-def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
-    """Return the start pose, on the cell nearest to the published one, and its distance (m)."""
-    x, y, heading = trajectory.start
-    (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
-    return {"x": x, "y": y, "heading": heading}, away
-
-
 @lru_cache(maxsize=2)
 def _examples(folder: Path) -> dict[str, thor.ObjectRecord]:
     """Map each label to the first object that has it, in any scene."""
@@ -390,7 +379,8 @@ class Alfred:
     def _task(self, number: int) -> Task:
         entry, annotation = self._order[number]
         trajectory = self._read.read(entry)
-        pose, _ = start(self.folder, trajectory)
+        (x, y), _ = ithor.start(self.folder, entry.scene, *trajectory.start[:2])
+        pose = {"x": x, "y": y, "heading": trajectory.start[2]}
         begin = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
         words, *steps = trajectory.annotations[annotation]
         if self._instructions == "steps" and steps:
@@ -419,7 +409,7 @@ class Alfred:
         """Map the roles of a task to the ids of the objects that fit them."""
         small_ids, ids = item_ids(trajectory.poses), dict[str, conditions.Ids]()
         for role in NEEDS[entry.kind]:
-            label = entry.target(PARAMETERS[role])
+            label = entry.params.get(PARAMETERS[role]) or ""
             if role in ("object", "movable"):
                 ids[role] = tuple(name for name in small_ids if name.partition("|")[0] == label)
             else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -55,11 +55,9 @@ def enable(item: HouseObject) -> HouseObject:
     """Add the affordances that these tasks need to an object."""
     if item.type not in ABILITIES:
         return item
-    affordances = item.affordances | frozenset(ABILITIES[item.type])
-    if item.type == "house_plant":
-        vessels = KINDS["vessels"]
-        return replace(item, affordances=affordances, receptacle="in", accepts=vessels)
-    return replace(item, affordances=affordances)
+    item = replace(item, affordances=item.affordances.union(ABILITIES[item.type]))
+    is_plant = item.type == "house_plant"
+    return replace(item, receptacle="in", accepts=KINDS["vessels"]) if is_plant else item
 
 
 def furnish(rng: Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor) -> Scene:
@@ -161,13 +159,9 @@ def undo_goals(rng: Random, compiled: teach.Compiled, scene: Scene) -> Scene:
 
 def count_met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
     """Count the goal parts that hold before the first action."""
+    states = (*STATES, "coffee", "boiled")  # the last two are false at the start
     records = {
-        o.id: {
-            **{name: getattr(o, name) for name in STATES},
-            "coffee": False,
-            "boiled": False,
-            "in": o.parent,
-        }
+        o.id: {"in": o.parent, **{name: getattr(o, name, False) for name in states}}
         for o in objects.values()
     }
     return sum(goal.met({"objects": records, "actors": {}}) for goal in compiled.goals)
@@ -204,18 +198,15 @@ Chosen = tuple[teach.Dish, str, list[tuple[str, tuple[Trait, ...]]]]
 """A dish, the object used for it, and the objects of its load with the traits they need."""
 
 
-@dataclass(eq=False)
 class Planner:
     """A scene whose state reflects the orders given so far."""
 
-    scene: Scene
-    orders: list[Order] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._objects = {o.id: o for o in self.scene.objects}
-        self._holder_of = {o.id: o.parent for o in self.scene.objects}
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.orders = scene, list[Order]()
+        self._objects = {o.id: o for o in scene.objects}
+        self._holder_of = {o.id: o.parent for o in scene.objects}
         self._changed: dict[tuple[str, str], object] = {}
-        self._switch_of = {c: o.id for o in self.scene.objects for c in o.controls}
+        self._switch_of = {c: o.id for o in scene.objects for c in o.controls}
         self._reserved: set[str] = set()
         self._pot = ""
 
@@ -589,17 +580,8 @@ def _draw_meal(rng: Random, spot: Callable[[], str]) -> tuple[str, ...]:
 
 # The commander's instruction: the task and the locations of objects.
 
-WORDS: dict[Trait, str] = {
-    ("dirty", False): "clean",
-    ("filled", True): "filled with water",
-    ("coffee", True): "filled with coffee",
-    ("sliced", True): "sliced",
-    ("cooked", True): "cooked",
-    ("boiled", True): "boiled in water",
-    ("on", True): "switched on",
-    ("on", False): "switched off",
-    ("open", True): "open",
-}
+WORDS = Table[str]("teach", "words", package=__package__)
+"""State, as in ``not dirty`` -> its words, if these differ."""
 STATES = ("open", "on", "dirty", "filled", "sliced", "cooked")
 MOST_LISTED = 60
 """Maximum number of objects whose locations the instruction lists."""
@@ -619,7 +601,7 @@ def goal_lines(compiled: teach.Compiled, scene: Scene) -> list[str]:
     objects, names = {o.id: o for o in scene.objects}, names_of(scene.objects)
 
     def states(traits: tuple[Trait, ...]) -> str:
-        return " and ".join(WORDS.get(trait, trait[0]) for trait in traits)
+        return " and ".join(WORDS.get(n if value else f"not {n}", n) for n, value in traits)
 
     def some(items: Ids, traits: tuple[Trait, ...] = ()) -> str:
         kinds = " or ".join(dict.fromkeys(_spaced(objects[t].type) for t in items))

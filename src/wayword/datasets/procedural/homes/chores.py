@@ -31,26 +31,16 @@ NEVER_GOALS = frozenset(
     ("stove_burner", "coffee_machine", "faucet", "microwave", "laundry_hamper", "bathtub")
 )
 """Furniture that is never a destination, except to heat or wash an object."""
-CLEANABLE = (
-    *("apple", "tomato", "potato", "lettuce", "egg", "bowl", "plate", "cup", "mug", "pan", "pot"),
-    *("kettle", "knife", "butter_knife", "fork", "spoon", "spatula", "ladle", "dish_sponge"),
-    *("cloth", "soap_bar"),
-)
-BINNED = {
-    "garbage_can": ("apple", "egg", "potato", "tomato", "newspaper", "tissue_box", "cd", "pen")
-}
+TYPES: Mapping[str, tuple[str, ...]] = Table("chores", "types")
+"""Object types that can be cleaned, heated or cooled."""
+BINNED: Mapping[str, tuple[str, ...]] = Table("chores", "binned")
 """Receptacle -> small objects that may be thrown away into it."""
-HEATABLE = ("apple", "bread", "cup", "egg", "mug", "plate", "potato", "tomato")
-COOLABLE = (
-    *("apple", "bowl", "bread", "cup", "egg", "lettuce", "mug", "pan", "plate", "pot", "potato"),
-    *("tomato", "wine_bottle"),
-)
-TREATMENTS: dict[str, tuple[tuple[str, ...], Trait, str]] = {
-    PICK_CLEAN: (CLEANABLE, ("dirty", False), "sink_basin"),
-    PICK_HEAT: (HEATABLE, ("temperature", "hot"), "microwave"),
-    PICK_COOL: (COOLABLE, ("temperature", "cold"), "fridge"),
+TREATMENTS: dict[str, tuple[str, Trait, str]] = {
+    PICK_CLEAN: ("cleaned", ("dirty", False), "sink_basin"),
+    PICK_HEAT: ("heated", ("temperature", "hot"), "microwave"),
+    PICK_COOL: ("cooled", ("temperature", "cold"), "fridge"),
 }
-"""Task type -> eligible object types, the required trait, and the furniture that produces it."""
+"""Task type -> object types in ``TYPES``, the required trait, and the furniture that gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +84,7 @@ def draw_chore(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore
 def _draw_treatment(rng: random.Random, arrangement: Arrangement, kind: str) -> Chore | None:
     """Draw a treatment: an object is cleaned, heated or cooled, then moved to other furniture."""
     types, trait, station = TREATMENTS[kind]
-    for target, receptacle in _pairs(rng, arrangement, types):
+    for target, receptacle in _pairs(rng, arrangement, TYPES[types]):
         parents = {arrangement.objects[each.parent].type for each in arrangement.of(target)}
         if receptacle in (station, "fridge") or station in parents or not arrangement.of(station):
             continue
@@ -167,15 +157,9 @@ def _draw_slicing(rng: random.Random, arrangement: Arrangement, target: str) -> 
 SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "chores")
 """Task type -> its wordings."""
 
-EVERYDAY_NAMES = {
-    "counter_top": "counter", "sink_basin": "sink", "arm_chair": "armchair", "tv_stand": "TV stand",
-    "cd": "CD", "basket_ball": "basketball", "remote_control": "remote",
-    "bread": "loaf of bread", "lettuce": "head of lettuce", "toilet_paper": "roll of toilet paper",
-    "lamp_table": "bedside table", "garbage_can": "bin", "cell_phone": "phone",
-}  # fmt: skip
+EVERYDAY_NAMES: Mapping[str, str] = Table("chores", "everyday_names")
 """Types whose everyday name differs from the type."""
-PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato": "potatoes",
-           "box": "boxes", "loaf": "loaves", "glass": "glasses"}  # fmt: skip
+PLURALS: Mapping[str, str] = Table("chores", "plurals")
 
 
 def spoken_name(kind: str) -> str:

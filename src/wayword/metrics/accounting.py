@@ -8,43 +8,13 @@ from __future__ import annotations
 
 from wayword.core import trajectory as notes
 from wayword.core.action import Rejection
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
+from wayword.metrics.definitions import defined
 
-METRICS: tuple[Metric, ...] = (
-    Metric("steps", "Steps", "count", None, "turns taken, including rejected answers"),
-    Metric("rejections", "Rej.", "count", "lower",
-           "answers without a legal action, including those that a recipe's fallback replaced"),
-    Metric("rejection_rate", "Rej. %", "rate", "lower", "rejections per step"),
-    Metric("calls", "Calls", "count", "lower", "model calls"),
-    Metric("prompt_tokens", "Prompt", "tokens", "lower", "prompt tokens, including reused ones"),
-    Metric("reused_tokens", "Reused", "tokens", None,
-           "prompt tokens taken from the model's prefix cache instead of being evaluated"),
-    Metric("completion_tokens", "Written", "tokens", "lower", "generated tokens"),
-    Metric("reasoning_tokens", "Thought", "tokens", None,
-           "generated tokens before the answer, by reasoning models; absent without any"),
-    Metric("estimated_calls", "Est.", "count", "lower",
-           "calls whose tokens are estimated, as the server sends no counts; absent without any"),
-    Metric("steps_forgotten", "Forgotten", "count", "lower",
-           "steps dropped from prompts to fit the context; absent without any"),
-    Metric("examples_forgotten", "No ex.", "count", "lower",
-           "solved examples dropped from prompts to fit the context; absent without any"),
-    Metric("escalated", "Large %", "rate", None,
-           "calls answered by the large model of a cascade; absent without a cascade"),
-    Metric("cost", "Cost", "dollars", "lower", "US dollars; absent if any call has no price"),
-    Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
-)  # fmt: skip
-
-CUT_METRICS: tuple[Metric, ...] = (
-    Metric("cut_off", "Cut %", "rate", "lower",
-           "unreadable answers that reached their token limit, per step; hidden if all 0"),
-)  # fmt: skip
-
-PREDICTED_METRICS: tuple[Metric, ...] = (
-    Metric("steps", "Steps", "count", None, "moves, or actions if the file contains actions"),
-    Metric("illegal_moves", "Illegal", "count", "lower",
-           "moves without an edge, illegal actions, and a wrong start"),
-)  # fmt: skip
+METRICS = defined("accounting")
+CUT_METRICS = defined("cut")
+ADVICE_METRICS = defined("advice")
+PREDICTED_METRICS = defined("predictions")
 """Metrics of predictions from other systems, whose tokens, cost and time are unknown."""
 
 
@@ -92,24 +62,10 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     return scores
 
 
-ADVICE_METRICS: tuple[Metric, ...] = (
-    Metric("advice_lost", "Lost advice", "count", "lower",
-           "experts whose answer was unusable, late or missing, and was left out"),
-)  # fmt: skip
-
-
 def measure(trajectory: Trajectory) -> dict[str, float]:
     """Return the metric of one episode; empty if no expert was consulted (DiscussNav)."""
     lost = len(trajectory.noted(notes.EXPERT_FAILED))
     return {"advice_lost": float(lost)} if lost or trajectory.noted(notes.SCENE_EXPERT) else {}
-
-
-PSR_METRICS: tuple[Metric, ...] = (
-    Metric("psr", "PSR", "rate", "higher",
-           "answers that name a listed option, per question; absent without questions"),
-    Metric("psr_released", "PSR released", "rate", "higher",
-           "answers whose first word is part of a listed name (LGX's released code)"),
-)  # fmt: skip
 
 
 def psr(trajectory: Trajectory) -> dict[str, float]:

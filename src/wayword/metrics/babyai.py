@@ -11,20 +11,13 @@ from typing import Any
 
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
+from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.babyai.world import BabyAIWorld
 
-METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "the level reports the task as done"),
-    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
-    Metric(
-        "reward", "Reward", "rate", "higher", "reward of the level: 1 - 0.9 x steps / maximum steps"
-    ),
-    Metric("low_level", "Low-level", "count", None, "low-level actions, and turns without one"),
-)
+METRICS = defined("babyai")
 
 
 class BabyAIScorer(EpisodeScorer):

@@ -24,6 +24,7 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
+from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.household.goals import (
     AnswerReference,
@@ -33,7 +34,6 @@ from wayword.worlds.household.goals import (
 from wayword.worlds.household.skills import PlannedReference
 from wayword.worlds.household.world import HouseholdWorld
 
-QUESTIONS = ("exists", "contains", "counts")
 CHORES = {
     "pick_and_place_simple": "place",
     "look_at_obj_in_light": "light",
@@ -45,28 +45,10 @@ CHORES = {
 }
 """ALFRED's task types, and their short names in column heads."""
 
-METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "all goal conditions are met, or the answer is right"),
-    Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that are met"),
-    Metric("sr_strict", "SR strict", "rate", "higher",
-           "rearrangement: every object restored, no other disturbed (2021 challenge)"),
-    Metric("misplaced", "Misplaced", "ratio", "lower",
-           "objects out of place at the end, relative to the start"),
-    Metric("fixed_strict", "Fixed Strict", "rate", "higher",
-           "share of displaced objects restored; 0 if any other was disturbed"),
-    *(
-        Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
-        for kind in QUESTIONS
-    ),
-    Metric("acc", "Acc", "rate", "higher", "the answer is an exact match"),
-    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
-    Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
-    Metric("low_level", "Low-level", "count", None, "low-level actions, the stop and failed turns"),
-    *(
-        Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on tasks of type {kind}")
-        for kind, name in CHORES.items()
-    ),
-)  # fmt: skip
+METRICS = defined("household") + tuple(
+    Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on tasks of type {kind}")
+    for kind, name in CHORES.items()
+)
 
 
 class HouseholdScorer(EpisodeScorer):

@@ -21,33 +21,17 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics import paths
+from wayword.metrics.definitions import defined
 from wayword.metrics.paths import Alignment, Floats, Padded
 from wayword.metrics.scoring import Pair, Standing, walked_places
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import ObjectReference
 
-_NEAR = f"less than {SUCCESS_METRES:g} m from the goal"
-
-METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", f"the final viewpoint is {_NEAR}"),
-    Metric("spl", "SPL", "rate", "higher",
-           "success x g / max(TL, g), with the shortest distance g from start to goal"),
-    Metric("osr", "OSR", "rate", "higher", f"any viewpoint of the path is {_NEAR}"),
-    Metric("ne", "NE", "metres", "lower", "geodesic distance from the final viewpoint to the goal"),
-    Metric("tl", "TL", "metres", None, "length of the path"),
-    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places in the reference))"),
-    Metric("sdtw", "sDTW", "rate", "higher", "nDTW if the episode is a success, else 0"),
-    Metric("cls", "CLS", "rate", "higher", "coverage of the reference x length score"),
-    Metric("spl_gold", "SPL gold", "rate", "higher",
-           "success x G / max(TL, G), with the length G of the reference path"),
-    Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the target"),
-    Metric("rgspl", "RGSPL", "rate", "higher", "RGS, weighted by path length as in SPL gold"),
-)  # fmt: skip
+METRICS = defined("indoor")
 
 
 class IndoorScorer:

@@ -34,7 +34,8 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Trajectory
 from wayword.core.world import World
-from wayword.metrics.accounting import PSR_METRICS, psr
+from wayword.metrics.accounting import psr
+from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
@@ -47,30 +48,10 @@ TYPES = (
 )
 """RoboTHOR's types of targets, in the words of instructions."""
 
-METRICS: tuple[Metric, ...] = (
-    Metric("success_grounded", "SR grounded", "rate", "higher",
-           "a target is in view when the agent stops without giving up (LGX's text)"),
-    Metric("success_visible", "SR visible", "rate", "higher",
-           "a target is in view when the agent stops or gives up"),
-    Metric("success_released", "SR released", "rate", "higher",
-           "the episode ends within 2 m of a target, in view or not (LGX's released code)"),
-    Metric("success_challenge", "SR challenge", "rate", "higher",
-           "a target is in view within 1 m when the agent stops (RoboTHOR)"),
-    Metric("chance", "Chance", "rate", None, "share of the episode's views with a target in view"),
-    Metric("spl_visible", "SPL visible", "rate", "higher", "success_visible x l / max(p, l)"),
-    Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),
-    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at some point"),
-    Metric("ever_grounded", "Ever grounded", "rate", "higher",
-           "the grounding detector recognized a target in view at some point"),
-    *PSR_METRICS,
-    Metric("tl", "TL", "metres", None, "length of the path"),
-    Metric("turns", "Turns", "count", None, "full rotations in place"),
-    Metric("motions", "Motions", "count", "lower", "steps of 0.25 m and turns of 30 degrees"),
-    *(
-        Metric(f"sr_{name.replace(' ', '_')}", f"SR {name}", "rate", "higher",
-               f"success_visible of episodes that look for a {name}")
-        for name in TYPES
-    ),
+METRICS = defined("objectnav") + tuple(
+    Metric(f"sr_{name.replace(' ', '_')}", f"SR {name}", "rate", "higher",
+           f"success_visible of episodes that look for a {name}")
+    for name in TYPES
 )  # fmt: skip
 
 _SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")

@@ -21,6 +21,7 @@ from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
+from wayword.metrics.definitions import defined
 
 # An agent that learns (Reflexion, Shinn et al. 2023, section 3) may play an episode again after a
 # failed trial. The family's metrics score the last trial, so its SR is the share of episodes solved
@@ -28,12 +29,7 @@ from wayword.metrics import accounting, state_accuracy
 # trials at a success reveals one bit each time, and "wrong" almost gives the answer to a yes/no
 # question. Such runs therefore report the trials, the verdicts revealed, and the first success.
 
-TRIAL_METRICS: tuple[Metric, ...] = (
-    Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
-    Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
-    Metric("verdicts", "Verdicts", "count", None,
-           "trials whose outcome the judge revealed to the agent"),
-)  # fmt: skip
+TRIAL_METRICS = defined("trials")
 
 
 def measure_trials(by: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

@@ -21,18 +21,13 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.geometry import relative
-from wayword.core.metric import Metric
 from wayword.core.trajectory import STATE, Trajectory
+from wayword.metrics.definitions import defined
 
 TOLERANCE = 22.5  # maximum error of a stated heading, degrees
 PLACES = ("viewpoint", "room")  # fields of a pose with a place name that agents see
 
-METRICS: tuple[Metric, ...] = (
-    Metric("state_heading", "Heading", "rate", "higher",
-           "steps whose stated heading is at most 22.5° off"),
-    Metric("state_holding", "Holding", "rate", "higher", "steps that state exactly what is held"),
-    Metric("state_place", "Place", "rate", "higher", "steps that state the true room or viewpoint"),
-)  # fmt: skip
+METRICS = defined("states")
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:

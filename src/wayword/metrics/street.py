@@ -28,20 +28,13 @@ from numpy.typing import NDArray
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
+from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing, walked_places
 from wayword.worlds.street.graph import StreetGraph
 
-METRICS: tuple[Metric, ...] = (
-    Metric("tc", "TC", "rate", "higher", "the final panorama is the goal or linked to it"),
-    Metric("spd", "SPD", "hops", "lower", "links from the final panorama to the goal"),
-    Metric("kpa", "KPA", "rate", "higher",
-           "share of right decisions at the first step, the junctions and the goal"),
-    Metric("kpa_released", "KPA (rel.)", "rate", "higher", "KPA as in VELMA's released code"),
-    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / panoramas in the route), DTW in links"),
-)  # fmt: skip
+METRICS = defined("street")
 
 FAR = 1e9  # replaces infinite distances in DTW, where differences of sums would be NaN
 

@@ -11,20 +11,14 @@ from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
-from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
-from wayword.metrics.accounting import PSR_METRICS, psr
+from wayword.metrics.accounting import psr
+from wayword.metrics.definitions import defined
 from wayword.metrics.scoring import EpisodeScorer, Standing
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
-METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "the agent reaches the target's room by the hallway"),
-    Metric("phase_1", "Phase 1", "rate", "higher", "the agent reaches the hallway"),
-    Metric("phase_2", "Phase 2", "rate", "higher",
-           "the agent reaches the target's room, in episodes that reach the hallway"),
-    *PSR_METRICS,
-)  # fmt: skip
+METRICS = defined("two_phase")
 
 
 class TwoPhaseScorer(EpisodeScorer):

@@ -15,10 +15,10 @@ from wayword.datasets.apartments import Apartments
 from wayword.datasets.two_phase import ROOM_OBJECTS, TARGET_ROOMS
 from wayword.models.local import LocalModel
 from wayword.models.parts import weights
-from wayword.perception import similarity as module
 from wayword.perception.similarity import TextSimilarity, similarity
 from wayword.settings import make
 
+MINILM = weights.MODELS["minilm"]
 PAIRS = {
     "cereal": ("fridge", "couch", "bed", "desk"),
     "pillow": ("bed", "sink", "desk", "fridge"),
@@ -58,7 +58,7 @@ def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
     both = alike.embed(["a mug", "a bed"])
     assert both.shape == (2, 384)
     assert [float((row**2).sum()) for row in both] == pytest.approx([1.0, 1.0], abs=1e-5)
-    alone = TextSimilarity(*(weights.installed(part) or Path() for part in weights.MINILM.files))
+    alone = TextSimilarity(*(weights.installed(part) or Path() for part in MINILM.files))
     assert (alone.embed(["a bed"])[0] == both[1]).all()
     assert alike.likeness("a mug", ["a mug"])[0] == pytest.approx(1.0, abs=1e-5)
     assert alike.likeness("mug", ["cup"])[0] > alike.likeness("mug", ["television"])[0]
@@ -87,8 +87,8 @@ def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path
         similarity()
     assert "\n" not in str(told.value)
     assert [status.name for status in weights.statuses() if status.path] == []
-    (tmp_path / weights.MINILM.file).write_bytes(b"onnx")
-    (tmp_path / weights.MINILM_TOKENS.file).write_bytes(b"{}")
+    (tmp_path / MINILM.file).write_bytes(b"onnx")
+    (tmp_path / MINILM.companions[0].file).write_bytes(b"{}")
     with pytest.raises(UsageError, match="sha256"):
         similarity()
     with pytest.raises(UsageError, match="wrong checksum"):
@@ -98,7 +98,7 @@ def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    parts = [weights.installed(part) or Path() for part in weights.MINILM.files]
+    parts = [weights.installed(part) or Path() for part in MINILM.files]
     for name in ("onnxruntime", "tokenizers"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, name, None)
@@ -109,9 +109,8 @@ def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> N
 def test_it_is_listed_checked_and_no_language_model() -> None:
     status = {one.name: one for one in weights.statuses()}["minilm"]
     assert status.path is not None
-    assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
+    assert status.size == sum(file.size for file in MINILM.files)
     assert weights.checked("minilm") == weights.fetch("minilm") == status.path
     assert not weights.writes_text("minilm")
     with pytest.raises(UsageError, match="cannot write text"):
         LocalModel("minilm")
-    assert module.MINILM.files == (weights.MINILM, weights.MINILM_TOKENS)

@@ -18,10 +18,11 @@ from wayword.models.local import LocalModel, LocalSettings
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import weights as known
 from wayword.models.parts.llamacpp import serve
-from wayword.models.parts.weights import SMOLLM2, checked, fetch, statuses, verified
+from wayword.models.parts.weights import MODELS, checked, fetch, statuses, verified
 
 pytestmark = pytest.mark.local_model
 
+SMOLLM2 = MODELS["smollm2"]
 ACTIONS = ["forward", "left", "right", "stop", "turn_around"]
 
 
@@ -351,7 +352,7 @@ def test_damaged_weights_are_refused_though_their_converted_file_is_there(
 ) -> None:
     damaged = b"GGUF damaged"
     tiny = replace(SMOLLM2, name="tiny", file="tiny.gguf", size=len(damaged), package="none_such")
-    monkeypatch.setitem(known.MODELS, "tiny", tiny)
+    monkeypatch.setitem(MODELS, "tiny", tiny)
     monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     (tmp_path / "tiny.gguf").write_bytes(damaged)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import needing
-from wayword.models.parts.weights import MINILM, verified
+from wayword.models.parts.weights import MODELS, verified
 
 Floats = NDArray[np.float32]
 MAX_TOKENS = 128  # longer texts are truncated
@@ -82,4 +82,4 @@ class TextSimilarity:
 def similarity() -> TextSimilarity:
     """Return the published network, loaded once per process. Raises ``UsageError`` if its files are
     not on this machine or have the wrong checksum."""
-    return TextSimilarity(*map(verified, MINILM.files))
+    return TextSimilarity(*map(verified, MODELS["minilm"].files))

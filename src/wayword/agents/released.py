@@ -210,8 +210,7 @@ class Strings:
             ):
                 names = {str(n): ast.unparse(value) for n, value in enumerate(node.args)}
                 names |= {each.arg: each.arg for each in node.keywords if each.arg}
-                template = Template(text, self._path, node.lineno)
-                pairs = template.fields()
+                pairs = Template(text, self._path, node.lineno).fields()
                 return "".join(
                     _literal(literal) + (f"{{{names.get(name, name)}}}" if name else "")
                     for literal, name in pairs

@@ -38,8 +38,7 @@ class Demonstration:
 
     def decisions(self) -> list[tuple[str, Decision]]:
         """Return every turn in order: an actor and its decision."""
-        first = self.episode.actors[0]
-        turns = self.turns or [(first, action) for action in self.actions]
+        turns = self.turns or [(self.episode.actors[0], action) for action in self.actions]
         return [(actor, Decision(action)) for actor, action in turns]
 
 

@@ -27,8 +27,7 @@ class DataError(WaywordError):
     """
 
     def __init__(self, path: Path | str, where: str, problem: str, remedy: str = "") -> None:
-        parts = [str(path), where, problem]
-        line = ": ".join(part for part in parts if part)
+        line = ": ".join(filter(None, (str(path), where, problem)))
         super().__init__(f"{line}; {remedy}" if remedy else line)
 
 

@@ -117,8 +117,7 @@ def kpa_released(
 
 def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
     """Return each junction on a path with the next panorama on the path."""
-    junctions = graph.junctions
-    return [step for step in pairwise(path) if step[0] in junctions]
+    return [step for step in pairwise(path) if step[0] in graph.junctions]
 
 
 def dtw(costs: NDArray[np.float64]) -> float:

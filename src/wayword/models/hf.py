@@ -124,10 +124,8 @@ class HfModel(Model):
             raise ModelError(line, fatal=True)
         if sampling.json_schema is not None:
             *earlier, last = [user(prompt)] if isinstance(prompt, str) else prompt
-            prompt = [
-                *earlier,
-                replace(last, content=last.content + decoding.describe_form(sampling)),
-            ]
+            in_words = last.content + decoding.describe_form(sampling)
+            prompt = [*earlier, replace(last, content=in_words)]
         ids = await self._in_thread(lambda: self._encoded(prompt, sampling.max_tokens))
         loop = asyncio.get_running_loop()
         job = _Job(ids, sampling, not isinstance(prompt, str), loop.create_future())
@@ -289,10 +287,7 @@ class HfModel(Model):
         weights: they would change the model's distribution."""
         settings = self._settings
         max_new_tokens = sampling.max_tokens + settings.thinking
-        options: dict[str, Any] = {
-            "do_sample": sampling.temperature > 0,
-            "repetition_penalty": 1.0,
-        }
+        options: dict[str, Any] = {"do_sample": sampling.temperature > 0, "repetition_penalty": 1.0}
         if sampling.temperature > 0:
             options |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         if sampling.choices is not None:

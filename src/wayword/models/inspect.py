@@ -120,9 +120,8 @@ class InspectModel(Model):
         return decoding.picked(options, answer, answer.reasoning)
 
     async def _generate(self, prompt: Prompt, sampling: Sampling, number: int, cap: Usage) -> Any:
-        *earlier, last = (
-            [decoding.as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
-        )
+        as_chat = [decoding.as_message(prompt, sampling)] if isinstance(prompt, str) else prompt
+        *earlier, last = as_chat
         last = replace(last, content=last.content + decoding.describe_form(sampling))
         has_temperature = self._profile.temperature
         config = self._inspect.GenerateConfig(

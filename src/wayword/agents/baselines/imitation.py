@@ -57,8 +57,7 @@ def tokenize(text: str) -> list[str]:
 
 def encode(text: Sequence[str], vocabulary: Mapping[str, int], kind: str) -> list[int]:
     """Return the vocabulary indices of words, cut to the maximum for ``kind``; never empty."""
-    numbers = [vocabulary.get(word, UNKNOWN) for word in text[: LONGEST[kind]]]
-    return numbers or [PAD]
+    return [vocabulary.get(word, UNKNOWN) for word in text[: LONGEST[kind]]] or [PAD]
 
 
 def object_words(sector: Sector) -> list[str]:

@@ -106,8 +106,7 @@ class Walker(Agent):
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
-        instruction = " ".join(episode.instruction.split())
-        self.clauses = clauses.clauses(instruction)
+        self.clauses = clauses.clauses(" ".join(episode.instruction.split()))
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"

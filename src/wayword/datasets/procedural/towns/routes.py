@@ -333,8 +333,7 @@ class _TownPlanner:
         if len(ahead) < steps or (length and not 1 < steps <= MOST_STEPS):
             return None
         walk.states += ahead[: steps - taken]
-        too_far = self._too_far(walk, ahead[steps - taken :])
-        return Ending(0, 0, (), None, steps, too_far)
+        return Ending(0, 0, (), None, steps, self._too_far(walk, ahead[steps - taken :]))
 
     def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
         """Return a landmark farther on that is visible nowhere on the route; "" if none is."""

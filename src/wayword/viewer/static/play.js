@@ -63,6 +63,7 @@
     if (first && log && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
     if (log) log.scrollTop = log.scrollHeight;
     showNamed();
+    markNamed();
     showRule();
     setKeys();
     unclutter(board().querySelectorAll("svg.map"));
@@ -102,6 +103,14 @@
       const going = actions().filter((press) => argumentOf(press) === letter.title);
       if (going.length === 1) letter.dataset.go = going[0].dataset.words;
     }
+  }
+  // The nouns of the task, which follow an article or a number, are bold in the text.
+  function markNamed() {
+    const phrases = taskOf().match(/\b(?:the|an?|your|two|some)\s+[a-z]+(?:\s+[a-z]+)?/g) || [];
+    const nouns = phrases.flatMap((phrase) => phrase.split(/\s+/).slice(1)).filter((word) => word.length > 2 && !/^(and|the|then|with|for|from|next|near|into|that|when|you|are|doorway)$/.test(word));
+    const isNoun = (word) => nouns.some((noun) => [word, word + "s", word + "es"].includes(noun) || word === noun + "s");
+    const around = board().querySelector(".around"), texts = [...(around ? around.childNodes : [])].filter((node) => node.nodeType === Node.TEXT_NODE);
+    for (const text of texts) text.replaceWith(...text.data.split(/([A-Za-z]+)/).map((word) => isNoun(word.toLowerCase()) ? make("b", "", word) : word));
   }
   // Of several rules, those with a word of the task that no other rule has; else the first.
   function showRule() {

@@ -115,7 +115,8 @@ def test_a_game_is_won_by_mouse_alone(
     page, told = begun(browser, server, plan)
     assert wrong(page) == []
     assert "of at most" in page.locator(".status").inner_text()
-    assert (page.locator(".around b").count() > 0) == (world == "houses"), "what the task names"
+    if world != "grounding":
+        assert page.locator(".around b").count() > 0, "what the task names"
     on_the_map = 0
     for number, action in enumerate(actions(record), 1):
         turn(page, number)

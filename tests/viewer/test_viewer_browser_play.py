@@ -195,6 +195,67 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
     page.close()
 
 
+def test_words_of_a_button_run_it_and_folds_close_again(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    page, told = begun(browser, server, Plan("human", "household", out=top / "words"))
+    folds = "[...document.querySelectorAll('.menu details')].map((part) => part.open)"
+    assert not any(page.evaluate(folds))
+    page.keyboard.press("?")
+    page.wait_for_selector("#help[open]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("counter top")
+    assert any(page.evaluate(folds))
+    page.keyboard.press("Escape")
+    assert not any(page.evaluate(folds)), "opened by the filter alone"
+    page.keyboard.press("/")
+    page.keyboard.type("explore")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#say #problem:text('5 buttons match')")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("/explore kitchen")
+    page.keyboard.press("Enter")
+    turn(page, 2)
+    assert "You explored the kitchen" in page.locator(".log li").last.inner_text()
+    page.evaluate("scrollTo(0, 9999)")
+    page.locator("svg .target[data-name]").first.dispatch_event("click")
+    page.wait_for_selector("#choose[open]")
+    assert page.evaluate("document.activeElement.tagName") == "BUTTON", "no keyboard pops up"
+    page.locator("#choose .act").first.click()
+    turn(page, 3)
+    assert page.locator("#choose[open]").count() == 0
+    assert page.evaluate("document.querySelector('#feedback').getBoundingClientRect().top") > 60
+    assert "- Put, bring" in page.locator(".rule").inner_text()
+    assert wrong(page) == []
+    assert told == []
+    page.close()
+
+
+def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: Path) -> None:
+    record = won(top, "grounding")
+    plan = Plan("human", "grounding", episode=record.episode_id, out=top / "squares")
+    page, told = begun(browser, server, plan, wide=390)
+    assert page.locator(".menu .idle").count() == 3, "nothing is right ahead, the hands are empty"
+    cells = page.evaluate(
+        "[...document.querySelectorAll('[data-cell]')].map((each) => each.dataset.cell)"
+    )
+    here = won(top, "grounding").trajectory.start["agent"]
+    ahead = f"{here['x'] + 2:g},{-here['y']:g}"
+    assert ahead in cells, "the actor faces east"
+    click(page, f"[data-cell='{ahead}']")
+    turn(page, 3)
+    assert page.locator(f"[data-cell='{ahead}']").count() == 0, "it has arrived"
+    order = page.evaluate(
+        "['#feedback', 'figure', '.look', '.todo'].map("
+        "(part) => document.querySelector(part).getBoundingClientRect().top)"
+    )
+    assert order == sorted(order)
+    assert told == []
+    page.close()
+
+
 def test_a_server_that_has_gone_is_noticed_and_found_again(
     browser: Browser, server: Server, top: Path
 ) -> None:

@@ -23,7 +23,20 @@ from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 from wayword.viewer.markup import Letters
-from wayword.viewer.play import Look, PlayTable, Seat, arrows, observed_map
+from wayword.viewer.play import (
+    Look,
+    PlayEvent,
+    PlayTable,
+    Seat,
+    _MapBuilder,
+    arrows,
+    idle,
+    landmarks,
+    moves_of,
+    observed_map,
+    readable,
+    room_of,
+)
 
 
 @pytest.fixture
@@ -264,6 +277,61 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     assert "gold" not in drawn
     assert arrows(looked) == {"north0f1t": "↑ 2.0 m"}
     assert observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+
+
+BALL = {"name": "red_ball_1", "color": "red", "kind": "ball", "ahead": 2, "right": 1, "state": ""}
+DOOR = {"name": "red_door_1", "color": "red", "kind": "door", "ahead": 3, "right": 0,
+        "state": "closed"}  # fmt: skip
+
+
+def grid(objects: Any, walls: Any = (None, None, None), holding: Any = ()) -> dict[str, Any]:
+    return {"heading": 0.0, "objects": objects, "walls": walls, "holding": holding}
+
+
+def test_the_map_of_a_grid_ends_at_walls_and_doors_and_forgets_what_has_gone() -> None:
+    here = {"x": 5, "y": 5, "heading": 0.0}
+    builder = _MapBuilder(Letters())
+    assert builder.add(Look(here, grid((BALL, DOOR), (None, 2, None))))
+    walls = {square for square, wall in builder.squares.items() if wall}
+    assert walls == {(3.0, y) for y in (-5.0, -4.0, -3.0, -2.0)} | {
+        (x, -2.0) for x in (4.0, 6.0, 7.0, 8.0)
+    }
+    assert set(builder.grid) == {"red_ball_1", "red_door_1"}
+    motions = builder.motions()
+    assert motions[6.0, -3.0] == "move_ahead", "the ball is walked up to"
+    assert (5.0, -2.0) in motions, "the closed door is faced"
+    assert not [square for square in motions if square[1] > -2], "nothing is seen behind it"
+    builder.add(Look(here, grid((DOOR,), (None, 2, None))))
+    assert set(builder.grid) == {"red_door_1"}, "the ball is in view no more"
+    builder.add(Look(here, grid((), (None, 2, None), [{"name": "red_door_1"}])))
+    assert not builder.grid
+
+
+def test_actions_without_an_effect_are_dimmed() -> None:
+    assert idle(grid(())) == ["pick_up", "drop", "toggle"]
+    assert idle(grid(({**BALL, "ahead": 1, "right": 0},))) == ["drop", "toggle"]
+    assert idle(grid(({**DOOR, "ahead": 1},), holding=[BALL])) == ["pick_up", "drop"]
+    assert idle({"objects": ()}) == []
+
+
+def test_landmarks_and_rooms_are_read_from_the_text() -> None:
+    text = (
+        "Front: A bench by the wall. Near: oak bench (ahead, 1.5 m), doorway to the kitchen"
+        " (left 90°, 2.0 m). Ways: goto[89be07] (left 90°, 2.0 m).\nRight: Only the wall of the"
+        " hallway.\nRear: A sofa can be seen in the living room."
+    )
+    assert list(landmarks(text)) == [("oak bench", 0, 1.5), ("doorway to the kitchen", -90, 2.0)]
+    assert room_of(text) == "hallway"
+    assert room_of("A doorway to the kitchen.") == ""
+    assert list(landmarks("You see Red Door Shoes on your right.")) == [("Red Door Shoes", 90, 1)]
+
+
+def test_texts_are_for_people_and_a_move_is_one_line() -> None:
+    letters = Letters()
+    letters.assign("scene_12a")
+    assert readable("cabinet_1 at 359.81°, scene_12a", letters).startswith("cabinet 1 at 0°, <abbr")
+    said, heard = PlayEvent("you", "open[x]"), PlayEvent("", "You opened it.")
+    assert moves_of([heard, said, heard, heard, said]) == [[heard], [said, heard, heard], [said]]
 
 
 def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -39,14 +39,17 @@ from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.results import RunResult
+from wayword.verbalize import street
 from wayword.viewer import figures
 from wayword.viewer.figures import as_mapping, listed, place_of, spaced
 from wayword.viewer.maps import drawing as draw
 from wayword.viewer.maps import finite, heading_and_length, toward
 from wayword.viewer.maps.babyai import GridObject, cell, grid_object, object_shape
 from wayword.viewer.maps.drawing import Map, Point, Shape, Waypoint
+from wayword.viewer.maps.indoor import room_in
 from wayword.viewer.maps.objectnav import fan
 from wayword.viewer.markup import Html, Letters, render, template_function
+from wayword.worlds.babyai.level import MIDDLE, VIEW_SIZE
 
 MOST = 16
 """Games that can run at once."""
@@ -84,7 +87,8 @@ class Seat(Person):
     def show(self, situation: Situation) -> bool:
         with self._table.changing():
             self.situation = situation
-            self.looks.append(Look(self._table.pose(self.actor), situation.observation))
+            pose = self._table.pose(self.actor)
+            self.looks.append(Look(pose, situation.observation, situation.around))
         return True
 
     def write(self, text: str, style: Style = "") -> None:
@@ -369,6 +373,8 @@ def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = 
             words, direction = spaced(action.name), ""
             if action.arguments:
                 words = ", ".join(spaced(letters.of(each)) for each in action.arguments)
+                if action.name == "rotate":
+                    words = f"{'left' if words[0] == '-' else 'right'} {words.strip('-')}°"
                 direction = directions.get(action.arguments[-1], "")
             group = groups.setdefault(action.name if action.arguments else "", [])
             key = keys.get(str(action), "s" if action == STOP else "")
@@ -381,7 +387,23 @@ def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = 
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
             drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters, tally=tally,
             moves=_moves(game.game) if game.game else (),
+            idle=idle(as_mapping(now.observation)) if now else (),
         )  # fmt: skip
+
+
+def idle(held: Mapping[str, Any]) -> list[str]:
+    """Return the actions on a grid that would have no effect, by what is right ahead."""
+    if "walls" not in held:
+        return []
+    objects = listed(held, "objects")
+    kinds = [each["kind"] for each in objects if (each["ahead"], each["right"]) == (1, 0)]
+    full, wall = bool(held["holding"]), held["walls"][0] == 1
+    works = {
+        "pick_up": not full and bool({"key", "ball", "box"} & {*kinds}),
+        "drop": full and not wall and not kinds,
+        "toggle": bool({"door", "box"} & {*kinds}),
+    }
+    return [name for name, effect in works.items() if not effect]
 
 
 @template_function
@@ -467,10 +489,11 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 
 
 class Look(NamedTuple):
-    """An actor's observation at a pose."""
+    """An actor's observation at a pose, and the text of what is around it."""
 
     pose: Mapping[str, Any]
     observation: Any
+    text: str = ""
 
 
 def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
@@ -489,6 +512,35 @@ def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]
                 turn, far = math.degrees(math.atan2(right, ahead)), math.hypot(ahead, right)
             if turn is not None:
                 yield "squares" if in_grid else key, name, turn, math.nan if far is None else far
+
+
+_SIGHTING = re.compile(
+    r"([^,.:;()\[\]]+) \((ahead|behind|left|right)(?: (\d+)°)?, ([\d.]+) m\)"
+    rf"|You see (.+?) ({'|'.join(street.DIRECTIONS)})\."
+)
+_DOORWAY = 0.5  # metres between a doorway and the place that is in it
+_ROOM = 4.0  # metres around the name of a room in which it is not repeated
+_SIDES = {"ahead": 0, "behind": 180, "left": -1, "right": 1}
+_ELSEWHERE = re.compile(
+    r"\b(door|doorways?|beyond|further|make out|can be seen|into)\b", re.IGNORECASE
+)
+
+
+def landmarks(text: str) -> Iterator[tuple[str, float, float]]:
+    """Yield the landmarks of a text: name, degrees to the right, and distance; on a street, which
+    has none, next to the actor."""
+    for name, side, angle, far, seen, where in _SIGHTING.findall(text):
+        if seen:
+            yield seen, street.VIEWS[street.DIRECTIONS.index(where)], 1.0
+        else:
+            yield name.strip(), _SIDES[side] * float(angle or 1), float(far)
+
+
+def room_of(text: str) -> str:
+    """Return the room that the most sentences of a text name, save those on what is elsewhere."""
+    near = (part for part in re.split(r"[.\n]", text) if not _ELSEWHERE.search(part))
+    rooms = Counter(filter(None, map(room_in, near)))
+    return max(rooms, key=lambda room: rooms[room], default="")
 
 
 def arrows(observation: Any) -> dict[str, str]:
@@ -510,6 +562,7 @@ def observed_map(
     drawn = Map({"you": builder.waypoints}, builder.points, list(builder.edges))
     drawn.scale, drawn.unit = builder.exact, "squares" if builder.squares else "m"
     drawn.shapes, drawn.targets = builder.shapes(), _targets(builder, now)
+    drawn.legend = [("inview", "in view")] * bool(builder.view)
     return draw.render(drawn)
 
 
@@ -536,11 +589,20 @@ def _targets(
             targets.append((point, label, {"name": name}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
+    for (x, y), motion in builder.motions().items() if "move_ahead" in listed else ():
+        words = {"words": listed.index(motion) + 1, "cell": f"{x:g},{y:g}"}
+        targets.append(((x, y), "walk here", words))
     for turn, end in builder.exits:
         key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
         if text := keys.get(key):
             targets.append((end, spaced(text), {"words": listed.index(text) + 1, "action": text}))
     return targets
+
+
+def _square(position: Point, facing: float, ahead: float, right: float) -> Point:
+    """Return the square of a grid at steps ahead and to the right."""
+    x, y = toward(toward(position, facing, ahead), facing + 90, right)
+    return float(round(x)), float(round(y))
 
 
 @dataclass(slots=True)
@@ -559,6 +621,12 @@ class _MapBuilder:
     squares: dict[Point, bool] = field(default_factory=dict)
     """Squares of a grid: whether each is a wall."""
     grid: dict[str, GridObject] = field(default_factory=dict)
+    view: list[Point] = field(default_factory=list)
+    """Squares in view at the last look."""
+    rooms: dict[Point, str] = field(default_factory=dict)
+    """Names of rooms, where the walk entered them."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What the doorways lead to that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     exact: bool = True
 
@@ -585,11 +653,24 @@ class _MapBuilder:
         self.exits = [(turn, toward(position, facing + turn, 0.55)) for turn in turns]
         self.stubs += [(position, end) for _, end in self.exits]
         self.exact = self.exact and not turns
+        room = str(held.get("room") or (room_of(look.text) if place else ""))
+        if all(math.dist(at, position) > _ROOM for at, name in self.rooms.items() if name == room):
+            self.rooms[position] = room
         for key, name, turn, far in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and far == far:
                 self.objects[name] = toward(position, facing + turn, far), key
+        for name, turn, far in () if held.get("shown") else landmarks(look.text):
+            spot = toward(position, facing + turn, far)
+            near = (place for place, at in self.points.items() if math.dist(at, spot) < _DOORWAY)
+            if name.startswith("doorway ") and (there := next(near, "")):
+                self.names.setdefault(there, name.removeprefix("doorway "))
+            else:
+                self.objects[name] = spot, "objects"
         if "walls" in held:
             self._add_squares(position, facing, held)
+        for each in listed(held, "holding"):
+            self.objects.pop(each["name"], None)
+            self.grid.pop(each["name"], None)
         if "depth" in held:
             self.fans.append(fan(held))
         return True
@@ -607,34 +688,70 @@ class _MapBuilder:
         return toward(self.waypoints[-1].point, finite(pose.get("heading")) or 0.0, 1.0)
 
     def _add_squares(self, position: Point, facing: float, held: Mapping[str, Any]) -> None:
+        """Add the view, which in a room reaches up to the walls or doors ahead, left and right."""
+        at = {(each["ahead"], each["right"]): each for each in listed(held, "objects")}
+        doors = {square for square, each in at.items() if each["kind"] == "door"}
+        sides = ((1, 0, VIEW_SIZE), (0, -1, MIDDLE + 1), (0, 1, MIDDLE + 1))
+        front, left, right = (
+            next((n for n in range(1, far) if n == wall or (n * a, n * r) in doors), far)
+            for wall, (a, r, far) in zip(held["walls"], sides, strict=True)
+        )
+        self.view = []
+        for ahead in range(min(front + 1, VIEW_SIZE)):
+            for aside in range(-min(left, MIDDLE), min(right, MIDDLE) + 1):
+                square = _square(position, facing, ahead, aside)
+                if ahead == front or aside in (-left, right):
+                    self.squares.setdefault(square, True)
+                else:
+                    self.view.append(square)
+                    self.squares[square] = False
+        gone = [name for name, (*_, x, y) in self.grid.items() if (x, -y) in self.view]
+        for name in gone:
+            del self.grid[name]
+        for square, each in at.items():
+            point = _square(position, facing, *square)
+            self.squares[point] = False
+            self.grid[each["name"]] = grid_object(each, int(point[0]), int(-point[1]))
 
-        def cell(ahead: float, right: float) -> Point:
-            x, y = toward(toward(position, facing, ahead), facing + 90, right)
-            return float(round(x)), float(round(y))
-
-        self.squares[cell(0, 0)] = False
-        walls = held.get("walls")
-        sides = ((1, 0), (0, -1), (0, 1))  # ahead, left, right
-        reaches = walls if isinstance(walls, list | tuple) else ()
-        for steps, (ahead, right) in zip(reaches, sides, strict=False):
-            reach = finite(steps)
-            for n in range(1, 4 if reach is None else int(reach)):
-                self.squares.setdefault(cell(n * ahead, n * right), False)
-            if reach is not None:
-                self.squares[cell(int(reach) * ahead, int(reach) * right)] = True
-        for each in listed(held, "objects"):
-            forth, aside = finite(each.get("ahead")), finite(each.get("right"))
-            if forth is not None and aside is not None:
-                x, y = cell(forth, aside)
-                self.squares[x, y] = False
-                self.grid[str(each.get("name"))] = grid_object(each, int(x), int(-y))
+    def motions(self) -> dict[Point, str]:
+        """Map the squares that can be reached over free squares seen so far, and those of objects
+        that can be faced, to the first motion of the shortest path."""
+        taken = {(float(x), -float(y)) for *_, state, x, y in self.grid.values() if state != "open"}
+        free = {square for square, wall in self.squares.items() if not wall} - taken
+        now = self.waypoints[-1]
+        queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
+        first, reached = dict[Point, str](), set[tuple[Point, float]]()
+        while queue:
+            point, heading, begun = queue.popleft()
+            if (point, heading) in reached:
+                continue
+            reached.add((point, heading))
+            front = _square(point, heading, 1, 0)
+            for square in {point, front} & {point, *taken}:
+                first.setdefault(square, begun)
+            if front in free:
+                queue.append((front, heading, begun or "move_ahead"))
+            queue.append((point, (heading - 90) % 360, begun or "turn_left"))
+            queue.append((point, (heading + 90) % 360, begun or "turn_right"))
+        return {square: motion for square, motion in first.items() if motion}
 
     def shapes(self) -> list[Shape]:
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
-        shapes += [object_shape(each) for each in self.grid.values()]
+        shapes += [Shape("cells", self.view, "inview", size=1)] * bool(self.view)
+        things = [(object_shape(each), each[3:]) for each in self.grid.values()]
+        shapes += [shape for shape, _ in things]
+        labels = [(shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in things]
+        labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
+        labels += [(_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits]
+        for text, (x, y), half, kind in labels:
+            box = (x - half, y - half), (x + half, y + half)
+            shapes.append(Shape("label", box, kind, label=text))
         shapes += [Shape("line", ends, "stub") for ends in self.stubs]
-        marks = [(self.letters.of(name), p, "place") for name, p in self.points.items()]
+        marks = [
+            (f"{self.letters.of(name)} {self.names.get(name, '')}".strip(), point, "place")
+            for name, point in self.points.items()
+        ]
         marks += [(name, p, f"seen-{kind}") for name, (p, kind) in self.objects.items()]
         shapes += [Shape("dot", [p], f"mark-{kind}", name, name, 3.4) for name, p, kind in marks]
         now = self.waypoints[-1]

@@ -276,10 +276,12 @@ def _walk(
         text = f"{names[0]}{'–' if stay else '…'}{names[-1]}"
         text = (text if stay or len(names) > 3 else "·".join(names)) + (" ✕" if end else "")
         half = max(9.0, 4.1 * len(text) + 4)
-        aside = dart or (where.failed and len(text) > _LONG)
+        # In a game numbers would hide doors and names: every fifth, and none at the player.
+        quiet = where.targets is not None and (last or all(step % 5 for step in steps))
+        aside = not quiet and (dart or (where.failed and len(text) > _LONG))
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
         near = (abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered)
-        if not aside and any(near):
+        if quiet or (not aside and any(near)):
             half, text = 4.0, ""
         elif not aside:
             numbered.append((x, y, half))

@@ -60,7 +60,7 @@
     if (choose) choose.close(); // its buttons are of the turn before
     old.replaceWith(document.adoptNode(arrived));
     const first = !old.dataset.turn, log = board().querySelector(".log");
-    if (first && log && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
+    if (log && !old.querySelector(".log") && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
     if (log) log.scrollTop = log.scrollHeight;
     showNamed();
     markNamed();
@@ -86,12 +86,11 @@
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
   // What the task names stands out on the map, and its choices are not folded.
   function showNamed() {
-    const task = " " + taskOf().replace(/[^a-z]+/g, " ");
-    const isNamed = (name) => task.includes(" " + name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, ""));
-    const isNamedInPart = (name) => name.split(" ").some((_, n, words) => isNamed(words.slice(n).join(" "))); // "the ball"
-    const labels = [...board().querySelectorAll("svg .label[data-gap]")];
-    const named = labels.some((label) => isNamed(label.textContent)) ? isNamed : isNamedInPart;
-    for (const label of labels) label.classList.toggle("named", named(label.textContent));
+    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ";
+    const isNamed = (name) => ["", "s", "es"].some((plural) => task.includes(" " + name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "") + plural + " "));
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")], kindOf = (label) => label.textContent.replace(/ \d+$/, "").split(" ").at(-1);
+    const exact = labels.filter((label) => isNamed(label.textContent)), kinds = exact.map(kindOf);
+    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(kindOf(label)) && !kinds.includes(kindOf(label)))); // "the ball"
     for (const part of board().querySelectorAll(".menu details")) {
       const named = [...part.querySelectorAll(".act")].filter((press) => isNamed(argumentOf(press) || "\u0000"));
       const block = make("div", "named"), row = make("div", "acts");
@@ -151,6 +150,16 @@
     const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();
   }
+  const settled = () => board().dataset.state !== "playing" || Number(board().dataset.asking);
+  async function walk(cell) { // by single moves, until something new is in view
+    const things = () => board().querySelectorAll(".house .label").length, known = things();
+    for (let step; things() <= known && shown.hidden && (step = board().querySelector(`[data-cell="${cell}"]`));) {
+      const asked = board().dataset.asking;
+      await send(step.dataset.words);
+      for (let waits = 0; waits < 60 && (!settled() || board().dataset.asking === asked); waits++) await new Promise((go) => setTimeout(go, 50));
+      if (board().dataset.asking === asked) return;
+    }
+  }
   const choose = document.getElementById("choose");
   function offer(name) { // the actions on an object
     document.getElementById("chosen").textContent = name.replaceAll("_", " ");
@@ -186,7 +195,8 @@
   document.addEventListener("click", (event) => {
     const press = event.target.closest(".act, [data-go]");
     if (event.target.matches("dialog")) event.target.close(); // next to it
-    if (press && press.dataset.name) offer(press.dataset.name);
+    if (press && press.dataset.cell) walk(press.dataset.cell);
+    else if (press && press.dataset.name) offer(press.dataset.name);
     else if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();
@@ -201,7 +211,9 @@
     const form = event.target;
     if (form === say) {
       event.preventDefault();
+      const left = actions(":not([hidden])").length, matching = !/^\d*$/.test(typed()) && left > 1;
       if (typed()) await send(meant());
+      if (matching && !shown.hidden) showProblem(`${left} buttons match: press one, or type more of its words`);
     } else if (form.matches(".answer")) {
       event.preventDefault();
       const none = event.submitter && event.submitter.value === "none";

@@ -150,14 +150,15 @@
     const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();
   }
-  const settled = () => board().dataset.state !== "playing" || Number(board().dataset.asking);
-  async function walk(cell) { // by single moves, until something new is in view
-    const things = () => board().querySelectorAll(".house .label").length, known = things();
-    for (let step; things() <= known && shown.hidden && (step = board().querySelector(`[data-cell="${cell}"]`));) {
-      const asked = board().dataset.asking;
-      await send(step.dataset.words);
-      for (let waits = 0; waits < 60 && (!settled() || board().dataset.asking === asked); waits++) await new Promise((go) => setTimeout(go, 50));
-      if (board().dataset.asking === asked) return;
+  let walking = 0, sending = false;
+  const pause = () => new Promise((go) => setTimeout(go, 40));
+  async function walk(cell) { // by single moves, until something new is in view or another press
+    const mine = ++walking, things = () => board().querySelectorAll(".house .label").length;
+    while (sending) await pause();
+    for (const known = things(); mine === walking && things() <= known;) {
+      const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
+      if (!step || !await send(step.dataset.words)) return;
+      for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
     }
   }
   const choose = document.getElementById("choose");
@@ -183,17 +184,22 @@
     if (reply.href) location.href = reply.href;
     else showProblem(reply.problem);
   }
-  async function send(words, sure = 0) {
+  async function send(words, sure = 0) { // returns whether it was played
+    if (sending) return false;
+    sending = true;
     showProblem("");
     const reply = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
-    if (reply.question) return confirmed(reply.question, () => send(words, 1));
+    sending = false;
+    if (reply.question) return void confirmed(reply.question, () => send(words, 1));
     if (reply.problem) showProblem(reply.problem);
     else if (say && !reply.lost) say.reset();
     await refresh();
+    return !reply.problem && !reply.lost;
   }
 
   document.addEventListener("click", (event) => {
     const press = event.target.closest(".act, [data-go]");
+    walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
     if (press && press.dataset.cell) walk(press.dataset.cell);
     else if (press && press.dataset.name) offer(press.dataset.name);

@@ -198,7 +198,7 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
 def test_words_of_a_button_run_it_and_folds_close_again(
     browser: Browser, server: Server, top: Path
 ) -> None:
-    page, told = begun(browser, server, Plan("human", "household", out=top / "words"))
+    page, told = begun(browser, server, Plan("human", "household", episode="1", out=top / "words"))
     folds = "[...document.querySelectorAll('.menu details')].map((part) => part.open)"
     assert not any(page.evaluate(folds))
     page.keyboard.press("?")

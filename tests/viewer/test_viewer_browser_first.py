@@ -185,7 +185,6 @@ def test_goal_objects_are_named_on_the_map(browser: Browser, address: str) -> No
     page = first_screen(browser, address, "apartments", 1400, 900)
     names = page.locator("svg.map .goalname:visible").all_text_contents()
     assert names
-    assert all(name.startswith("★ ") for name in names)
     page.close()
 
 

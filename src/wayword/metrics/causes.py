@@ -10,25 +10,10 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-CAUSES: Mapping[str, str] = {
-    "failed": "ended with an error",
-    "never_seen": "the target was never in view",
-    "seen_not_taken": "the target was in view, but the episode ended elsewhere",
-    "passed_goal": "reached the goal, but ended elsewhere",
-    "wrong_object": "picked up or chose the wrong object",
-    "stopped_early": "stopped before reaching the goal",
-    "gave_up": "stopped after three failed actions in a row",
-    "looped": "took the same action in the same pose three times or more",
-    "wandered": "path at least three times its net distance, or largely retraced",
-    "rejected": "at least a quarter of the answers were not legal actions",
-    "truncated": "an answer reached its token limit",
-    "partner_silent": "an actor never spoke to the others",
-    "ran_out": "reached the step limit",
-}
-"""Every cause with its meaning, the most informative first."""
-LABELS = {"passed_goal": "passed the goal", "rejected": "rejected answers",
-          "seen_not_taken": "seen, not taken"}  # fmt: skip
-"""Names of causes in tables, if they differ from their keys."""
+from wayword.metrics.definitions import rows_of
+
+CAUSES: Mapping[str, tuple[str, str]] = dict(rows_of("causes"))
+"""Every cause with its name in tables and its meaning, the most informative first."""
 
 _REACHED = "osr", "ever_seen"  # metrics that are 1 if the goal was ever reached or seen
 _SPEECH = frozenset({"chat", "ask"})
@@ -42,7 +27,7 @@ _REPEATS = 3  # failed actions in a row, or equal actions in one pose
 
 def label_of(cause: str) -> str:
     """Return the name of a cause in tables: ``passed the goal`` for ``passed_goal``."""
-    return LABELS.get(cause, cause.replace("_", " "))
+    return CAUSES[cause][0]
 
 
 def meaning_of(cause: str, metrics: Container[str]) -> str:
@@ -50,7 +35,7 @@ def meaning_of(cause: str, metrics: Container[str]) -> str:
     reached: some worlds have no goal place."""
     if cause == "stopped_early" and not any(key in metrics for key in _REACHED):
         return "stopped before the task was done"
-    return CAUSES[cause]
+    return CAUSES[cause][1]
 
 
 Written = Mapping[str, Any]  # a step or trajectory as stored in ``episodes.jsonl.gz``

@@ -1,4 +1,4 @@
-"""Names and definitions of the metrics, as ``metrics.toml`` next to this module."""
+"""Definitions of metrics and causes of failure, as ``metrics.toml`` next to this module."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from wayword.core.metric import Metric
 
 def defined(section: str) -> tuple[Metric, ...]:
     """Return the metrics of a section, in the order of columns."""
-    rows = _sections()[section].items()
     return tuple(
-        Metric(key, label, kind, better or None, doc) for key, (label, kind, better, doc) in rows
+        Metric(key, label, kind, better or None, doc)
+        for key, (label, kind, better, doc) in rows_of(section)
     )
+
+
+def rows_of(section: str) -> list[tuple[str, Any]]:
+    """Return the rows of a section by their keys."""
+    return [*_sections()[section].items()]
 
 
 @cache

@@ -88,7 +88,7 @@ class Document:
             "private": self.sources.private_instructions(self.record.episode_id),
             "mistake": self.mistake and self.mistake._asdict(), "conditions": self.shown_conditions,
             "map": None if self.map is None else str(self.map),
-            "causes": [(self.sign(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
+            "causes": [(label_of(c), meaning_of(c, scores), n) for c, n in self.causes.items()],
             "progress": {
                 "course": progress.values, "conditions": progress.conditions,
                 "informative": progress.informative, "summary": progress.summary(),
@@ -133,7 +133,7 @@ class Document:
     def map(self) -> Html | None:
         """The map; in an episode without success, the mistake and the end are marked."""
         if isinstance(self.drawn, Map) and self.succeeded is False:
-            step, text, limit, missed, _ = self.mistake or Mistake(0, "")
+            step, text, limit, missed = self.mistake or Mistake(0, "")
             named = frozenset(place for place in self.letters.by_place if place in text)
             step = 0 if limit else step
             return maps.figure(
@@ -165,12 +165,6 @@ class Document:
         if self.succeeded is not False:
             return {}
         return find_causes(self.written, self.record.scores, self.instruction)
-
-    def sign(self, cause: str) -> str:
-        """Return a cause's label; for silence with the actor that the mistake's sentence blames."""
-        blamed = self.mistake.silent if self.mistake else ""
-        silent = f"{blamed} silent" if blamed else "" if _spoken(self) else "no messages"
-        return silent if silent and cause == "partner_silent" else label_of(cause)
 
     @cached_property
     def conditions(self) -> Sequence[Condition]:
@@ -420,14 +414,12 @@ def answer_given(state: Mapping[str, Any]) -> str:
 
 class Mistake(NamedTuple):
     """The decisive step, from 1 (0 without steps), and what happened in words. ``limit`` is True if
-    the step limit ended a walk on the gold path. ``missed`` are objects that were left alone,
-    ``silent`` the actor who never sent the others what they needed."""
+    the step limit ended a walk on the gold path. ``missed`` are objects that were left alone."""
 
     step: int
     text: str
     limit: bool = False
     missed: Sequence[str] = ()
-    silent: str = ""
 
 
 _NAMED_CONDITIONS = 2  # unmet goal conditions that the sentence names
@@ -814,7 +806,7 @@ def _objects_left(document: Document) -> Mistake | None:
         last, others = ends[knew[0]], _and([actor for actor in ends if actor not in knew])
         text = f"{knew[0]} {_ended(document, knew[0])} and never sent its goal “{unmet[0][0]}” to"
         never = f"No {about.kind} was ever in view of {others}"
-        return Mistake(last, f"Step {last}: {text} {others}. {never}.", silent=knew[0])
+        return Mistake(last, f"Step {last}: {text} {others}. {never}.")
     facts = _behavior(document, [about for _, about in unmet])
     room = f" (it was in the {about.room})" if about.room and "with it" not in f"{facts}" else ""
     lacked = f"no {about.kind} ever in view{room}"

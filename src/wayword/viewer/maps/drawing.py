@@ -28,8 +28,7 @@ WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
 _SHORT = 16  # legs up to this length have no arrow: it would be all there is of them
-LANDMARK = "landmark"
-"""Kind of shapes on a street, which need room around them like its walks."""
+LANDMARK = "landmark"  # kind of shapes on a street, which need room around them like its walks
 _LONG = 3  # characters of steps at a point, beyond which they would hide too much of the walk
 _NEAR = 24  # between the start and the end, up to which they share a marker
 
@@ -219,7 +218,7 @@ def render(where: Map) -> Html:
     letters.sort(key=lambda letter: letter[0] not in where.named)
     return template(
         "map.html", drawn=where, last=last, paper=paper, at=at, gold=gold, walks=walks, rings=rings,
-        missed=missed, size=paper.size, letters=letters,
+        missed=missed, size=paper.size, letters=letters, visited={*on_path, *stood},
         points=dict([*points.items()][:_MOST_EDGES]), edges=where.edges[:_MOST_EDGES],
     )  # fmt: skip
 
@@ -253,7 +252,7 @@ def _walk(
     poses = [
         (after.step, at(before.point), before.heading)
         for before, after in pairwise(waypoints)
-        if before.heading is not None and not where.views.get(actor)
+        if before.heading is not None and not where.views.get(actor) and where.unit == "m"
     ]
     barred = [stop for stop in waypoints if stop.blocked and stop.heading is not None]
     final, facing = waypoints[-1], list[tuple[Point, float]]()
@@ -263,11 +262,13 @@ def _walk(
         numbered.append((*at(final.point), 16.0))  # the ring
     for stop in waypoints:
         groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
+    left = next((stop for stop in reversed(waypoints) if stop.step < where.mistake), None)
     start, *others = groups.values()
     if where.failed and others and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR:
         start += others.pop()  # the end would be hidden below the start's number
     stops = list[dict[str, Any]]()
-    for group in (start, *others[-1:], *others[:-1]):
+    others.sort(key=lambda group: (final not in group, left not in group))
+    for group in (start, *others):
         last, steps = final in group, [stop.step for stop in group]
         (x, y), place = at((final if last else group[0]).point), group[0].place
         end, dart = where.failed and last, last and bool(facing)
@@ -284,7 +285,7 @@ def _walk(
         if quiet or (not aside and any(near)):
             half, text = 4.0, ""
         elif not aside:
-            numbered.append((x, y, half))
+            numbered.append((x, y, half + 8 * (left in group)))
         elif not dart:
             numbered.append((x, y, 6.0))
         stops.append({

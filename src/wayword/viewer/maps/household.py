@@ -69,7 +69,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     except UNPLAYABLE:
         return drawn  # the scene is not the recording's; the page has no house
     reference = sources.reference(name)
-    goal = "★ place to look at" if isinstance(reference, AnswerReference) else "★ goal object"
+    goal = "place to look at" if isinstance(reference, AnswerReference) else "goal object"
     goals = dict.fromkeys(_goals(reference, _PLACES), "destination")
     goals |= dict.fromkeys(_goals(reference, _OBJECTS), "goal-object")
     drawn.shapes, drawn.views = _shapes(played or world, frames, goals), views

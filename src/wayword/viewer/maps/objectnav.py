@@ -24,7 +24,7 @@ from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import DepthImage, FloorMap, View
 
 _LARGE = 0.25  # square metres of floor from which an object is drawn though it is not a target
-_SMALL = 0.15  # metres up to which a target is a dot: its outline would be too small to see
+_SMALL = 0.25  # metres up to which a target is a dot: its outline would be too small to see
 _LEAST = 3  # cells of the smallest frontier that is drawn: the one that the frontier agent goes to
 _ALWAYS = 9_999_999
 
@@ -55,7 +55,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     targets = frozenset(getattr(reference, "targets", ()) or ())
     drawn.views = views
     drawn.legend = [(kind, _KINDS[kind]) for kind in dict.fromkeys(shape.kind for shape in seen)]
-    rooms = scene.rooms if scene else ()
+    rooms = scene.rooms if scene and len(scene.rooms) > 1 else ()  # one is the box of its walls
     drawn.shapes = [*(Shape("area", room.polygon, "floor") for room in rooms), *seen]
     if scene is not None:
         large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]
@@ -70,13 +70,13 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             else:
                 drawn.shapes.append(Shape("rect", corners, "furniture goal-object", name, name))
         drawn.shapes += [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
-        drawn.shapes += [room_label(room.name, room.polygon) for room in scene.rooms]
+        drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     middles = () if scene else tuple(getattr(reference, "middles", ()) or ())
     drawn.shapes += [
         Shape("dot", [middle], "object goal-object", "target", "target", 5) for middle in middles
     ]
     for kind in {"object goal-object", "furniture goal-object"} & {s.kind for s in drawn.shapes}:
-        drawn.legend.append((kind, "★ target object"))
+        drawn.legend.append((kind, "target object"))
     return drawn
 
 

@@ -43,5 +43,5 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         rows.append((number, held.get("place", ""), down, choices))
         down = y + _LINE + 12
     taken = {leads for *_, choices in rows for *_, leads, chose in choices if chose}
-    given = {"rows": rows, "tall": down, "room": room, "broad": broad, "taken": taken}
-    return render("choices.html", **given) if rows else None
+    words = {"rows": rows, "tall": down, "room": room, "broad": broad, "taken": taken}
+    return render("choices.html", **words) if rows else None

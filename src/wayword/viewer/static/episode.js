@@ -289,7 +289,7 @@
     const [west, east, north, south] = [edge("left", Math.min), edge("right", Math.max), edge("top", Math.min), edge("bottom", Math.max)];
     const whole = Math.min(room / start.width, high / start.height); // pixels of a unit
     const least = Math.max((east - west) / k.a / (room - 90), (south - north) / k.d / (high - 90), 1 / ((narrow ? 3 : 2) * whole));
-    if (least * whole > 0.6) return; // little would be gained
+    if (least * whole > (narrow ? 0.7 : 0.6)) return; // little would be gained
     [view.width, view.height] = [least * room, least * high];
     const place = (low, size, most) => size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
     view.x = place(((west + east) / 2 - k.e) / k.a - view.width / 2, view.width, start.width);

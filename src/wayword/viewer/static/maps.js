@@ -60,7 +60,8 @@ function spotsOf(label, box, frame, own) { // where a name may stand, the best p
       side[low] = Math.max(side[low], frame[low]);
       side[most] = Math.min(side[most], frame[most]);
     }
-    if (side.right - side.left < wide + 8 || side.bottom - side.top < high + 6) return [];
+    const spare = label.matches(".decisive") ? -6 : 8; // the halo of a name may lie on a wall
+    if (side.right - side.left < wide + spare || side.bottom - side.top < high + 6) return [];
   }
   const [x, y] = centerOf(side), shift = Math.max(0, (wide - side.right + side.left) / 2);
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
@@ -81,20 +82,74 @@ function leaderOf(spot, own) { // from the edge of a name to that of its mark
 
 const dotsOf = ([x1, y1, x2, y2]) => [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) => boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2));
 
+// Goal objects that lie together have one name, at all of them; those left alone have one box.
+const TOGETHER = 26; // pixels between the centers of two marks
+function clusters(parts, places) {
+  const found = [];
+  parts.forEach((part, n) => {
+    const near = (other) => part.textContent.startsWith("→") === other.textContent.startsWith("→") && Math.hypot(places[n][0] - places[parts.indexOf(other)][0], places[n][1] - places[parts.indexOf(other)][1]) < TOGETHER;
+    const joined = found.filter((group) => group.some(near));
+    for (const group of joined) found.splice(found.indexOf(group), 1);
+    found.push([...joined.flat(), part]);
+  });
+  return found;
+}
+function gatherNames(names, k) {
+  for (const name of names) {
+    name.dataset.own ||= name.dataset.box;
+    name.dataset.box = name.dataset.own;
+    name.dataset.name ||= name.textContent;
+    name.textContent = name.dataset.name;
+  }
+  const shown = names.filter((name) => name.getBBox().width);
+  const boxes = shown.map((name) => name.dataset.own.split(" ").map(Number));
+  for (const group of clusters(shown, boxes.map(([x1, y1, x2, y2]) => [k.a * (x1 + x2) / 2, k.d * (y1 + y2) / 2]))) {
+    if (group.length < 2) continue;
+    const words = group.map((name) => name.dataset.name.replace("→ ", "")), kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
+    group[0].textContent = (group[0].dataset.name.startsWith("→") ? "→ " : "") + (kinds.size > 1 ? words.join(", ") : [...kinds][0] + " × " + group.length);
+    const own = group.map((name) => boxes[shown.indexOf(name)]), edge = (side, most) => most(...own.map((box) => box[side]));
+    group[0].dataset.box = [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)].join(" ");
+    group[0].classList.toggle("named", group.some((name) => name.matches(".named")));
+    for (const name of group.slice(1)) name.classList.add("under");
+  }
+}
+function gatherMissed(boxes, mark) {
+  for (const box of boxes) {
+    box.classList.remove("under");
+    for (const [side, value] of [["x", -11], ["y", -11], ["width", 22], ["height", 22]]) box.setAttribute(side, value);
+  }
+  const centers = boxes.map((box) => centerOf(box.getBoundingClientRect()));
+  for (const group of clusters(boxes, centers)) {
+    const at = group.map((box) => centers[boxes.indexOf(box)]), [x, y] = at[0];
+    const spread = [0, 1].map((axis) => [Math.min(...at.map((each) => each[axis])), Math.max(...at.map((each) => each[axis]))]);
+    for (const [side, value] of [["x", (spread[0][0] - x) / mark - 11], ["y", (spread[1][0] - y) / mark - 11], ["width", (spread[0][1] - spread[0][0]) / mark + 22], ["height", (spread[1][1] - spread[1][0]) / mark + 22]]) group[0].setAttribute(side, value);
+    for (const box of group.slice(1)) box.classList.add("under");
+  }
+}
+
 // A name is nearest to its own mark, in the same room, and on no other object nor in a view that
 // its object is not in; else a line leads from it to its mark, or it is left out.
 function placeLabels(map, mark) {
   for (const old of map.querySelectorAll(".leader")) old.remove();
   const frame = map.getBoundingClientRect(), k = map.getScreenCTM();
-  const all = [...map.querySelectorAll("[data-box], .house .label, svg.dial text")];
-  for (const label of all) label.classList.remove("under");
-  const rank = (label) => [".pill", ".named", ".goalname", ".placeletter", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
+  const all = [...map.querySelectorAll("[data-box], .label, svg.dial text")];
+  for (const label of all) label.classList.remove("under", "decisive");
+  const goals = all.filter((label) => label.matches(".goalname"));
+  gatherNames(goals, k);
+  gatherMissed([...map.querySelectorAll(".missed")], mark);
+  // Rooms in which the walk began or went wrong, or where a goal object is, have their names first.
+  const middles = boxesOf([...map.querySelectorAll(".mistake, .spot.start, .goal-object:not(text)")]).map(centerOf);
+  for (const room of all.filter((label) => label.matches(".roomname"))) {
+    const [x1, y1, x2, y2] = room.dataset.box.split(" ").map(Number);
+    room.classList.toggle("decisive", middles.some(([x, y]) => k.a * x1 + k.e < x && x < k.a * x2 + k.e && k.d * y1 + k.f < y && y < k.d * y2 + k.f));
+  }
+  const rank = (label) => [".pill", ".roomname.decisive", ".named", ".goalname", ".placeletter", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
   const sizeOf = (label) => { // the names of small objects first
     const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
     return (x2 - x1) * (y2 - y1);
   };
-  const labels = all.filter((label) => label.getBBox().width).sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
-  const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .goal-object:not(text), .destination:not(text)")]);
+  const labels = all.filter((label) => !label.matches(".under") && label.getBBox().width).sort((a, b) => rank(a) - rank(b) || sizeOf(a) - sizeOf(b)); // the others are not shown now
+  const taken = boxesOf([...map.querySelectorAll(".stop g:not(.pill) > rect, .stop path, .mistake, .missed, .facing, .blocked, .star, .move.wrong .tip, .goal-object:not(text), .destination:not(text)")]);
   const walls = [...map.querySelectorAll(".wall, .leaf, .room")].flatMap(boxesAlong), paths = [...map.querySelectorAll(".move polyline, .gold")].flatMap(boxesAlong);
   const furniture = boxesOf([...map.querySelectorAll(".furniture")]), dots = boxesOf([...map.querySelectorAll(".place")]);
   const marks = new Map(labels.filter((label) => label.dataset.gap).map((label) => [label, markOf(label, frame, k, mark, taken)]));
@@ -134,8 +189,9 @@ function placeLabels(map, mark) {
       const over = taken.filter((other) => meet(spot, other)).length + 2 * !inside;
       const crossed = (lines) => still ? 0 : lines.filter((other) => meet(spot, other)).length;
       const lost = !still && 1000 * over < least ? strayed(spot, own, label) : 0;
-      const cost = 1000 * over + turn + Math.min(24, 3 * crossed(walls)) + Math.min(36, 8 * crossed(paths)) + lost;
-      if (cost < least) [best, led, least] = [spot, lost >= 24, cost];
+      const cost = 1000 * over + turn + Math.min(24, 3 * crossed(walls)) + Math.min(60, 8 * crossed(paths)) + lost;
+      const off = own && label.matches(".pill, .goalname") && apart(spot, own) > 7;
+      if (cost < least) [best, led, least] = [spot, lost >= 24 || off, cost];
     });
     label.classList.toggle("under", !best);
     if (!best) continue;

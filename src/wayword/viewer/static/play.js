@@ -153,7 +153,7 @@
   let walking = 0, sending = false;
   const pause = () => new Promise((go) => setTimeout(go, 40));
   async function walk(cell) { // by single moves, until something new is in view or another press
-    const mine = ++walking, things = () => board().querySelectorAll(".house .label").length;
+    const mine = ++walking, things = () => board().querySelectorAll("svg.map .label").length;
     while (sending) await pause();
     for (const known = things(); mine === walking && things() <= known;) {
       const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from math import inf, isnan, nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,15 @@ def test_a_table_reads_no_record_that_is_listed(
     assert len(RunFolder.read(tmp_path).scores()) == 5
     assert len(RunFolder.read(tmp_path).scores()) == 5
     assert read == [5]
+
+
+def test_an_index_is_read_whatever_the_bytes_of_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newlines = int.from_bytes(b"\n\n\n\n", "little")
+    monkeypatch.setattr(index, "zlib", SimpleNamespace(crc32=lambda content: newlines))
+    written(tmp_path)
+    assert len(index.Index(tmp_path)) == 4, "from the cache, before a look at the records"
 
 
 def test_the_latest_failure_of_an_episode_that_was_not_finished_is_listed(tmp_path: Path) -> None:

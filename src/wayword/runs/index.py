@@ -90,7 +90,7 @@ class Index:
         """Load the cached file. Raises ``ValueError`` if it is damaged."""
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise ValueError("damaged")
-        start = content.index(b"\n") + 1
+        start = content.index(b"\n", 4) + 1  # a checksum may have any bytes
         head = json.loads(content[4:start])
         self._ids, self.ends = head["ids"], head["ends"]
         self._numbers = {name: number for number, name in enumerate(self._ids, 1)}

@@ -174,6 +174,11 @@ def _imported_home(name: str, path: Path, full: Path | None = None) -> virtualho
 
 
 @lru_cache(maxsize=16)
+def _logged_home(name: str, path: Path) -> virtualhome.ImportedHome:
+    graph = read_field(path, "log", _read_json(path), "init_unity_graph", dict)
+    return virtualhome.import_home(name, virtualhome.graph_of(graph, path), str(path))
+
+
 class PublishedHomes(ABC):
     """Episodes in VirtualHome's homes."""
 
@@ -291,8 +296,7 @@ class LoggedEpisodes(PublishedHomes):
     def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         path = self._files.path(LOGS[number])
         name, record = Path(LOGS[number]).stem, _read_json(path)
-        graph = read_field(path, "log", record, "init_unity_graph", dict)
-        home = virtualhome.import_home(name, virtualhome.graph_of(graph, path), str(path))
+        home = _logged_home(name, path)
         predicates = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
         node_of = {p: int(p.place) if p.place.isdigit() else -1 for p in predicates}
         places = {p: home.object_of(number) for p, number in node_of.items()}

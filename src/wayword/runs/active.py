@@ -86,8 +86,7 @@ def choose(
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
 
 
-LEVEL = "level"
-"""The value of ``Plan.episode`` that selects an episode by :func:`at_level`."""
+LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
 _CANDIDATES, _SECONDS = 16, 2.0  # unfinished episodes that are compared, and for how long
 _EASIEST = 3  # expert's actions: a shorter task is over before it has begun
 

@@ -396,9 +396,8 @@ def readable(part: str) -> Iterator[None]:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = " ".join(str(error).split())[:80]
-        raise RecordingError(
-            f"no {part}, because the record cannot be replayed: {reason}"
-        ) from error
+        problem = f"no {part}, because the record cannot be replayed: {reason}"
+        raise RecordingError(problem) from error
 
 
 # A running episode: its moves so far, as the run reports them, at the address at which its

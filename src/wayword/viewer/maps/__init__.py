@@ -22,9 +22,7 @@ from wayword.viewer.figures import listed, place_of
 from wayword.viewer.maps.drawing import Map, Point, Waypoint, render
 from wayword.viewer.markup import Html, Letters
 
-AROUND_METRES = 12.0
-"""Margin around a walk within which the places of a graph are drawn: about two rooms or a street's
-width, so that the reader sees the turns that were not taken."""
+AROUND_METRES = 12.0  # of places around a walk: two rooms, a street, so that missed turns show
 
 
 def walked(trajectory: Trajectory, positions: Mapping[str, Point] | None = None) -> Map | None:

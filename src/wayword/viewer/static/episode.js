@@ -281,7 +281,8 @@
         const kind = part.textContent.replace(/(_\d+)? \(.*/, "");
         if (part.getBBox().width && !(away(nearest.get(kind) || part) < away(part))) nearest.set(kind, part);
       }
-      parts = [...map.querySelectorAll(".mistake, .stop, .facing, .move.wrong"), ...(missed.length ? missed : nearest.values())];
+      const whole = missed.length && map.querySelectorAll(".walk").length > 1 ? "" : ", .stop, .facing"; // one actor's end, of several
+      parts = [...map.querySelectorAll(".mistake, .move.wrong" + whole), ...(missed.length ? missed : nearest.values())];
     }
     const boxes = boxesOf(parts);
     if (!k || !boxes.length) return;

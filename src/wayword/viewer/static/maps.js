@@ -53,8 +53,8 @@ function markOf(label, frame, k, mark, taken) { // the box that a name belongs t
 }
 
 function spotsOf(label, box, frame, own) { // where a name may stand, the best place first
-  const wide = box.width + 4, high = box.height, spots = [], side = { ...own };
   const inner = label.matches(".roomname"); // inside its room: the part of it that is in view
+  const wide = box.width + (inner ? 0 : 4), high = box.height, spots = [], side = { ...own };
   if (inner) {
     for (const [low, most] of [["left", "right"], ["top", "bottom"]]) {
       side[low] = Math.max(side[low], frame[low]);
@@ -69,6 +69,7 @@ function spotsOf(label, box, frame, own) { // where a name may stand, the best p
     const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
     const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below]];
     for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
+    if (inner && !far) for (const down of [1, 0.5, 0, 0.75, 0.25]) for (const across of [0, 1, 0.5, 0.25, 0.75]) spots.push(boxAt(left + across * (right - left), above + down * (below - above), wide, high));
     if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
   }
   return spots;
@@ -105,6 +106,10 @@ function gatherNames(names, k) {
   const boxes = shown.map((name) => name.dataset.own.split(" ").map(Number));
   for (const group of clusters(shown, boxes.map(([x1, y1, x2, y2]) => [k.a * (x1 + x2) / 2, k.d * (y1 + y2) / 2]))) {
     if (group.length < 2) continue;
+    const middle = (name, axis) => boxes[shown.indexOf(name)][axis] + boxes[shown.indexOf(name)][axis + 2];
+    const spread = (axis) => Math.max(...group.map((name) => middle(name, axis))) - Math.min(...group.map((name) => middle(name, axis)));
+    const along = spread(0) > spread(1) ? 0 : 1; // from left to right, or from top to bottom
+    group.sort((a, b) => middle(a, along) - middle(b, along));
     const words = group.map((name) => name.dataset.name.replace("→ ", "")), kinds = new Set(words.map((each) => each.replace(/ \d+$/, "")));
     group[0].textContent = (group[0].dataset.name.startsWith("→") ? "→ " : "") + (kinds.size > 1 ? words.join(", ") : [...kinds][0] + " × " + group.length);
     const own = group.map((name) => boxes[shown.indexOf(name)]), edge = (side, most) => most(...own.map((box) => box[side]));
@@ -137,13 +142,13 @@ function placeLabels(map, mark) {
   const goals = all.filter((label) => label.matches(".goalname"));
   gatherNames(goals, k);
   gatherMissed([...map.querySelectorAll(".missed")], mark);
-  // Rooms in which the walk began or went wrong, or where a goal object is, have their names first.
+  // Rooms in which the walk began or went wrong, or where a goal object is, are named before others.
   const middles = boxesOf([...map.querySelectorAll(".mistake, .spot.start, .goal-object:not(text)")]).map(centerOf);
   for (const room of all.filter((label) => label.matches(".roomname"))) {
     const [x1, y1, x2, y2] = room.dataset.box.split(" ").map(Number);
     room.classList.toggle("decisive", middles.some(([x, y]) => k.a * x1 + k.e < x && x < k.a * x2 + k.e && k.d * y1 + k.f < y && y < k.d * y2 + k.f));
   }
-  const rank = (label) => [".pill", ".roomname.decisive", ".named", ".goalname", ".placeletter", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
+  const rank = (label) => [".pill", ".named", ".goalname", ".placeletter", ".roomname.decisive", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
   const sizeOf = (label) => { // the names of small objects first
     const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
     return (x2 - x1) * (y2 - y1);
@@ -164,7 +169,8 @@ function placeLabels(map, mark) {
     let cost = others.some((other) => apart(spot, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
     if (!goal) return cost;
     const room = rooms.find((each) => within(each, middle)), corners = cornersOf(spot);
-    if (room) cost = Math.max(cost, 8 * corners.filter((point) => !within(room, point)).length, within(room, corners[0]) ? 0 : 32);
+    const elsewhere = rooms.some((each) => each !== room && within(each, corners[0])); // it would seem to be there
+    if (room) cost = Math.max(cost, 8 * corners.filter((point) => !within(room, point)).length, within(room, corners[0]) ? 0 : elsewhere ? 180 : 32);
     const on = furniture.filter((each) => meet(spot, each) && !meet(each, boxAt(...middle, 1, 1)));
     if (on.length) cost = Math.max(cost, on.some((each) => meet(each, boxAt(...corners[0], 1, 1))) ? 36 : 12);
     if (cost >= 24 && dotsOf(leaderOf(spot, own)).some((dot) => taken.some((box) => !meet(box, own) && meet(box, dot)))) cost += 150; // no line over another mark or name
@@ -190,7 +196,7 @@ function placeLabels(map, mark) {
       const crossed = (lines) => still ? 0 : lines.filter((other) => meet(spot, other)).length;
       const lost = !still && 1000 * over < least ? strayed(spot, own, label) : 0;
       const cost = 1000 * over + turn + Math.min(24, 3 * crossed(walls)) + Math.min(60, 8 * crossed(paths)) + lost;
-      const off = own && label.matches(".pill, .goalname") && apart(spot, own) > 7;
+      const off = own && (pill ? apart(spot, own) > 3 : label.matches(".goalname") && apart(spot, own) > 7);
       if (cost < least) [best, led, least] = [spot, lost >= 24 || off, cost];
     });
     label.classList.toggle("under", !best);

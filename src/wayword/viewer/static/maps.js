@@ -83,7 +83,7 @@ function leaderOf(spot, own) { // from the edge of a name to that of its mark
 
 const dotsOf = ([x1, y1, x2, y2]) => [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95].map((part) => boxAt(x1 + part * (x2 - x1), y1 + part * (y2 - y1), 2, 2));
 
-// Goal objects that lie together have one name, at all of them; those left alone have one box.
+// Goal objects that lie together have one name and, if left alone, one box.
 const TOGETHER = 26; // pixels between the centers of two marks
 function clusters(parts, places) {
   const found = [];

@@ -266,14 +266,15 @@
     });
   }, { passive: true });
 
-  // The walk and the goal, where they are a small part of the map; in a narrow window the
-  // stops, and what was left alone or the nearest of each kind of goal object.
+  // The walk and the goal, where they are a small part of the map; without a gold path the stops,
+  // and what was left alone or the nearest of each kind of goal object.
   function focus(map) {
     const [start, view] = views.get(map);
     const k = map.getScreenCTM(), room = map.parentElement.clientWidth - 20, high = parseFloat(getComputedStyle(map).maxHeight);
-    const narrow = matchMedia("(max-width: 860px)").matches && map.querySelector(".facing");
+    const narrow = matchMedia("(max-width: 860px)").matches, cells = map.querySelectorAll(".cell").length;
+    if (cells && cells <= 64) return; // a small grid is shown whole
     let parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey")];
-    if (narrow) {
+    if (map.querySelector(".facing")) {
       const nearest = new Map(), missed = [...map.querySelectorAll(".missed")];
       const end = middle(map.querySelector(".mistake") || map.querySelector(".facing"));
       const away = (part) => Math.hypot(middle(part)[0] - end[0], middle(part)[1] - end[1]);

@@ -61,14 +61,12 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
         large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]
         for each in sorted(large, key=lambda o: (o.id in targets, -o.width * o.depth)):
             dx, dy, name = each.width / 2, each.depth / 2, each.type.replace("_", " ")
-            corners = (each.x - dx, each.y - dy), (each.x + dx, each.y + dy)
-            if each.id not in targets:
-                drawn.shapes.append(Shape("rect", corners, "furniture", name))
-            elif max(each.width, each.depth) < _SMALL:
-                middle = [(each.x, each.y)]
-                drawn.shapes.append(Shape("dot", middle, "object goal-object", name, name, 5))
+            corners, at = ((each.x - dx, each.y - dy), (each.x + dx, each.y + dy)), (each.x, each.y)
+            goal, label = (" goal-object", name) if each.id in targets else ("", "")
+            if goal and max(each.width, each.depth) < _SMALL:
+                drawn.shapes.append(Shape("dot", [at], f"object{goal}", name, label, 5))
             else:
-                drawn.shapes.append(Shape("rect", corners, "furniture goal-object", name, name))
+                drawn.shapes.append(Shape("rect", corners, f"furniture{goal}", name, label))
         drawn.shapes += [Shape("line", (wall.a, wall.b), "wall") for wall in scene.walls]
         drawn.shapes += [room_label(room.name, room.polygon) for room in rooms]
     middles = () if scene else tuple(getattr(reference, "middles", ()) or ())

@@ -80,8 +80,8 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
             for before, after in pairwise(walk)
         ]
     kinds = {part for shape in drawn.shapes for part in (shape.kind, *shape.kind.split()[1:])}
-    dots, frames = (f"{form} goal-object" in kinds for form in ("object", "furniture"))
-    frame, goal = "" if dots else "furniture ", goal + ", dot or frame" * (dots and frames)
+    dots, framed = (f"{form} goal-object" in kinds for form in ("object", "furniture"))
+    frame, goal = "" if dots else "furniture ", goal + ", dot or frame" * (dots and framed)
     signs = [("leaf closed", "closed door"), ("leaf open", "open door")]
     signs += [(f"{frame}goal-object", goal), ("destination", "→ where to")]
     drawn.legend = [sign for sign in signs if sign[0] in kinds] + [START] * (played is None)

@@ -118,8 +118,7 @@ class Content:
     # The home page.
 
     def home(self) -> str:
-        cards = [self.card(each) for each in self.library.runs()]
-        cards.sort(key=lambda card: card.started, reverse=True)
+        cards = sorted(map(self.card, self.library.runs()), key=lambda c: c.started, reverse=True)
         where = ", ".join(map(str, self.library.given))
         return redacted(page("home_page.html", "home", served=True, where=where, cards=cards))
 
@@ -184,9 +183,8 @@ class Content:
     def metrics(self, name: str) -> str:
         rows = self.library.rows(name)
         row = self._tables.get((rows.run.path, rows.version), rows.row)
-        return redacted(
-            index.metrics_part(replace(self.overview(name, rows), row=row, later=False))
-        )
+        shown = replace(self.overview(name, rows), row=row, later=False)
+        return redacted(index.metrics_part(shown))
 
     def causes(self, name: str) -> str:
         rows = self.library.rows(name)
@@ -347,8 +345,8 @@ class Content:
         progress, conditions = document.progress, document.shown_conditions
         metres = bool(progress.values and not progress.conditions)
         left = progress.length(progress.values[-1]) if metres else ""
-        different = [*dict.fromkeys(others)][:_OTHERS]
-        return GameEnd(link, document.map, different, document.succeeded, text, left, conditions)
+        others = [*dict.fromkeys(others)][:_OTHERS]
+        return GameEnd(link, document.map, others, document.succeeded, text, left, conditions)
 
     def tally(self, path: Path | None) -> list[bool]:
         """Return True for each solved episode of a run folder, in the order they ended."""

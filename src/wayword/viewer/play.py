@@ -33,6 +33,7 @@ from wayword.core.errors import UsageError, WaywordError
 from wayword.core.geometry import relative
 from wayword.core.trajectory import Step
 from wayword.core.world import World
+from wayword.datasets.procedural.homes.chores import EVERYDAY_NAMES
 from wayword.metrics import accounting
 from wayword.runs.config import metrics_of
 from wayword.runs.plan import Plan, open_dataset, shared_datasets
@@ -387,6 +388,7 @@ def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = 
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
             drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters, tally=tally,
             moves=_moves(game.game) if game.game else (),
+            everyday={spaced(kind): name.lower() for kind, name in EVERYDAY_NAMES.items()},
             idle=idle(as_mapping(now.observation)) if now else (),
         )  # fmt: skip
 

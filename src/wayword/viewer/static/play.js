@@ -63,6 +63,7 @@
     if (log && !old.querySelector(".log") && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
     if (log) log.scrollTop = log.scrollHeight;
     showNamed();
+    foldLists();
     markNamed();
     showRule();
     setKeys();
@@ -84,44 +85,71 @@
   const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
   const argumentOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ").at(-1);
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
-  // What the task names stands out on the map, and its choices are not folded.
+  const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
+  const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
+  const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
+  function isNamed(name) {
+    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ", kind = kindOf(name), names = [kind, everyday()[kind]].filter(Boolean);
+    return names.flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")]).some((each) => task.includes(" " + each + " "));
+  }
+  // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
-    const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ";
-    const isNamed = (name) => ["", "s", "es"].some((plural) => task.includes(" " + name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "") + plural + " "));
-    const labels = [...board().querySelectorAll("svg .label[data-gap]")], kindOf = (label) => label.textContent.replace(/ \d+$/, "").split(" ").at(-1);
-    const exact = labels.filter((label) => isNamed(label.textContent)), kinds = exact.map(kindOf);
-    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(kindOf(label)) && !kinds.includes(kindOf(label)))); // "the ball"
-    for (const part of board().querySelectorAll(".menu details")) {
-      const named = [...part.querySelectorAll(".act")].filter((press) => isNamed(argumentOf(press) || "\u0000"));
-      const block = make("div", "named"), row = make("div", "acts");
-      row.append(...named);
-      block.append(make("h3", "", part.dataset.key.replaceAll("_", " ")), row);
-      if (named.length) part.before(block);
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")], headOf = (label) => kindOf(label.textContent).split(" ").at(-1);
+    const exact = labels.filter((label) => isNamed(label.textContent)), heads = ["room", ...exact.map(headOf)];
+    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)))); // "the ball"
+    for (const row of board().querySelectorAll(".menu .acts")) {
+      const named = [...row.querySelectorAll(".act[data-action*='[']")].filter((press) => isNamed(argumentOf(press))), fold = row.closest("details");
+      for (const press of named) press.classList.add("named");
+      if (!fold) row.prepend(...named);
+      if (!fold || !named.length) continue;
+      const block = make("div"), first = make("div", "acts");
+      first.append(...named);
+      block.append(make("h3", "", fold.dataset.key.replaceAll("_", " ")), first);
+      fold.before(block);
     }
     for (const letter of board().querySelectorAll(".around .letter")) {
       const going = actions().filter((press) => argumentOf(press) === letter.title);
       if (going.length === 1) letter.dataset.go = going[0].dataset.words;
     }
   }
-  // The nouns of the task, which follow an article or a number, are bold in the text.
+  // A long list starts with what the task names; the rest is folded.
+  function foldLists() {
+    for (const line of board().querySelectorAll("#feedback .feedback")) {
+      const list = /^(.*?: )(.+?)(\. .*|\.)$/s.exec(line.lastChild?.data || ""), items = list ? list[2].split(/, | and /) : [];
+      if (items.length < 9) continue;
+      const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))), first = named.length ? named : items.slice(0, 5);
+      const rest = items.filter((item) => !first.includes(item)), fold = make("details");
+      line.lastChild.data = list[1] + first.join(", ");
+      fold.append(make("summary", "", `and ${rest.length} more`), rest.join(", ") + list[3]);
+      line.append(fold);
+    }
+  }
+  // The nouns of the task, which follow an article or a number, are bold in the texts: a phrase
+  // of two words where a text has it, else each word.
   function markNamed() {
-    const phrases = taskOf().match(/\b(?:the|an?|your|two|some)\s+[a-z]+(?:\s+[a-z]+)?/g) || [];
-    const nouns = phrases.flatMap((phrase) => phrase.split(/\s+/).slice(1)).filter((word) => word.length > 2 && !/^(and|the|then|with|for|from|next|near|into|that|when|you|are|doorway)$/.test(word));
-    const isNoun = (word) => nouns.some((noun) => [word, word + "s", word + "es"].includes(noun) || word === noun + "s");
-    const around = board().querySelector(".around"), texts = [...(around ? around.childNodes : [])].filter((node) => node.nodeType === Node.TEXT_NODE);
-    for (const text of texts) text.replaceWith(...text.data.split(/([A-Za-z]+)/).map((word) => isNoun(word.toLowerCase()) ? make("b", "", word) : word));
+    const texts = [...board().querySelectorAll(".around, #feedback .feedback, #feedback details")].flatMap((part) => [...part.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE);
+    const all = texts.map((text) => text.data.toLowerCase()).join("\n"), nouns = Object.entries(everyday()).filter(([kind]) => isNamed(kind)).map(([kind]) => kind);
+    for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
+      const words = phrase.split(/\s+/).filter((word) => word.length > 2 && !/^(doorway|room|red|green|blue|purple|yellow|gr[ae]y|white|black|brown)$/.test(word) && !little(word));
+      nouns.push(...(/\s/.test(phrase) && all.includes(phrase) ? [phrase] : words));
+    }
+    if (!nouns.length) return;
+    const stems = nouns.flatMap((noun) => [noun, noun.replace(/s$/, ""), noun.replace(/es$/, "")]);
+    const pattern = new RegExp(`\\b((?:${stems.join("|")})(?:s|es)?(?: \\d+)?)\\b`, "i");
+    for (const text of texts) text.replaceWith(...text.data.split(pattern).map((part, n) => n % 2 ? make("b", "", part) : part));
   }
   // Of several rules, those with a word of the task that no other rule has; else the first.
   function showRule() {
     const fold = board().querySelector("details[data-key=rules]"), lines = fold?.querySelector("pre").textContent.split("\n") || [];
     const rules = lines.filter((line) => line.startsWith("- ")), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
     const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
-    const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => own(word, n)));
-    if (rules.length) fold.before(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1))].join("\n")));
+    const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
+    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1))].join("\n")));
   }
-  function setKeys() { // digits for the buttons in view, first of what the task names
+  function setKeys() { // digits for the buttons in view, first of what the task names: an act before a walk there
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    open.sort((a, b) => Boolean(b.closest(".named")) - Boolean(a.closest(".named")));
+    const rank = (press) => press.matches(".named") ? (press.dataset.action.startsWith("goto") ? 1 : 2) : 0;
+    open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
       press.prepend(make("kbd", "", n + 1));
@@ -132,8 +160,9 @@
     const words = typed().toLowerCase().split(/[\s,[\]]+/).filter(Boolean), all = /^\d*$/.test(words.join(""));
     for (const press of actions()) {
       const shown = [...press.childNodes].filter((part) => part.nodeType === 3).map((part) => part.textContent); // no key, no distance
-      const text = [press.dataset.action, ...shown].join(" ").toLowerCase().replaceAll("_", " ");
-      press.hidden = !all && !words.every((word) => text.includes(word.replaceAll("_", " ")));
+      const other = press.dataset.action.split(/[[\],]+ ?/).map((name) => everyday()[kindOf(name)]);
+      const text = " " + [press.dataset.action, ...shown, ...other].join(" ").toLowerCase().replace(/[\s_,[\]]+/g, " ");
+      press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")));
     }
     for (const part of board().querySelectorAll(".menu > *")) {
       part.hidden = !all && !part.querySelector(".act:not([hidden])");
@@ -192,7 +221,10 @@
     sending = false;
     if (reply.question) return void confirmed(reply.question, () => send(words, 1));
     if (reply.problem) showProblem(reply.problem);
-    else if (say && !reply.lost) say.reset();
+    else if (say && !reply.lost) {
+      say.reset();
+      say.elements.words.blur(); // the keys on the buttons work again
+    }
     await refresh();
     return !reply.problem && !reply.lost;
   }
@@ -231,6 +263,7 @@
   if (say) say.addEventListener("input", filter);
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (dialog?.open && /^[ys]$/.test(event.key) && !event.repeat) return dialog.close("yes");
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (typing && event.key === "Escape") {
       event.target.blur();

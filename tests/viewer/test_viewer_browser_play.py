@@ -218,7 +218,7 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     page.keyboard.type("/explore kitchen")
     page.keyboard.press("Enter")
     turn(page, 2)
-    assert page.locator(".log li").last.inner_text().endswith("You explored the kitchen")
+    assert page.locator(".log li").last.inner_text().endswith("You explored the kitchen.")
     assert page.evaluate("document.activeElement.tagName") == "BODY", "the keys work again"
     page.locator("#feedback summary").click()
     assert "Of these, closed" in page.locator("#feedback").inner_text()
@@ -248,6 +248,9 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.locator(".act[data-action='go_explore[kitchen]']").click()
     turn(page, 2)
     page.wait_for_selector("#feedback summary:text('and 37 more')")
+    moves = page.locator(".status").inner_text()
+    assert "Turn 2 of at most 500" in moves
+    assert "41 moves" in moves
     bold = page.locator("#feedback b").all_inner_texts()
     assert bold == ["You explored the kitchen. ", "garbage can 1", "potato 1"]
     keys = {
@@ -261,6 +264,22 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     assert {press.get_attribute("data-action") for press in left} == {
         "goto[garbage_can_1]", "go_check[garbage_can_1]",
     }  # fmt: skip
+    page.keyboard.press("Escape")
+    click(page, "svg .target[data-name='cd_1']")
+    page.wait_for_selector("#choose[open] h2:text('Which one?')")
+    page.locator("#choose .act", has_text="tissue box 1").click()
+    page.wait_for_selector("#choose[open] h2:text('tissue box 1')")
+    page.locator("#choose .act", has_text="goto tissue box 1").click()
+    turn(page, 3)
+    page.keyboard.press("s")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("y")
+    page.wait_for_selector("#end")
+    assert "after 3 turns, " in page.locator("#end").inner_text()
+    assert not page.locator(".around").is_visible(), "the last view is folded"
+    page.keyboard.press("t")
+    turn(page, 1)
+    assert "1 game, 0 solved (first tries)" in page.locator(".status").inner_text()
     assert told == []
     page.close()
 

@@ -343,8 +343,7 @@ class Content:
             walks = theirs.walks.values() if isinstance(theirs, Map) else ()
             document.drawn.expert = [[p for s in w for p in (*s.route, s.point)] for w in walks]
         progress, conditions = document.progress, document.shown_conditions
-        metres = bool(progress.values and not progress.conditions)
-        left = progress.length(progress.values[-1]) if metres else ""
+        left = "".join(map(progress.length, () if progress.conditions else progress.values[-1:]))
         others = [*dict.fromkeys(others)][:_OTHERS]
         return GameEnd(link, document.map, others, document.succeeded, text, left, conditions)
 

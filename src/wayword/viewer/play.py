@@ -77,7 +77,7 @@ class Seat(Person):
         self._table, self.actor = table, actor
         self.situation: Situation | None = None
         self.looks: list[Look] = []
-        self.letters = Letters()
+        self.letters, self.moves = Letters(), 0
         self.lines: deque[PlayEvent] = deque(maxlen=_HISTORY)
         self.waiting = 0
         """The number of the question that waits for words, 0 while none does."""
@@ -213,6 +213,7 @@ class PlayTable(Person):
         done = step.decision
         text = f"rejected: {done.reason}" if isinstance(done, Rejection) else str(done.action)
         with self.changing():
+            self.seat(step.actor).moves += len(step.feedback.details.get("low_level", "1"))
             self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
     def pose(self, actor: str) -> Mapping[str, Any]:

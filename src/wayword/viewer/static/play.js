@@ -83,7 +83,8 @@
     board().querySelector("[data-after]")?.focus({ preventScroll: true });
   }
   const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
-  const argumentOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ").at(-1);
+  const argumentsOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
+  const argumentOf = (press) => argumentsOf(press).at(-1);
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
   const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
@@ -119,7 +120,7 @@
       if (items.length < 9) continue;
       const named = items.filter((item) => isNamed(item.replace(/ \(.*/, ""))), first = named.length ? named : items.slice(0, 5);
       const rest = items.filter((item) => !first.includes(item)), fold = make("details");
-      line.lastChild.data = list[1] + first.join(", ");
+      line.lastChild.data = list[1] + first.join(", ") + ", ";
       fold.append(make("summary", "", `and ${rest.length} more`), rest.join(", ") + list[3]);
       line.append(fold);
     }
@@ -148,7 +149,7 @@
   }
   function setKeys() { // digits for the buttons in view, first of what the task names: an act before a walk there
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    const rank = (press) => press.matches(".named") ? (press.dataset.action.startsWith("goto") ? 1 : 2) : 0;
+    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - /^(goto|drop)\[/.test(press.dataset.action) / 2 : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
@@ -191,12 +192,17 @@
     }
   }
   const choose = document.getElementById("choose");
-  function offer(name) { // the actions on an object
+  function pileOf(press, { clientX, clientY, pointerType }) { // the marks that the press may mean
+    const far = ([x, y]) => Math.hypot(x - clientX, y - clientY), most = pointerType === "touch" ? 16 : 9; // pixels
+    return press?.matches(".target") ? [...board().querySelectorAll(".target")].filter((each) => far(centerOf(each.getBoundingClientRect())) < most) : [];
+  }
+  function offer(name, presses) { // the actions on an object, or the objects of a pile
+    choose.close();
     document.getElementById("chosen").textContent = name.replaceAll("_", " ");
-    choose.querySelector(".acts").replaceChildren(...actions().filter((press) => argumentOf(press) === name).map((press) => {
-      const copy = make("button", "act", press.dataset.action.replace("[", " ").replace("]", "").replaceAll("_", " "));
+    choose.querySelector(".acts").replaceChildren(...presses.map((press) => {
+      const copy = make("button", "act", (press.dataset.name || press.getAttribute("aria-label") || press.dataset.action).replace("[", " ").replace("]", "").replaceAll("_", " "));
       copy.type = "button";
-      copy.dataset.words = press.dataset.words;
+      for (const key of ["words", "name"]) if (press.dataset[key]) copy.dataset[key] = press.dataset[key];
       return copy;
     }));
     choose.showModal();
@@ -233,8 +239,10 @@
     const press = event.target.closest(".act, [data-go]");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
+    const pile = pileOf(press, event);
     if (press && press.dataset.cell) walk(press.dataset.cell);
-    else if (press && press.dataset.name) offer(press.dataset.name);
+    else if (pile.length > 1) offer("Which one?", pile);
+    else if (press && press.dataset.name) offer(press.dataset.name, actions().filter((each) => argumentOf(each) === press.dataset.name));
     else if (press && press.dataset.verb && say) {
       say.elements.words.value = press.dataset.verb + " ";
       say.elements.words.focus();

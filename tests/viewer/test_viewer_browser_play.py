@@ -297,12 +297,45 @@ def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: 
     assert ahead in cells, "the actor faces east"
     click(page, f"[data-cell='{ahead}']")
     turn(page, 3)
-    assert page.locator(f"[data-cell='{ahead}']").count() == 0, "it has arrived"
+    assert page.locator(f"[data-cell='{ahead}'] title").text_content() == "you are here"
+    assert page.locator("#problem").is_hidden()
+    page.locator("[data-cell]:not([data-words], [data-does])").first.dispatch_event("click")
+    assert page.locator("#problem").inner_text() in ("you are here", "no known way there yet")
     order = page.evaluate(
-        "['#feedback', 'figure', '.look', '.todo'].map("
+        "['#feedback', 'figure', '.todo', '.look'].map("
         "(part) => document.querySelector(part).getBoundingClientRect().top)"
     )
     assert order == sorted(order)
+    assert told == []
+    page.close()
+
+
+def test_a_press_on_the_object_right_ahead_does_what_works_there(
+    browser: Browser, server: Server, top: Path
+) -> None:
+    plan = Plan("human", "grounding", episode="FindObjS6-test-s0-0000", out=top / "faced")
+    page, told = begun(browser, server, plan, wide=390)
+    page.keyboard.press("ArrowLeft")
+    turn(page, 2)
+    here = page.evaluate("document.querySelector('.gridbox').getBoundingClientRect().toJSON()")
+    at = here["x"] + here["width"] / 2, here["y"] + here["height"] / 2
+    page.mouse.click(*at)
+    turn(page, 4)
+    page.wait_for_selector("#problem.hint:text('Press it again to pick up or toggle')")
+    box = page.locator("[data-does]")
+    assert box.count() == 1
+    page.evaluate("scrollTo(0, 150)")
+    top_of = "document.querySelector('.todo').getBoundingClientRect().top"
+    before = page.evaluate(top_of)
+    page.locator(".menu .act", has_text="drop").click()
+    turn(page, 5)
+    assert abs(page.evaluate(top_of) - before) < 2, "the buttons stay where they are"
+    page.evaluate("scrollTo(0, 0)")
+    click(page, "[data-does]")
+    page.wait_for_selector("#choose[open]")
+    page.keyboard.press("1")
+    page.wait_for_selector("#end")
+    assert "✓ Solved" in page.locator("#end").inner_text()
     assert told == []
     page.close()
 

@@ -592,14 +592,33 @@ def _targets(
             targets.append((point, label, {"name": name}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
-    for (x, y), motion in builder.motions().items() if "move_ahead" in listed else ():
-        words = {"words": listed.index(motion) + 1, "cell": f"{x:g},{y:g}"}
-        targets.append(((x, y), "walk here", words))
+    if now and "move_ahead" in listed:
+        targets += _squares(builder, listed, idle(as_mapping(now.observation)))
     for turn, end in builder.exits:
         key = min(_KEYS, key=lambda key: abs(relative(turn, _KEYS[key][0])))
         if text := keys.get(key):
             targets.append((end, spaced(text), {"words": listed.index(text) + 1, "action": text}))
     return targets
+
+
+def _squares(
+    builder: _MapBuilder, listed: Sequence[str], idle: Sequence[str]
+) -> Iterator[tuple[Point, str, Mapping[str, Any]]]:
+    """Yield the free squares of a grid as buttons: with the motion that leads there, with the
+    actions that work on the object right ahead, or with neither and the reason."""
+    motions, here = builder.motions(), builder.waypoints[-1].point
+    hand = [str(listed.index(a) + 1) for a in ("pick_up", "toggle") if a in {*listed} - {*idle}]
+    for square in (square for square, wall in builder.squares.items() if not wall):
+        button: dict[str, Any] = {"cell": f"{square[0]:g},{square[1]:g}"}
+        if motion := motions.get(square):
+            yield square, "walk here", {**button, "words": listed.index(motion) + 1}
+        elif square == here or square not in motions:
+            yield square, "you are here" if square == here else "no known way there yet", button
+        elif hand:
+            verbs = " or ".join(listed[int(number) - 1] for number in hand)
+            yield square, spaced(verbs), {**button, "does": " ".join(hand)}
+        else:
+            yield square, "no action works on it now", button
 
 
 def _square(position: Point, facing: float, ahead: float, right: float) -> Point:
@@ -718,7 +737,7 @@ class _MapBuilder:
 
     def motions(self) -> dict[Point, str]:
         """Map the squares that can be reached over free squares seen so far, and those of objects
-        that can be faced, to the first motion of the shortest path."""
+        that can be faced, to the first motion of the shortest path; empty if none is needed."""
         taken = {(float(x), -float(y)) for *_, state, x, y in self.grid.values() if state != "open"}
         free = {square for square, wall in self.squares.items() if not wall} - taken
         now = self.waypoints[-1]
@@ -736,7 +755,7 @@ class _MapBuilder:
                 queue.append((front, heading, begun or "move_ahead"))
             queue.append((point, (heading - 90) % 360, begun or "turn_left"))
             queue.append((point, (heading + 90) % 360, begun or "turn_right"))
-        return {square: motion for square, motion in first.items() if motion}
+        return first
 
     def shapes(self) -> list[Shape]:
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]

@@ -24,8 +24,9 @@
   }
   function board() { return document.getElementById("board"); }
   const shown = document.getElementById("problem");
-  function showProblem(problem) {
+  function showProblem(problem, hint = false) {
     shown.textContent = problem;
+    shown.classList.toggle("hint", hint);
     shown.hidden = !problem;
   }
 
@@ -58,9 +59,10 @@
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
     if (choose) choose.close(); // its buttons are of the turn before
+    const topOf = () => board().querySelector(".todo")?.getBoundingClientRect().top, place = topOf();
     old.replaceWith(document.adoptNode(arrived));
-    const first = !old.dataset.turn, log = board().querySelector(".log");
-    if (log && !old.querySelector(".log") && matchMedia("(max-width: 860px)").matches) log.parentElement.open = false;
+    const first = !old.dataset.turn, log = board().querySelector(".log"), narrow = matchMedia("(max-width: 860px)").matches;
+    if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
     if (log) log.scrollTop = log.scrollHeight;
     showNamed();
     foldLists();
@@ -71,9 +73,14 @@
     if (document.getElementById("end")) ended();
     if (typed && again) again.focus();
     filter();
-    const news = board().querySelector("#end, #feedback")?.getBoundingClientRect();
+    const end = document.getElementById("end"), part = end || document.getElementById("feedback"), news = part?.getBoundingClientRect();
     const turned = old.dataset.turn !== board().dataset.turn || old.dataset.state !== board().dataset.state;
-    if (!first && turned && news && (news.top < 60 || news.bottom > innerHeight)) scrollTo({ top: 0 });
+    const kept = narrow && !end && scrollY > 0 && place !== undefined; // a thumb stays at its button
+    if (kept) scrollBy(0, topOf() - place);
+    if (!first && turned && news && (news.top < 60 || news.bottom > innerHeight)) {
+      if (kept) showProblem(part.firstElementChild.textContent, true);
+      else scrollTo({ top: 0 });
+    }
   }
   function ended() { // nothing is left to type; Enter plays the next episode
     main.append(shown); // out of the input line
@@ -187,7 +194,8 @@
     while (sending) await pause();
     for (const known = things(); mine === walking && things() <= known;) {
       const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
-      if (!step || !await send(step.dataset.words)) return;
+      if (step?.dataset.does) showProblem("Press it again to " + hintOf(step), true);
+      if (!step?.dataset.words || !await send(step.dataset.words)) return;
       for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
     }
   }
@@ -199,13 +207,24 @@
   function offer(name, presses) { // the actions on an object, or the objects of a pile
     choose.close();
     document.getElementById("chosen").textContent = name.replaceAll("_", " ");
-    choose.querySelector(".acts").replaceChildren(...presses.map((press) => {
+    choose.querySelector(".acts").replaceChildren(...presses.map((press, n) => {
       const copy = make("button", "act", (press.dataset.name || press.getAttribute("aria-label") || press.dataset.action).replace("[", " ").replace("]", "").replaceAll("_", " "));
       copy.type = "button";
       for (const key of ["words", "name"]) if (press.dataset[key]) copy.dataset[key] = press.dataset[key];
+      if (n > 8) return copy;
+      copy.dataset.key = n + 1;
+      copy.prepend(make("kbd", "", n + 1));
       return copy;
     }));
     choose.showModal();
+  }
+  const hintOf = (square) => square.querySelector("title").textContent;
+  function onSquare(square) { // a square of a grid
+    const { cell, words, does } = square.dataset, numbers = (does || "").split(" ");
+    if (words) walk(cell);
+    else if (numbers.length > 1) offer(hintOf(square), actions().filter((press) => numbers.includes(press.dataset.words)));
+    else if (does) send(does);
+    else showProblem(hintOf(square), true);
   }
   const dialog = document.getElementById("sure");
   function confirmed(question, does) {
@@ -240,7 +259,7 @@
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
     const pile = pileOf(press, event);
-    if (press && press.dataset.cell) walk(press.dataset.cell);
+    if (press && press.dataset.cell) onSquare(press);
     else if (pile.length > 1) offer("Which one?", pile);
     else if (press && press.dataset.name) offer(press.dataset.name, actions().filter((each) => argumentOf(each) === press.dataset.name));
     else if (press && press.dataset.verb && say) {
@@ -272,9 +291,11 @@
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (dialog?.open && /^[ys]$/.test(event.key) && !event.repeat) return dialog.close("yes");
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]:not(#choose)")) return;
+    if (choose?.open) return choose.querySelector('[data-key="' + CSS.escape(event.key) + '"]')?.click();
     if (typing && event.key === "Escape") {
       event.target.blur();
+      showProblem("");
       if (say) say.reset();
       filter();
     }

@@ -138,8 +138,9 @@
     const texts = [...board().querySelectorAll(".around, #feedback .feedback, #feedback details")].flatMap((part) => [...part.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE);
     const all = texts.map((text) => text.data.toLowerCase()).join("\n"), nouns = Object.entries(everyday()).filter(([kind]) => isNamed(kind)).map(([kind]) => kind);
     for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
-      const words = phrase.split(/\s+/).filter((word) => word.length > 2 && !/^(doorway|room|red|green|blue|purple|yellow|gr[ae]y|white|black|brown)$/.test(word) && !little(word));
-      nouns.push(...(/\s/.test(phrase) && all.includes(phrase) ? [phrase] : words));
+      const words = phrase.split(/\s+/).filter((word) => word.length > 2 && word !== "doorway" && !little(word));
+      const alone = words.filter((word) => !/^(room|red|green|blue|purple|yellow|gr[ae]y|white|black|brown)$/.test(word));
+      nouns.push(...(words.length > 1 && all.includes(words.join(" ")) ? [words.join(" ")] : alone));
     }
     if (!nouns.length) return;
     const stems = nouns.flatMap((noun) => [noun, noun.replace(/s$/, ""), noun.replace(/es$/, "")]);
@@ -154,9 +155,10 @@
     const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
     if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1))].join("\n")));
   }
-  function setKeys() { // digits for the buttons in view, first of what the task names: an act before a walk there
+  function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - /^(goto|drop)\[/.test(press.dataset.action) / 2 : 0;
+    const late = (action) => action.startsWith("drop[") ? 0.7 : action.startsWith("goto[") ? 0.5 : 0;
+    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;

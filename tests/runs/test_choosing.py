@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from helpers.run_folders import episodes, played
-from wayword.core.dataset import of_ids
+from wayword.core.dataset import Reference, Task, of_ids
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, run
+from wayword.runs.active import at_level
 from wayword.runs.plan import open_dataset
 
 COUNT = 24
@@ -115,3 +118,20 @@ def test_a_person_gets_no_longer_episode_after_a_failure(tmp_path: Path) -> None
     ids = [record.episode_id for record in RunFolder.read(plan.out or "").records()]
     tasks = of_ids(dataset.tasks, set(ids))
     assert [dataset.expert_length(tasks[name]) for name in ids] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("scores", "least", "most"),
+    [({"steps": 4.0}, 7, 9), ({"steps": 9.0}, 5, 6), ({"steps": 9.0, "success": 0.0}, 3, 3)],
+    ids=("fast", "slow", "lost"),
+)
+def test_a_fast_success_leads_to_a_much_longer_episode(
+    scores: dict[str, float], least: int, most: int
+) -> None:
+    lengths = dict(zip(map(str, range(1, 13)), range(1, 13), strict=True))
+    tasks = [Task(Episode(name, "go", "", {}), Reference()) for name in lengths]
+    dataset: Any = SimpleNamespace(
+        tasks=tasks, solutions=True, expert_length=lambda task: lengths[task.episode.id]
+    )
+    folder: Any = SimpleNamespace(index=("4",), scores=lambda: [("4", {"success": 1.0} | scores)])
+    assert least <= lengths[at_level(dataset, folder, "success")] <= most

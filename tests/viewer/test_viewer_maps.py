@@ -19,7 +19,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures, maps
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links
-from wayword.viewer.maps import drawing, household, indoor, letters_of, street, two_phase
+from wayword.viewer.maps import babyai, drawing, household, indoor, letters_of, street, two_phase
 from wayword.viewer.markup import Html, Letters
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
@@ -176,6 +176,22 @@ def test_numbers_as_people_read_them() -> None:
     assert figures.value(took, 0.0301) == "30 ms"
     assert figures.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
     assert figures.interval(metres, {"low": None, "high": None}).startswith("too few")
+
+
+def test_a_grid_is_cropped_to_its_walk_and_the_object_that_was_taken() -> None:
+    walk = [drawing.Waypoint(n, "", (float(n), 0.0), 90.0) for n in range(8)]
+    key = babyai.grid_object({"kind": "key", "color": "red"}, 8, 0)
+    drawn = drawing.Map({"you": walk}, unit="squares")
+    drawn.shapes = [babyai.cell((x, y), False) for x in range(30) for y in range(-9, 9)]
+    drawn.shapes += [
+        babyai.object_shape(each, 1, 7) for each in (key, (babyai.MEANT, "red key", "", 8, 0))
+    ]
+    babyai.crop(drawn)
+    cells = [shape.points[0][0] + 0.5 for shape in drawn.shapes if shape.kind == "cell"]
+    assert (min(cells), max(cells)) == (0, 10)
+    assert [(s.first, s.last) for s in drawn.shapes if s.kind != "cell"] == [(0, 0)] * 2
+    numbers = Page.parse(str(drawing.render(drawn))).all("text", class_="number")
+    assert sorted(e.text for e in numbers) == ["5", "7", "S"], "start, end and every fifth step"
 
 
 @pytest.mark.parametrize("heading", [330.0, 0.0])

@@ -93,7 +93,8 @@ _EASIEST = 3  # expert's actions: a shorter task is over before it has begun
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     """Return the id of a person's next episode: a short one at first, a longer one after each
-    success, a shorter one after a failure; by the expert's actions, else by the instruction."""
+    success, half as long again after a fast one, a shorter one after a failure; by the expert's
+    actions, else by the instruction."""
     tasks, end = dataset.tasks, time.monotonic() + _SECONDS
 
     def length(task: Task) -> int:
@@ -109,8 +110,9 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     }  # fmt: skip
     wanted = float(_EASIEST)
     for name, scores in folder.scores()[-1:]:
-        reached = length(of_ids(tasks, {name})[name])
-        wanted = max(wanted, reached + 1 if scores.get(success, 0.0) > 0.5 else 0.75 * reached)
+        reached, solved = length(of_ids(tasks, {name})[name]), scores.get(success, 0.0) > 0.5
+        fast = dataset.solutions and reached >= 0.8 * (scores.get("low_level") or scores["steps"])
+        wanted = max(wanted, reached * (1.5 if fast else 1) + 1 if solved else 0.75 * reached)
     return min(
         lengths, key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)), default="next"
     )

@@ -11,6 +11,7 @@ called from several threads.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,6 +52,7 @@ from wayword.viewer.library import (
     slug,
     standing,
 )
+from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters, page, render, visible
 from wayword.viewer.play import GameEnd
@@ -338,10 +340,13 @@ class Content:
                     called = "you, earlier" if called == "human" else called
                     others.append((called, other.scored(episode)[other.success] > 0.5))
         link, text = f"/run/{slug(name)}/{address(episode)}", getattr(document.mistake, "text", "")
+        text = re.sub(r" It (?=never got back|stopped|ran out)", " You ", text)
         if isinstance(document.drawn, Map) and game.path and not document.drawn.gold:
             theirs = maps.map_of(game.path, sources)
             walks = theirs.walks.values() if isinstance(theirs, Map) else ()
             document.drawn.expert = [[p for s in w for p in (*s.route, s.point)] for w in walks]
+        if isinstance(document.drawn, Map) and document.drawn.unit == "squares":
+            crop(document.drawn)
         progress, conditions = document.progress, document.shown_conditions
         left = "".join(map(progress.length, () if progress.conditions else progress.values[-1:]))
         others = [*dict.fromkeys(others)][:_OTHERS]

@@ -75,6 +75,29 @@ def cell(middle: Point, wall: bool) -> Shape:
     return square(middle, "cell wall-cell" if wall else "cell")
 
 
+def crop(drawn: Map) -> None:
+    """Crop a grid to its walk, the expert's path and the objects that the instruction means. One
+    that is not on the grid at the end is drawn on its first square."""
+    end = max(stop.step for walk in drawn.walks.values() for stop in walk)
+    placed = [(_middle(shape), shape) for shape in drawn.shapes if shape.form != "cells"]
+    meant = {at for at, shape in placed if shape.first == 1 and shape.title == MEANT}
+    gone = meant - {at for at, shape in placed if shape.last > end}
+    points = [stop.point for walk in drawn.walks.values() for stop in walk]
+    points += [*meant, *(point for path in drawn.expert for point in path)]
+    (west, east), (south, north) = (
+        (min(axis) - 2, max(axis) + 2) for axis in zip(*points, strict=True)
+    )
+    drawn.shapes = [
+        replace(shape, first=0, last=0) if (x, y) in gone and shape.first == 1 else shape
+        for (x, y), shape in placed if west <= x <= east and south <= y <= north
+    ]  # fmt: skip
+
+
+def _middle(shape: Shape) -> Point:
+    x, y = ((min(axis) + max(axis)) / 2 for axis in zip(*shape.points, strict=True))
+    return float(round(x)), float(round(y))
+
+
 _KEY = ((-3, 0), (-1.5, 1.5), (0, 0.4), (3, 0.4), (3, -1.5), (1.8, -1.5), (1.8, -0.4), (0, -0.4),
         (-1.5, -1.5))  # fmt: skip
 """Corners of a key, tenths of a square."""

@@ -263,6 +263,7 @@ def _walk(
     for stop in waypoints:
         groups.setdefault((round(stop.point[0], 2), round(stop.point[1], 2)), []).append(stop)
     left = next((stop for stop in reversed(waypoints) if stop.step < where.mistake), None)
+    decisive = {final.step, left.step if left else 0}
     start, *others = groups.values()
     if where.failed and others and math.dist(at(start[0].point), at(others[-1][0].point)) < _NEAR:
         start += others.pop()  # the end would be hidden below the start's number
@@ -272,13 +273,18 @@ def _walk(
         last, steps = final in group, [stop.step for stop in group]
         (x, y), place = at((final if last else group[0]).point), group[0].place
         end, dart = where.failed and last, last and bool(facing)
-        names = ["S" if step == 0 else str(step) for step in steps]
-        stay = len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1
-        text = f"{names[0]}{'–' if stay else '…'}{names[-1]}"
-        text = (text if stay or len(names) > 3 else "·".join(names)) + (" ✕" if end else "")
+        # On a grid numbers would hide the squares next to them: every fifth, and the decisive ones.
+        shown = [n for n in steps if where.unit == "m" or n % 5 == 0 or n in decisive]
+        names = ["S" if step == 0 else str(step) for step in shown]
+        stay = len(names) > 2 and shown[-1] - shown[0] == len(names) - 1
+        between = "–" if stay else "…" if len(names) > 3 else "·"
+        names = [names[0], names[-1]] if between != "·" else names
+        text = between.join(names) + (" ✕" if end else "")
         half = max(9.0, 4.1 * len(text) + 4)
-        # In a game numbers would hide doors and names: every fifth, and none at the player.
-        quiet = where.targets is not None and (last or all(step % 5 for step in steps))
+        # In a game numbers would hide doors and names: every fifth, and none near the player.
+        by = where.unit != "m" and math.dist(group[0].point, final.point) < 1.5
+        hidden = last or by or all(step % 5 for step in steps)
+        quiet = not text or (where.targets is not None and hidden)
         aside = not quiet and (dart or (where.failed and len(text) > _LONG))
         when = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
         near = (abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered)

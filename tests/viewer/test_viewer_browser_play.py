@@ -288,6 +288,22 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     page.close()
 
 
+def test_what_blocks_a_way_stands_out(browser: Browser, server: Server, top: Path) -> None:
+    episode = "home-test-s0-r5-0006_pick_and_place_with_movable_recep_0"
+    page, told = begun(
+        browser, server, Plan("human", "household", episode=episode, out=top / "door")
+    )
+    page.locator(".act[data-action='go_explore[living room]']").click()
+    turn(page, 2)
+    assert "Closed on the way: door 3." in page.locator("#feedback").inner_text()
+    assert page.locator(".act[data-key='1']").get_attribute("data-action") == "goto[door_3]"
+    assert page.locator("svg .label.named").all_text_contents() == ["door 3"]
+    page.keyboard.press("1")
+    turn(page, 3)
+    assert told == []
+    page.close()
+
+
 def test_a_square_of_a_grid_is_walked_to(browser: Browser, server: Server, top: Path) -> None:
     record = won(top, "grounding")
     plan = Plan("human", "grounding", episode=record.episode_id, out=top / "squares")

@@ -96,7 +96,9 @@
   const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
-  function isNamed(name) {
+  function isNamed(name) { // by the task, or by the reason why the last action failed
+    const reason = " " + (board().querySelector("#feedback .warning")?.textContent || "").replace(/[.,;:]/g, " ") + " ";
+    if (/\d$/.test(name) && reason.includes(" " + name.replaceAll("_", " ") + " ")) return true;
     const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ", kind = kindOf(name), names = [kind, everyday()[kind]].filter(Boolean);
     return names.flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")]).some((each) => task.includes(" " + each + " "));
   }

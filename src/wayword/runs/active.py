@@ -93,8 +93,8 @@ _EASIEST = 3  # expert's actions: a shorter task is over before it has begun
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     """Return the id of a person's next episode: a short one at first, a longer one after each
-    success, half as long again after a fast one, a shorter one after a failure; by the expert's
-    actions, else by the instruction."""
+    success, more so after a fast one, a shorter one after a failure; by the expert's actions,
+    else by the instruction."""
     tasks, end = dataset.tasks, time.monotonic() + _SECONDS
 
     def length(task: Task) -> int:
@@ -112,7 +112,8 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
     for name, scores in folder.scores()[-1:]:
         reached, solved = length(of_ids(tasks, {name})[name]), scores.get(success, 0.0) > 0.5
         fast = dataset.solutions and reached >= 0.8 * (scores.get("low_level") or scores["steps"])
-        wanted = max(wanted, reached * (1.5 if fast else 1) + 1 if solved else 0.75 * reached)
+        more = max(2, 0.25 * reached) if fast else 1
+        wanted = max(wanted, reached + more if solved else 0.75 * reached)
     return min(
         lengths, key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)), default="next"
     )

@@ -341,7 +341,7 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     at = here["x"] + here["width"] / 2, here["y"] + here["height"] / 2
     page.mouse.click(*at)
     turn(page, 4)
-    page.wait_for_selector("#problem.hint:text('Press it again to pick up or toggle')")
+    page.wait_for_selector("#problem.hint:text('Press it again: pick up, or open')")
     box = page.locator("[data-does]")
     assert box.count() == 1
     page.evaluate("scrollTo(0, 150)")

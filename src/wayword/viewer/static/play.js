@@ -63,7 +63,7 @@
     old.replaceWith(document.adoptNode(arrived));
     const first = !old.dataset.turn, log = board().querySelector(".log"), narrow = matchMedia("(max-width: 860px)").matches;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
-    if (log) log.scrollTop = log.scrollHeight;
+    for (const part of log ? [log, log.parentElement] : []) part.scrollTop = part.scrollHeight; // the newest
     showNamed();
     foldLists();
     markNamed();
@@ -198,7 +198,7 @@
     while (sending) await pause();
     for (const known = things(); mine === walking && things() <= known;) {
       const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
-      if (step?.dataset.does) showProblem("Press it again to " + hintOf(step), true);
+      if (step?.dataset.does) showProblem("Press it again: " + usesOf(step).map((press) => press.lastChild.textContent).join(", or "), true);
       if (!step?.dataset.words || !await send(step.dataset.words)) return;
       for (let waits = 0; waits < 99 && ["0", asked].includes(board().dataset.asking); waits++) await pause();
     }
@@ -222,13 +222,13 @@
     }));
     choose.showModal();
   }
-  const hintOf = (square) => square.querySelector("title").textContent;
+  const usesOf = (square) => actions().filter((press) => (square.dataset.does || "").split(" ").includes(press.dataset.words));
   function onSquare(square) { // a square of a grid
-    const { cell, words, does } = square.dataset, numbers = (does || "").split(" ");
-    if (words) walk(cell);
-    else if (numbers.length > 1) offer(hintOf(square), actions().filter((press) => numbers.includes(press.dataset.words)));
-    else if (does) send(does);
-    else showProblem(hintOf(square), true);
+    const uses = usesOf(square), title = square.querySelector("title").textContent;
+    if (square.dataset.words) walk(square.dataset.cell);
+    else if (uses.length > 1) offer(title, uses);
+    else if (uses.length) send(uses[0].dataset.words);
+    else showProblem(title, true);
   }
   const dialog = document.getElementById("sure");
   function confirmed(question, does) {

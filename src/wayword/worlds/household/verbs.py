@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib import resources
 from typing import Literal
 
 from wayword.core.episode import Json
@@ -31,56 +33,13 @@ class Verb:
     failures: tuple[str, ...] = ()
 
 
-# Statuses of failed actions, by kind of attempt.
-_TOUCH_FAILS = ("no_such_object", "not_visible", "closed", "too_far")
-_TAKE_FAILS = ("not_pickupable", "hands_full", "already_held")
-_OPEN_FAILS = ("not_openable", "already_open", "running")
-_CLOSE_FAILS = ("not_openable", "already_closed", "blocked")
-_ON_FAILS = ("not_toggleable", "already_on", "must_be_closed")
-_OFF_FAILS = ("not_toggleable", "already_off")
-_SLICE_FAILS = ("not_sliceable", "already_sliced", "wrong_tool")
-_PLACE_FAILS = ("not_receptacle", "full", "does_not_fit", "inside_itself", "no_spot")
-_WALK_FAILS = ("no_such_object", "not_visible", "no_path")
-_TREAT_FAILS = (*_WALK_FAILS, "not_holding", "wrong_tool", "full", "does_not_fit")
-
+_TABLE = tomllib.loads((resources.files(__package__) / "verbs.toml").read_text(encoding="utf-8"))
 VERBS: dict[str, Verb] = {
-    verb.name: verb
-    for verb in (
-        Verb("move_ahead", "low", failures=("blocked",)),
-        Verb("turn_left", "low"),
-        Verb("turn_right", "low"),
-        Verb("pan_left", "low", failures=("blocked",)),
-        Verb("pan_right", "low", failures=("blocked",)),
-        Verb("wait", "low"),
-        Verb("pick_up", "low", ("object",), "pickupable", (*_TOUCH_FAILS, *_TAKE_FAILS)),
-        Verb("drop", "low", ("held",), "", ("no_such_object", "not_holding")),
-        Verb(
-            "put", "low", ("held", "receptacle"), "", (*_TOUCH_FAILS, "not_holding", *_PLACE_FAILS)
-        ),
-        Verb("open", "low", ("object",), "openable", (*_TOUCH_FAILS, *_OPEN_FAILS)),
-        Verb("close", "low", ("object",), "openable", (*_TOUCH_FAILS, *_CLOSE_FAILS)),
-        Verb("toggle_on", "low", ("object",), "toggleable", (*_TOUCH_FAILS, *_ON_FAILS)),
-        Verb("toggle_off", "low", ("object",), "toggleable", (*_TOUCH_FAILS, *_OFF_FAILS)),
-        Verb("slice", "low", ("object",), "sliceable", (*_TOUCH_FAILS, *_SLICE_FAILS)),
-        Verb("goto", "high", ("place",), "", _WALK_FAILS),
-        Verb("heat", "high", ("held", "tool"), "heater", (*_TREAT_FAILS, "no_switch", "running")),
-        Verb("cool", "high", ("held", "tool"), "cooler", _TREAT_FAILS),
-        Verb("clean", "high", ("held", "tool"), "cleaner", (*_TREAT_FAILS, "no_switch")),
-        Verb("go_explore", "high", ("room",), "", ("no_such_room", "no_path")),
-        Verb("go_check", "high", ("receptacle",), "", (*_WALK_FAILS, "not_receptacle", "running")),
-        Verb("go_grab", "high", ("object",), "pickupable", (*_WALK_FAILS, "closed", *_TAKE_FAILS)),
-        Verb(
-            "go_put",
-            "high",
-            ("receptacle",),
-            "",
-            (*_WALK_FAILS, "hands_empty", *_PLACE_FAILS, "running"),
-        ),
-        Verb("chat", "speech", ("text",), "", ("no_listener",)),
-        Verb("ask", "speech", ("text",), "", ("no_answer",)),
-        Verb("stop", "low"),
-    )
-}
+    name: Verb(name, level, tuple(slots), needs, tuple(
+        status for each in failures for status in _TABLE["groups"].get(each, [each])
+    ))
+    for name, (level, slots, needs, failures) in _TABLE["verbs"].items()
+}  # fmt: skip
 """All verbs, in menu order. ``stop`` also takes an answer as text; ``put`` and ``go_put`` also take
 a spot as last argument (:func:`parse_spot`)."""
 

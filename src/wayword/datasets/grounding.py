@@ -12,6 +12,7 @@ from annotated_types import Ge, Le
 from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
+from wayword.datasets.procedural.tables import Table
 from wayword.settings import Checked
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels, expert_length
@@ -23,18 +24,7 @@ from wayword.worlds.babyai.world import Actions, BabyAIWorld
 # Source: LangSuitE's task list (babyai_task_list.txt: one level and number per line). The numbers
 # are listed for the record; LangSuitE did not publish which seed each of them stands for.
 
-LEVEL_NUMBERS: dict[str, tuple[int, ...]] = {
-    "1RoomS20": (1, 9), "BossLevelNoUnlock": (9,), "FindObjS6": (7,), "GoToLocalS5N2": (5,),
-    "GoToLocalS6N2": (2,), "GoToLocalS6N4": (8,), "GoToLocalS8N4": (1,), "GoToLocalS8N5": (1,),
-    "GoToLocalS8N7": (0, 8), "GoToObj": (0, 1, 9), "GoToObjDoor": (2,),
-    "GoToObjMaze": (1, 5, 7, 8), "GoToObjMazeS4": (5,), "GoToObjMazeS7": (4,), "GoToObjS4": (4,),
-    "GoToOpen": (8,), "GoToRedBlueBall": (2, 4), "GoToSeqS5R2": (3,), "KeyCorridorS3R3": (4,),
-    "KeyInBox": (4, 8), "MoveTwoAcrossS5N2": (0,), "Pickup": (3,), "PickupAbove": (6,),
-    "PickupDist": (0,), "PutNextLocalS6N4": (0, 3), "PutNextS4N1": (3, 6), "PutNextS5N2": (4,),
-    "Synth": (7,), "TestGoToBlocked": (8,), "TestPutNextToCloseToDoor2": (7, 9),
-    "TestPutNextToIdentical": (0,), "TestUnblockingLoop": (9,), "UnblockPickup": (8, 9),
-    "UnlockLocalDist": (3, 9), "UnlockPickup": (7,), "UnlockPickupDist": (6,),
-}  # fmt: skip
+LEVEL_NUMBERS = Table[tuple[int, ...]]("levels", "numbers", package=__package__)
 """Level -> its numbers in LangSuitE's list, in the published order."""
 
 NEW_NAMES = {"1RoomS20": "OneRoomS20"}

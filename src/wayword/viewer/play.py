@@ -607,18 +607,17 @@ def _squares(
     """Yield the free squares of a grid as buttons: with the motion that leads there, with the
     actions that work on the object right ahead, or with neither and the reason."""
     motions, here = builder.motions(), builder.waypoints[-1].point
-    hand = [str(listed.index(a) + 1) for a in ("pick_up", "toggle") if a in {*listed} - {*idle}]
+    works = [verb for verb in ("pick_up", "toggle") if verb in listed and verb not in idle]
     for square in (square for square, wall in builder.squares.items() if not wall):
-        button: dict[str, Any] = {"cell": f"{square[0]:g},{square[1]:g}"}
+        title, more = "no known way there yet", dict[str, Any]()
         if motion := motions.get(square):
-            yield square, "walk here", {**button, "words": listed.index(motion) + 1}
-        elif square == here or square not in motions:
-            yield square, "you are here" if square == here else "no known way there yet", button
-        elif hand:
-            verbs = " or ".join(listed[int(number) - 1] for number in hand)
-            yield square, spaced(verbs), {**button, "does": " ".join(hand)}
-        else:
-            yield square, "no action works on it now", button
+            title, more = "walk here", {"words": listed.index(motion) + 1}
+        elif square == here:
+            title = "you are here"
+        elif square in motions:
+            title = spaced(" or ".join(works)) or "no action works on it now"
+            more = {"does": " ".join(str(listed.index(verb) + 1) for verb in works)}
+        yield square, title, {"cell": f"{square[0]:g},{square[1]:g}", **more}
 
 
 def _square(position: Point, facing: float, ahead: float, right: float) -> Point:

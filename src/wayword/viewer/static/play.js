@@ -63,13 +63,13 @@
     old.replaceWith(document.adoptNode(arrived));
     const first = !old.dataset.turn, log = board().querySelector(".log"), narrow = matchMedia("(max-width: 860px)").matches;
     if (log && !old.querySelector(".log") && narrow) log.parentElement.open = false;
-    for (const part of log ? [log, log.parentElement] : []) part.scrollTop = part.scrollHeight; // the newest
     showNamed();
     foldLists();
     markNamed();
     showRule();
     setKeys();
     unclutter(board().querySelectorAll("svg.map"));
+    for (const part of log ? [log, log.parentElement] : []) part.scrollTop = part.scrollHeight; // the newest
     if (document.getElementById("end")) ended();
     if (typed && again) again.focus();
     filter();

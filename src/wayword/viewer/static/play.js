@@ -243,19 +243,21 @@
     else showProblem(reply.problem);
   }
   async function send(words, sure = 0) { // returns whether it was played
-    if (sending) return false;
+    const asked = board().dataset.asking;
+    while (sending) await pause();
+    if (board().dataset.asking !== asked) return false; // a second press of the same turn
     sending = true;
     showProblem("");
-    const reply = await post("say", { as: actor, number: Number(board().dataset.asking), words, sure });
-    sending = false;
-    if (reply.question) return void confirmed(reply.question, () => send(words, 1));
-    if (reply.problem) showProblem(reply.problem);
-    else if (say && !reply.lost) {
+    const reply = await post("say", { as: actor, number: Number(asked), words, sure });
+    if (!reply.question && reply.problem) showProblem(reply.problem);
+    else if (!reply.question && say && !reply.lost) {
       say.reset();
       say.elements.words.blur(); // the keys on the buttons work again
     }
-    await refresh();
-    return !reply.problem && !reply.lost;
+    if (!reply.question) await refresh();
+    sending = false;
+    if (reply.question) confirmed(reply.question, () => send(words, 1));
+    return !reply.question && !reply.problem && !reply.lost;
   }
 
   document.addEventListener("click", (event) => {

@@ -60,9 +60,7 @@ def begun(browser: Browser, server: Server, plan: Plan, wide: int = 1400) -> tup
     page = browser.new_page(viewport={"width": wide, "height": 900})
     told = listen(page, server.address.rstrip("/"))
     page.goto(f"{server.address}play/{table.name}/")
-    page.wait_for_selector("a[href^=seat], #board[data-turn]")
-    page.goto(f"{server.address}play/{table.name}/seat?as=agent")
-    turn(page, 1)
+    turn(page, 1)  # the lobby leads to the only seat by itself
     return page, told
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from wayword.core.action import Decision
@@ -169,7 +169,11 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
             told = listen(page, server.address.rstrip("/"))
             page.goto(f"{server.address}play/{table.name}/")
             page.wait_for_selector("a[href^=seat], #board[data-turn]", timeout=30_000)
-            page.goto(f"{server.address}play/{table.name}/seat?as={step.actor}")
+            seat = f"{server.address}play/{table.name}/seat?as={step.actor}"
+            try:
+                page.goto(seat)
+            except Error:  # the lobby was loading again, as the game had begun
+                page.goto(seat)
         turns[step.actor] = turns.get(step.actor, 0) + 1
         page.wait_for_selector(f"#board[data-asking='{turns[step.actor]}']", timeout=30_000)
         if turns[step.actor] == 2:

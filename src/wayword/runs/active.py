@@ -88,7 +88,7 @@ def choose(
 
 LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
 _CANDIDATES, _SECONDS = 16, 2.0  # unfinished episodes that are compared, and for how long
-_EASIEST = 3  # expert's actions: a shorter task is over before it has begun
+_EASIEST = 3  # expert's actions: a shorter task is no game
 
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:

@@ -157,7 +157,7 @@ class PlayTable(Person):
         self.state: State = "loading"
         self.problem = ""
         self.humans: tuple[str, ...] = ()
-        self.begun: tuple[Plan, str, str] | None = None
+        self.setup: tuple[Plan, str, str] | None = None
         """Plan, actor and other agents of a game that a person plays."""
         self.limit = 0
         """The most turns of an actor, 0 if unknown."""
@@ -194,7 +194,7 @@ class PlayTable(Person):
     @property
     def folder(self) -> Path | None:
         """The run folder; None if its default name is not known yet."""
-        return self.result.path if self.result else self.begun and self.begun[0].out
+        return self.result.path if self.result else self.setup and self.setup[0].out
 
     @property
     def series(self) -> Path | None:
@@ -296,16 +296,16 @@ class Games:
                 table.over(play(ready, table))
 
         table = self.open(plan.on or plan.continues)
-        table.begun = plan, role, others
+        table.setup = plan, role, others
         Thread(target=table.carry_out, args=[lambda: work(table)], daemon=True).start()
         return table
 
     def after(self, name: str, again: bool) -> PlayTable:
         """Begin the next game of a series; or the same episode ``again``, in a new folder."""
         table = self.table(name)
-        if table.begun is None or not table.ended:
+        if table.setup is None or not table.ended:
             raise UsageError(f"game {name} has not ended")
-        plan, *players = table.begun
+        plan, *players = table.setup
         folder, episode = table.series, table.game.episode if again and table.game else ""
         if folder and episode:
             new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
@@ -324,7 +324,7 @@ class Games:
 
     def running(self) -> list[PlayTable]:
         """Return the open games that a person plays."""
-        return [table for table in self.tables.values() if table.begun and not table.ended]
+        return [table for table in self.tables.values() if table.setup and not table.ended]
 
     def table(self, name: str) -> PlayTable:
         if name not in self.tables:
@@ -647,7 +647,7 @@ class _MapBuilder:
     rooms: dict[Point, str] = field(default_factory=dict)
     """Names of rooms, where the walk entered them."""
     names: dict[str, str] = field(default_factory=dict)
-    """What the doorways lead to that places are in."""
+    """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
     exact: bool = True
 
@@ -743,26 +743,26 @@ class _MapBuilder:
         queue = deque([(now.point, (now.heading or 0.0) % 360, "")])
         first, reached = dict[Point, str](), set[tuple[Point, float]]()
         while queue:
-            point, heading, begun = queue.popleft()
+            point, heading, motion = queue.popleft()
             if (point, heading) in reached:
                 continue
             reached.add((point, heading))
             front = _square(point, heading, 1, 0)
             for square in {point, front} & {point, *taken}:
-                first.setdefault(square, begun)
+                first.setdefault(square, motion)
             if front in free:
-                queue.append((front, heading, begun or "move_ahead"))
-            queue.append((point, (heading - 90) % 360, begun or "turn_left"))
-            queue.append((point, (heading + 90) % 360, begun or "turn_right"))
+                queue.append((front, heading, motion or "move_ahead"))
+            queue.append((point, (heading - 90) % 360, motion or "turn_left"))
+            queue.append((point, (heading + 90) % 360, motion or "turn_right"))
         return first
 
     def shapes(self) -> list[Shape]:
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         shapes += [Shape("cells", self.view, "inview", size=1)] * bool(self.view)
-        things = [(object_shape(each), each[3:]) for each in self.grid.values()]
-        shapes += [shape for shape, _ in things]
-        labels = [(shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in things]
+        items = [(object_shape(each), each[3:]) for each in self.grid.values()]
+        shapes += [shape for shape, _ in items]
+        labels = [(shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items]
         labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
         labels += [(_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits]
         for text, (x, y), half, kind in labels:

@@ -194,9 +194,9 @@
   let walking = 0, sending = false;
   const pause = () => new Promise((go) => setTimeout(go, 40));
   async function walk(cell) { // by single moves, until something new is in view or another press
-    const mine = ++walking, things = () => board().querySelectorAll("svg.map .label").length;
+    const mine = ++walking, names = () => board().querySelectorAll("svg.map .label").length;
     while (sending) await pause();
-    for (const known = things(); mine === walking && things() <= known;) {
+    for (const known = names(); mine === walking && names() <= known;) {
       const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
       if (step?.dataset.does) showProblem("Press it again: " + usesOf(step).map((press) => press.lastChild.textContent).join(", or "), true);
       if (!step?.dataset.words || !await send(step.dataset.words)) return;

@@ -11,7 +11,7 @@ from helpers.recorded_run import make_run, told
 from helpers.records import forget, members, records, rewrite
 from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
-from wayword.runs.record import RecordedRun
+from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.library import Rows, select
 
@@ -109,3 +109,11 @@ def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path
     assert shown(outcome="success", sort="steps", down="1") == solved
     assert shown(outcome="failure", sort="id") == ["lost", "e0", "e2", "e4", "e6", "e8"]
     assert shown(q="lost") == ["lost"]
+
+
+def test_a_run_that_has_gone_on_is_read_as_it_was_listed(tmp_path: Path) -> None:
+    run(Plan("random", "houses", limit=3, max_steps=2, out=tmp_path / "run"))
+    rows = Rows(RunFolder.read(tmp_path / "run")).refresh()
+    listed = rows.ids = rows.ids[:2]  # the index has an episode more by now
+    assert set(rows.unsolved()) <= set(listed)
+    assert list(rows.outcomes()) == listed

@@ -219,7 +219,8 @@ def in_a_browser(server: Served, bounds: Bounds) -> None:
 
 
 def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> None:
-    """Pages of all kinds, a thousand, after as many as fill what is kept."""
+    """Pages of all kinds, a thousand, after as many as fill what is kept: 64 houses of a dataset,
+    so 125 episodes of each run."""
     rng = random.Random(1)
     server.reconnect()  # the server closes connections that were idle
 
@@ -230,12 +231,12 @@ def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> N
             server.ask(f"/run/many/rows?from={rng.randrange(MANY)}")
             server.ask("/?all=1")
 
-    look(PAGES // 4)
+    look(PAGES // 2)
     before = server.megabytes()
     look(PAGES)
     after = server.megabytes()
     print(
-        f"the server holds {before:.0f} MB after {PAGES // 4} pages, {after:.0f} after {PAGES} more"
+        f"the server holds {before:.0f} MB after {PAGES // 2} pages, {after:.0f} after {PAGES} more"
     )
     bounds.grown(before, after)
 

@@ -271,7 +271,7 @@
   function focus(map) {
     const [start, view] = views.get(map);
     const k = map.getScreenCTM(), room = map.parentElement.clientWidth - 20, high = parseFloat(getComputedStyle(map).maxHeight);
-    const narrow = matchMedia("(max-width: 860px)").matches, cells = map.querySelectorAll(".cell").length;
+    const narrow = matchMedia("(max-width: 860px)").matches, cells = map.querySelectorAll(".cell").length, rim = narrow ? 60 : 90;
     if (cells && cells <= 64) return; // a small grid is shown whole
     let parts = [...map.querySelectorAll(".stop, .gold, .star, .goal-object:not(text), .destination:not(text), .meant, .gridball, .gridbox, .gridkey")];
     if (map.querySelector(".facing")) {
@@ -290,8 +290,8 @@
     const edge = (side, most) => most(...boxes.map((box) => box[side]));
     const [west, east, north, south] = [edge("left", Math.min), edge("right", Math.max), edge("top", Math.min), edge("bottom", Math.max)];
     const whole = Math.min(room / start.width, high / start.height); // pixels of a unit
-    const least = Math.max((east - west) / k.a / (room - 90), (south - north) / k.d / (high - 90), 1 / ((narrow ? 3 : 2) * whole));
-    if (least * whole > (narrow ? 0.7 : 0.6)) return; // little would be gained
+    const least = Math.max((east - west) / k.a / (room - rim), (south - north) / k.d / (high - rim), 1 / ((narrow ? 3 : 2) * whole));
+    if (least * whole > (narrow ? 0.9 : 0.6)) return; // little would be gained
     [view.width, view.height] = [least * room, least * high];
     const place = (low, size, most) => size > most ? (most - size) / 2 : Math.max(0, Math.min(most - size, low));
     view.x = place(((west + east) / 2 - k.e) / k.a - view.width / 2, view.width, start.width);

@@ -11,7 +11,9 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FAULTS = """() => {
+FAULTS = """async () => {
+  // A new size of the window reaches the page with its next frame.
+  await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
   const found = [];
   const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1
     && p.top < q.bottom - 1 && q.top < p.bottom - 1;

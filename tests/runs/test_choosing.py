@@ -133,3 +133,13 @@ def test_a_fast_success_skips_a_level(scores: dict[str, float], length: int) -> 
     )
     folder: Any = SimpleNamespace(index=("4",), scores=lambda: [("4", {"success": 1.0} | scores)])
     assert lengths[at_level(dataset, folder, "success")] == length
+
+
+def test_the_first_episode_is_no_trifle() -> None:
+    lengths = dict(zip("abcdefgh", (1, 1, 2, 3, 3, 12, 17, 57), strict=True))
+    tasks = [Task(Episode(name, "go", "", {}), Reference(name)) for name in lengths]
+    dataset: Any = SimpleNamespace(
+        tasks=tasks, solutions=True, expert_length=lambda task: lengths[task.episode.id]
+    )
+    folder: Any = SimpleNamespace(index=(), scores=list)
+    assert at_level(dataset, folder, "success") == "f", "half the mean of 12 or more"

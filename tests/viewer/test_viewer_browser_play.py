@@ -231,7 +231,7 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     turn(page, 3)
     assert page.locator("#choose[open]").count() == 0
     assert page.evaluate("document.querySelector('#feedback').getBoundingClientRect().top") > 60
-    assert "- Put, bring" in page.locator(".rule").inner_text()
+    assert "• Put, bring" in page.locator(".rule").inner_text()
     assert wrong(page) == []
     assert told == []
     page.close()
@@ -244,7 +244,7 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     )
     assert page.locator(".task").inner_text() == "Warm up a potato, then set it in the bin."
     assert page.locator(".task + .rule").inner_text().splitlines()[1:] == [
-        "- Heat, warm, cook: put the thing in a microwave, close it and switch it on."
+        "• Heat, warm, cook: put the thing in a microwave, close it and switch it on."
     ]
     page.locator(".act[data-action='go_explore[kitchen]']").click()
     turn(page, 2)
@@ -252,7 +252,7 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     moves = page.locator(".status").inner_text()
     assert "Turn 2" in moves
     assert "of at most" not in moves, "the limit of 500 is far away"
-    assert "41 moves" in moves
+    assert "41 moves, walking included" in moves
     bold = page.locator("#feedback b").all_inner_texts()
     assert bold == ["You explored the kitchen. ", "garbage can 1", "potato 1"]
     keys = {
@@ -267,17 +267,30 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
         "goto[garbage_can_1]", "go_check[garbage_can_1]",
     }  # fmt: skip
     page.keyboard.press("Escape")
+    assert {"garbage can 1", "potato 1"} <= {*page.locator("svg .label").all_text_contents()}, (
+        "what was seen on the way is on the map"
+    )
+    explored = page.locator(".act[data-action^='go_explore']").all()
+    assert [press.get_attribute("class") for press in explored][-1] == "act idle"
+    assert explored[-1].get_attribute("data-action") == "go_explore[kitchen]"
     click(page, "svg .target[data-name='cd_1']")
     page.wait_for_selector("#choose[open] h2:text('Which one?')")
     page.locator("#choose .act", has_text="tissue box 1").click()
     page.wait_for_selector("#choose[open] h2:text('tissue box 1')")
     page.locator("#choose .act", has_text="goto tissue box 1").click()
     turn(page, 3)
+    page.locator(".act[data-action='go_grab[potato_1]']").click()
+    turn(page, 4)
+    page.keyboard.press("/")
+    page.keyboard.type("put potato in the bin")
+    left = page.locator(".menu .act[data-action]:visible").all()
+    assert [press.get_attribute("data-action") for press in left] == ["go_put[garbage_can_1]"]
+    page.keyboard.press("Escape")
     page.keyboard.press("s")
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("y")
     page.wait_for_selector("#end")
-    assert "after 3 turns, " in page.locator("#end").inner_text()
+    assert "after 4 turns, " in page.locator("#end").inner_text()
     assert not page.locator(".around").is_visible(), "the last view is folded"
     page.keyboard.press("t")
     turn(page, 1)

@@ -91,7 +91,7 @@ def test_the_last_departure_from_the_gold_path_is_the_mistake_and_a_detour_is_no
     def found(*places: str) -> tuple[int, str]:
         document = walk(dataset, task, [*places])
         assert document.mistake is not None
-        left = f", {document.progress.values[-1]:.1f} m from the goal."
+        left = f", {document.progress.values[-1]:.1f} m from the goal {gold[-1]}."
         text, quotes = re.subn(r" The instruction here: “[^”]*”\.", "", document.mistake.text)
         assert text.endswith(left)
         assert quotes == 1

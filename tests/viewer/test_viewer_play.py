@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ import pytest
 
 from helpers.parsed_page import Page, check_safe
 from helpers.two_in_a_flat import named
-from wayword.core.action import Decision
+from wayword.core.action import Action, Decision
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
@@ -29,6 +30,7 @@ from wayword.viewer.play import (
     PlayTable,
     Seat,
     _MapBuilder,
+    arrow_keys,
     arrows,
     idle,
     landmarks,
@@ -107,7 +109,7 @@ def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: P
     ask(server, "/play/1/say", {**stop, "sure": 1})
     until(lambda: table.ended)
     end = board(server, "1", "agent")
-    assert "oracle" in end.text
+    assert "expert" in end.text
     assert "You stopped" in end.text
     assert "after 2 moves; the expert needs 4." in end.text
     assert "1 game, 0 solved ✗" in end.text
@@ -277,6 +279,15 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     assert "gold" not in drawn
     assert arrows(looked) == {"north0f1t": "↑ 2.0 m"}
     assert observed_map([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+
+
+def test_an_arrow_takes_the_place_nearest_to_the_front_of_its_side() -> None:
+    headings = {"kitchen": -53.0, "back": -122.0, "behind": 170.0, "rear": 140.0}
+    ways = [{"viewpoint": name, "heading": turn} for name, turn in headings.items()]
+    observed = {"viewpoint": "here", "heading": 0.0, "neighbors": ways}
+    space = SimpleNamespace(listed=[Action("goto", (name,)) for name in headings])
+    now: Any = SimpleNamespace(observation=observed, space=space)
+    assert arrow_keys(now) == {"ArrowLeft": "goto[kitchen]", "ArrowDown": "goto[behind]"}
 
 
 BALL = {"name": "red_ball_1", "color": "red", "kind": "ball", "ahead": 2, "right": 1, "state": ""}

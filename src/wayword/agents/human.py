@@ -22,7 +22,7 @@ from wayword.agents.legal import Legal
 from wayword.agents.person import PlayerLeft, Situation, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
 from wayword.agents.team.messages import UNDERSTOOD
-from wayword.core.action import Action, ActionSpace, Decision, Rejection
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.geometry import Point, unit
@@ -306,7 +306,8 @@ class Human(Agent):
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
         if words:
-            self._person.write(words, "good" if feedback.ok else "warning")
+            stopped = isinstance(decision, Decision) and decision.action == STOP
+            self._person.write(words, "" if stopped else "good" if feedback.ok else "warning")
 
 
 agent = Human

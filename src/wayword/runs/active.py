@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from wayword.agents.person import Person
@@ -88,13 +89,12 @@ def choose(
 
 LEVEL = "level"  # the value of ``Plan.episode`` that selects an episode by ``at_level``
 _CANDIDATES, _SECONDS = 16, 2.0  # unfinished episodes that are compared, and for how long
-_EASIEST = 3  # expert's actions: a shorter task is no game
 
 
 def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
-    """Return the id of a person's next episode: a short one at first, a longer one after each
-    success, more so after a fast one, a shorter one after a failure; by the expert's actions,
-    else by the instruction."""
+    """Return the id of a person's next episode: at first one of half the mean length, a longer one
+    after each success, more so after a fast one, a shorter one after a failure; by the expert's
+    actions, else by the instruction."""
     tasks, end = dataset.tasks, time.monotonic() + _SECONDS
 
     def length(task: Task) -> int:
@@ -108,12 +108,12 @@ def at_level(dataset: Dataset, folder: RecordedRun, success: str) -> str:
         task_id(tasks, n): length(tasks[n])
         for n in islice(left, _CANDIDATES) if time.monotonic() < end
     }  # fmt: skip
-    wanted = float(_EASIEST)
+    wanted = 0.5 * fmean([n for n in lengths.values() if n < sys.maxsize] or [0])
     for name, scores in folder.scores()[-1:]:
         reached, solved = length(of_ids(tasks, {name})[name]), scores.get(success, 0.0) > 0.5
         fast = dataset.solutions and reached >= 0.8 * (scores.get("low_level") or scores["steps"])
         more = max(2, 0.25 * reached) if fast else 1
-        wanted = max(wanted, reached + more if solved else 0.75 * reached)
+        wanted = max(wanted, reached + more) if solved else 0.75 * reached
     return min(
         lengths, key=lambda n: (lengths[n] < wanted, abs(lengths[n] - wanted)), default="next"
     )

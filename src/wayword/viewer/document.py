@@ -530,7 +530,8 @@ def _departure(document: Document, gold: Sequence[str]) -> Mistake | None:
         agreed = True
     if agreed:  # the expert did the same to the end
         number = last if stopped else last + 1
-    left = f", {progress.length(progress.values[-1])} from the goal" if progress.values else ""
+    far = progress.length(progress.values[-1]) if progress.values else ""
+    left = f", {far} from the goal {gold[-1]}" if far else ""
     if number > last:
         at = f"at {places[-1]}{left}" if farthest < len(gold) - 1 else "at the goal"
         how = "Back on the path" if places[-1] in gold else "On a path as short as the gold one"

@@ -88,8 +88,8 @@ class Seat(Person):
     def show(self, situation: Situation) -> bool:
         with self._table.changing():
             self.situation = situation
-            pose = self._table.pose(self.actor)
-            self.looks.append(Look(pose, situation.observation, situation.around))
+            pose, known = self._table.pose(self.actor)
+            self.looks.append(Look(pose, situation.observation, situation.around, known))
         return True
 
     def write(self, text: str, style: Style = "") -> None:
@@ -216,9 +216,11 @@ class PlayTable(Person):
             self.seat(step.actor).moves += len(step.feedback.details.get("low_level", "1"))
             self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
-    def pose(self, actor: str) -> Mapping[str, Any]:
-        """The pose of an actor; called on the game's thread."""
-        return self._world.pose(actor) if self._world else {}
+    def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point]]:
+        """The pose of an actor, and the objects that it remembers; called on the game's thread."""
+        world: Any = self._world
+        known = world.remembered(actor) if hasattr(world, "remembered") else {}
+        return (world.pose(actor) if world else {}), known
 
     def write(self, text: str, style: Style = "") -> None:
         with self.changing():
@@ -449,9 +451,9 @@ def arrow_keys(now: Situation) -> dict[str, str]:
         for key, name, turn, _ in sightings(as_mapping(now.observation)) if key == "neighbors"
     ]  # fmt: skip
     for key, (angle, names) in _KEYS.items():
-        near = sorted((abs(relative(turn, angle)), action) for turn, action in turns)
-        actions = [*(action for away, action in near[:1] if away <= 45), *names]
-        if action := next((each for each in actions if each in listed), ""):
+        near = [(abs(turn), action) for turn, action in turns if abs(relative(turn, angle)) <= 45]
+        best = (max if angle == 180 else min)(near, default=(0.0, ""))  # the nearest to the front
+        if action := next((each for each in (best[1], *names) if each in listed), ""):
             keys[key] = action
     return keys
 
@@ -462,8 +464,8 @@ def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     family = metrics_of(RunFolder.read(game.result.path).config)
     present = [m for m in (*family, *accounting.METRICS) if m.key in yours]
     main = [metric for metric in present if metric not in accounting.METRICS][:SHOWN]
-    rows = [("", "you", game.expert)]
-    for metric in [*main, *(metric for metric in present if metric.key == _unit(game))]:
+    rows = [("", "you", "expert")]
+    for metric in [*main, *(m for m in present if m.key == _unit(game) and m not in main)]:
         theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
         rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
     return rows
@@ -492,11 +494,12 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 
 
 class Look(NamedTuple):
-    """An actor's observation at a pose, and the text of what is around it."""
+    """An actor's observation at a pose, the text around it, and the objects that it remembers."""
 
     pose: Mapping[str, Any]
     observation: Any
     text: str = ""
+    known: Mapping[str, Point] = {}
 
 
 def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
@@ -588,8 +591,7 @@ def _targets(
             words = {"words": number, "action": str(action)}
             targets.append((point, spaced(f"{action.name} {called}"), words))
         elif actions:
-            label = spaced(f"{called}: {len(actions)} actions")
-            targets.append((point, label, {"name": name}))
+            targets.append((point, spaced(f"{called}: {len(actions)} actions"), {"name": name}))
     keys = arrow_keys(now) if now else {}
     listed = [str(action) for action in now.space.listed] if now else []
     if now and "move_ahead" in listed:
@@ -677,6 +679,8 @@ class _MapBuilder:
         room = str(held.get("room") or (room_of(look.text) if place else ""))
         if all(math.dist(at, position) > _ROOM for at, name in self.rooms.items() if name == room):
             self.rooms[position] = room
+        for name, point in look.known.items():
+            self.objects[name] = point, "doors" if name.startswith("door") else "objects"
         for key, name, turn, far in sightings({**held, "heading": facing}):
             if key in _WITH_BEARING and far == far:
                 self.objects[name] = toward(position, facing + turn, far), key

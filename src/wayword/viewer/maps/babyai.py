@@ -48,7 +48,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
                 seen.append(Shape("cells", squares, "inview", size=1, first=step, last=step))
 
         seen: list[Shape] = []
-        drawn.legend = [("meant", MEANT), ("inview", "in view")]
+        drawn.legend = [("meant goal-object", MEANT), ("inview", "in view")]
         if sources.played(trajectory, take) is None:
             drawn.legend = [("", "the grid at the end")]
             frames = [_objects(trajectory.state)] * (len(trajectory.steps) + 1)

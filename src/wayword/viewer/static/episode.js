@@ -390,7 +390,7 @@
     else copyable(pre);
   }
   for (const text of document.querySelectorAll(".conditions, .instruction:not(:has(.clause))")) {
-    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2 || [...shown.children].some((part) => part.matches("li") && !part.offsetHeight);
+    const shown = text.firstElementChild, cut = shown.scrollHeight > shown.clientHeight + 2 || [...shown.querySelectorAll("li, .detail")].some((part) => !part.offsetHeight);
     if (!cut && !text.querySelector(".rest")) continue;
     const more = makeButton("copy", "… more", () => { more.textContent = text.classList.toggle("whole") ? "less" : "… more"; });
     (cut ? text : shown).append(more);

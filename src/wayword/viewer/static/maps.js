@@ -67,7 +67,7 @@ function spotsOf(label, box, frame, own) { // where a name may stand, the best p
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
     const out = inner ? -2 - high : own.gap + far, out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
-    const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below]];
+    const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
     for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
     if (inner && !far) for (const down of [1, 0.5, 0, 0.75, 0.25]) for (const across of [0, 1, 0.5, 0.25, 0.75]) spots.push(boxAt(left + across * (right - left), above + down * (below - above), wide, high));
     if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
@@ -148,7 +148,7 @@ function placeLabels(map, mark) {
     const [x1, y1, x2, y2] = room.dataset.box.split(" ").map(Number);
     room.classList.toggle("decisive", middles.some(([x, y]) => k.a * x1 + k.e < x && x < k.a * x2 + k.e && k.d * y1 + k.f < y && y < k.d * y2 + k.f));
   }
-  const rank = (label) => [".pill", ".named", ".goalname", ".placeletter", ".roomname.decisive", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
+  const rank = (label) => [".pill", ".named", ".goalname", ".placename", ".placeletter", ".roomname.decisive", ".roomname"].findIndex((kind) => label.matches(kind)) & 7;
   const sizeOf = (label) => { // the names of small objects first
     const [x1, y1, x2, y2] = label.matches(".goalname") ? label.dataset.box.split(" ").map(Number) : [0, 0, 0, 0];
     return (x2 - x1) * (y2 - y1);
@@ -164,9 +164,10 @@ function placeLabels(map, mark) {
   function strayed(spot, own, label) { // how little a spot says whose name it holds
     const middle = centerOf(own), near = apart(spot, own), goal = label.matches(".goalname");
     const others = [...marks].filter(([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0).map(([, box]) => box);
-    if (label.matches(".placeletter")) others.push(...dots.filter((dot) => apart(dot, own) > 1));
+    const letter = label.matches(".placeletter") ? { ...spot, right: Math.min(spot.right, spot.left + 14) } : spot; // without the room
+    if (letter !== spot) others.push(...dots.filter((dot) => apart(dot, own) > 1));
     if (label.matches(".roomname")) return [...marks].some(([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24) ? 20 : 0;
-    let cost = others.some((other) => apart(spot, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
+    let cost = others.some((other) => apart(letter, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
     if (!goal) return cost;
     const room = rooms.find((each) => within(each, middle)), corners = cornersOf(spot);
     const elsewhere = rooms.some((each) => each !== room && within(each, corners[0])); // it would seem to be there
@@ -188,7 +189,7 @@ function placeLabels(map, mark) {
   for (const label of labels) {
     const box = label.getBoundingClientRect(), still = !label.dataset.box, pill = label.matches(".pill");
     const own = still ? box : marks.get(label) || markOf(label, frame, k, mark, []);
-    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label:not(.landmarkname)") ? 24 : 1000;
+    let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label:not(.landmarkname, .placename)") ? 24 : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
       const inside = spot.left >= frame.left && spot.right <= frame.right && spot.top >= frame.top && spot.bottom <= frame.bottom;

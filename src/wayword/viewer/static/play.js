@@ -87,13 +87,14 @@
     for (const part of [say, document.getElementById("leave")]) if (part) part.hidden = true;
     if (dialog?.open) dialog.close();
     for (const sign of board().querySelectorAll(".k.inview, .k.pose")) sign.parentElement.hidden = true; // nothing is in view any more
-    board().querySelector("[data-after]")?.focus({ preventScroll: true });
+    board().querySelector(board().querySelector("#end .bad") ? "[data-again]" : "[data-after]")?.focus({ preventScroll: true });
   }
   const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
   const argumentsOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
   const argumentOf = (press) => argumentsOf(press).at(-1);
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
   const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
+  const colors = "red|green|blue|purple|yellow|gr[ae]y|white|black|brown";
   const everyday = () => JSON.parse(board().dataset.everyday); // a bin is a garbage can
   const kindOf = (name) => name.toLowerCase().replaceAll("_", " ").replace(/ \d+$/, "");
   function isNamed(name) { // by the task, or by the reason why the last action failed
@@ -104,9 +105,10 @@
   }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
-    const labels = [...board().querySelectorAll("svg .label[data-gap]")], headOf = (label) => kindOf(label.textContent).split(" ").at(-1);
-    const exact = labels.filter((label) => isNamed(label.textContent)), heads = ["room", ...exact.map(headOf)];
-    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)))); // "the ball"
+    const labels = [...board().querySelectorAll("svg .label[data-gap]")], nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
+    const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1), colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
+    const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
+    for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
     for (const row of board().querySelectorAll(".menu .acts")) {
       const named = [...row.querySelectorAll(".act[data-action*='[']")].filter((press) => isNamed(argumentOf(press))), fold = row.closest("details");
       for (const press of named) press.classList.add("named");
@@ -114,8 +116,14 @@
       if (!fold || !named.length) continue;
       const block = make("div"), first = make("div", "acts");
       first.append(...named);
-      block.append(make("h3", "", fold.dataset.key.replaceAll("_", " ")), first);
+      block.append(make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]), first);
       fold.before(block);
+    }
+    const log = board().querySelector(".log")?.textContent || "";
+    for (const press of actions("[data-action^='go_explore']")) { // a room that has been explored comes last
+      const done = log.includes(`explored the ${argumentOf(press).replaceAll("_", " ")}.`);
+      press.classList.toggle("idle", done);
+      if (done) press.parentElement.append(press);
     }
     for (const letter of board().querySelectorAll(".around .letter")) {
       const going = actions().filter((press) => argumentOf(press) === letter.title);
@@ -141,7 +149,8 @@
     const all = texts.map((text) => text.data.toLowerCase()).join("\n"), nouns = Object.entries(everyday()).filter(([kind]) => isNamed(kind)).map(([kind]) => kind);
     for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
       const words = phrase.split(/\s+/).filter((word) => word.length > 2 && word !== "doorway" && !little(word));
-      const alone = words.filter((word) => !/^(room|red|green|blue|purple|yellow|gr[ae]y|white|black|brown)$/.test(word));
+      const modifies = (word) => new RegExp(`\\b${word} (?!and |or |with |is |are |on |in |to |at |of |near |behind |beyond |through )[a-z]`).test(all); // a pine bookcase is no pine bench
+      const alone = words.filter((word, n) => !new RegExp(`^(room|${colors})$`).test(word) && !(n < words.length - 1 && modifies(word)));
       nouns.push(...(words.length > 1 && all.includes(words.join(" ")) ? [words.join(" ")] : alone));
     }
     if (!nouns.length) return;
@@ -155,12 +164,12 @@
     const rules = lines.filter((line) => line.startsWith("- ")), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
     const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
     const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
-    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1))].join("\n")));
+    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•"))].join("\n")));
   }
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
     const late = (action) => action.startsWith("drop[") ? 0.7 : action.startsWith("goto[") ? 0.5 : 0;
-    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : 0;
+    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
@@ -169,11 +178,13 @@
   }
   const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "") : "";
   function filter() {
-    const words = typed().toLowerCase().split(/[\s,[\]]+/).filter(Boolean), all = /^\d*$/.test(words.join(""));
+    const given = typed().toLowerCase().split(/[\s,[\]]+/).filter(Boolean), words = given.filter((word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word));
+    const all = /^\d*$/.test(words.join("")), holding = board().querySelector(".status .held")?.textContent || "";
     for (const press of actions()) {
       const shown = [...press.childNodes].filter((part) => part.nodeType === 3).map((part) => part.textContent); // no key, no distance
       const other = press.dataset.action.split(/[[\],]+ ?/).map((name) => everyday()[kindOf(name)]);
-      const text = " " + [press.dataset.action, ...shown, ...other].join(" ").toLowerCase().replace(/[\s_,[\]]+/g, " ");
+      const held = /^(go_)?(put|drop|give)/.test(press.dataset.action) ? holding : ""; // "put potato in bin"
+      const text = " " + [press.dataset.action, held, ...shown, ...other].join(" ").toLowerCase().replace(/[\s_,[\]]+/g, " ");
       press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")));
     }
     for (const part of board().querySelectorAll(".menu > *")) {
@@ -194,9 +205,11 @@
   let walking = 0, sending = false;
   const pause = () => new Promise((go) => setTimeout(go, 40));
   async function walk(cell) { // by single moves, until something new is in view or another press
-    const mine = ++walking, names = () => board().querySelectorAll("svg.map .label").length;
+    const mine = ++walking, names = () => [...board().querySelectorAll("svg.map .label")].map((label) => label.textContent);
     while (sending) await pause();
-    for (const known = names(); mine === walking && names() <= known;) {
+    for (const known = names(); mine === walking;) {
+      const found = names().filter((name) => !known.includes(name));
+      if (found.length) return showProblem("You stopped: " + found.join(", ") + " in view", true);
       const step = board().querySelector(`[data-cell="${cell}"]`), asked = board().dataset.asking;
       if (step?.dataset.does) showProblem("Press it again: " + usesOf(step).map((press) => press.lastChild.textContent).join(", or "), true);
       if (!step?.dataset.words || !await send(step.dataset.words)) return;
@@ -315,6 +328,8 @@
     const target = event.target.closest(".target");
     const press = target && (event.key === "Enter" || event.key === " ") ? target
       : board()?.querySelector(':is(.act, .press)[data-key="' + CSS.escape(event.key) + '"]:enabled');
+    const way = { ArrowUp: "ahead", ArrowLeft: "to the left", ArrowRight: "to the right" }[event.key];
+    if (!press && way && board()?.querySelector('.menu .act[data-action^="goto"]')) return showProblem("No place " + way + ": press one on the map, or a button", true);
     if (!press) return;
     event.preventDefault();
     press.dispatchEvent(new MouseEvent("click", { bubbles: true }));

@@ -315,6 +315,12 @@ class HouseholdWorld(World):
         """Return the actor's name for an object or door (by id), None if it has none yet."""
         return self._actor(actor).names.of[self.layout.index[object_id]] or None
 
+    def remembered(self, actor: str) -> dict[str, tuple[float, float]]:
+        """Map the names of objects and doors to where the actor saw each last, metres."""
+        me = self._actor(actor)
+        seen = [(name, i) for name, i in me.names.index.items() if me.discovered[i]]
+        return {name: (float(me.last_x[i]), float(me.last_y[i])) for name, i in seen}
+
     def object_id(self, actor: str, name: str) -> str | None:
         """Return the object or door with that name for an actor; None if unknown or an actor."""
         i = self._actor(actor).names.index.get(name)

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Error, Page
 
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from wayword.core.action import Decision
+from wayword.datasets.r2r import R2R
 from wayword.runs.config import success_of
 from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.record import EpisodeRecord, RunFolder
@@ -23,6 +24,7 @@ from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
+from wayword.viewer.maps.indoor import floors
 
 pytestmark = [
     pytest.mark.real,
@@ -77,6 +79,7 @@ def top(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     with shared_datasets():
         for world in WORLDS:
             run(world.plan(world.agent, data, top / world.name, episodes=(short(world, data),)))
+        run(WORLDS[0].plan("oracle", data, top / "climbs", episodes=(climb(data),)))
     return top
 
 
@@ -96,6 +99,17 @@ def short(world: OneWorld, data: Path) -> str:
     """The id of an episode with a short way, where ways differ much."""
     tasks = open_dataset(world.plan(world.agent, data, data)).tasks[:40]
     return min(tasks, key=lambda task: len(getattr(task.reference, "path", ()))).episode.id
+
+
+def climb(data: Path) -> str:
+    """The id of an episode of R2R that ends on another floor than its first step."""
+    dataset = open_dataset(WORLDS[0].plan("oracle", data, data))
+    assert isinstance(dataset, R2R)
+    for task in dataset.tasks:
+        floor, path = floors(dataset.graph(task.episode.scene)), getattr(task.reference, "path", ())
+        if floor[path[1]] != floor[path[-1]]:
+            return task.episode.id
+    raise AssertionError("no path climbs")
 
 
 def record_of(path: Path) -> EpisodeRecord:
@@ -131,6 +145,32 @@ def test_pages_of_published_data_are_sound(
         assert wrong(page, axe) == [], f"episode page, {wide} px, {scheme}"
     page.keyboard.press("ArrowRight")
     assert page.locator("#now").input_value() == "2"
+    assert told == []
+    page.close()
+
+
+def test_a_walk_over_two_floors_shows_them_one_at_a_time(browser: Browser, server: Server) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    told = listen(page, server.address.rstrip("/"))
+    page.goto(f"{server.address}run/climbs/")
+    page.locator("#episodes a").first.click()
+    page.wait_for_selector("body[data-experts]")
+    pressed = page.locator(".floors button[aria-pressed=true]").inner_text()
+    assert pressed in ("floor 1", "floor 2"), "that of the step in view"
+    page.keyboard.press("End")
+    assert page.locator(".floors button[aria-pressed=true]").inner_text() != pressed
+    for number, other in ((1, 2), (2, 1)):
+        page.click(f".floors button:text-is('floor {number}')")
+        away = page.locator(".map .place.away").all()
+        assert {part.get_attribute("data-floor") for part in away} == {str(other - 1)}
+        dim = "getComputedStyle(document.querySelector('.map .place{}')).opacity"
+        assert float(page.evaluate(dim.format(".away"))) < 0.3
+        assert float(page.evaluate(dim.format(":not(.away)"))) > 0.5
+    page.click(".floors button:text-is('all floors')")
+    assert page.locator(".map .away").count() == 0
+    assert page.locator(".map .edge.stairs").count() > 0
+    assert "between floors" in page.locator(".legend").first.inner_text()
+    assert wrong(page) == []
     assert told == []
     page.close()
 

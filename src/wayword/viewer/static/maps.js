@@ -67,7 +67,8 @@ function spotsOf(label, box, frame, own) { // where a name may stand, the best p
   for (const far of inner ? [0] : [0, 9, 20, 34, 50, 70]) {
     const out = inner ? -2 - high : own.gap + far, out2 = inner ? -4 - wide : own.gap + far;
     const [left, right, above, below] = [side.left - out2 - wide / 2, side.right + out2 + wide / 2, side.top - out - high / 2, side.bottom + out + high / 2];
-    const around = [[x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
+    const beside = label.matches(":has(.caption)") ? [[x + wide / 2 - 9, above], [x + wide / 2 - 9, below]] : []; // the letter above its mark
+    const around = [...beside, [x, above], [x, below], [right, y], [left, y], [right, above], [left, above], [right, below], [left, below], ...(inner || far ? [] : [[right, y - 7], [left, y - 7], [right, y + 7], [left, y + 7]])];
     for (const [at, over] of inner ? around.toReversed() : around) spots.push(boxAt(at, over, wide, high));
     if (inner && !far) for (const down of [1, 0.5, 0, 0.75, 0.25]) for (const across of [0, 1, 0.5, 0.25, 0.75]) spots.push(boxAt(left + across * (right - left), above + down * (below - above), wide, high));
     if (!inner && shift > 3) for (const over of [above, below]) for (const by of [-shift, shift]) spots.push(boxAt(x + by, over, wide, high));
@@ -162,9 +163,9 @@ function placeLabels(map, mark) {
   const [rooms, views] = [[...map.querySelectorAll(".floor")], [...map.querySelectorAll(".pose.now")]];
 
   function strayed(spot, own, label) { // how little a spot says whose name it holds
-    const middle = centerOf(own), near = apart(spot, own), goal = label.matches(".goalname");
-    const others = [...marks].filter(([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0).map(([, box]) => box);
     const letter = label.matches(".placeletter") ? { ...spot, right: Math.min(spot.right, spot.left + 14) } : spot; // without the room
+    const middle = centerOf(own), near = apart(letter, own), goal = label.matches(".goalname");
+    const others = [...marks].filter(([other, box]) => box && other !== label && rank(other) && apart(box, own) > 0).map(([, box]) => box);
     if (letter !== spot) others.push(...dots.filter((dot) => apart(dot, own) > 1));
     if (label.matches(".roomname")) return [...marks].some(([other, box]) => box && other.matches(".goalname") && apart(spot, box) < 24) ? 20 : 0;
     let cost = others.some((other) => apart(letter, other) < near + 3) || near > (goal ? 16 : 14) ? 24 : 0;
@@ -186,9 +187,8 @@ function placeLabels(map, mark) {
     return dotsOf([x1, y1, x2, y2]);
   }
 
-  for (const label of labels) {
-    const box = label.getBoundingClientRect(), still = !label.dataset.box, pill = label.matches(".pill");
-    const own = still ? box : marks.get(label) || markOf(label, frame, k, mark, []);
+  function search(label, own, still) { // the best spot, and whether a line leads from it
+    const pill = label.matches(".pill"), box = label.getBoundingClientRect();
     let best = null, led = false, least = label.matches(".named, .pill") ? Infinity : label.matches(".goalname") ? 2000 : label.matches(".label:not(.landmarkname, .placename)") ? 24 : 1000;
     const spots = still ? [box] : own ? spotsOf(label, box, frame, own) : [];
     spots.forEach((spot, turn) => {
@@ -200,6 +200,18 @@ function placeLabels(map, mark) {
       const off = own && (pill ? apart(spot, own) > 3 : label.matches(".goalname") && apart(spot, own) > 7);
       if (cost < least) [best, led, least] = [spot, lost >= 24 || off, cost];
     });
+    return [best, led];
+  }
+
+  for (const label of labels) {
+    const still = !label.dataset.box, pill = label.matches(".pill");
+    const own = still ? null : marks.get(label) || markOf(label, frame, k, mark, []);
+    let [best, led] = search(label, own, still);
+    if ((led || !best) && label.matches(":has(.caption)")) { // the letter alone
+      label.classList.add("bare");
+      [best, led] = search(label, own, still);
+    }
+    const box = label.getBoundingClientRect();
     label.classList.toggle("under", !best);
     if (!best) continue;
     taken.push(best);
@@ -230,7 +242,9 @@ function unclutter(maps) {
       bar.nextElementSibling.textContent = long + " " + bar.dataset.unit.slice(0, long > 1 ? undefined : 6); // 1 square
     }
     for (const sign of legend ? legend.querySelectorAll("i:not(.scale)") : []) { // no sign of what is not in view
-      const marks = boxesOf([...map.querySelectorAll("." + [...sign.classList].slice(1).join("."))]);
+      const parts = [...map.querySelectorAll("." + [...sign.classList].slice(1).join("."))], marks = boxesOf(parts);
+      const own = parts.find((part) => part.matches(".pose.now, .facing") && meet(part.getBoundingClientRect(), frame));
+      if (own) sign.style.setProperty("--w", getComputedStyle(own).getPropertyValue("--w")); // the actor's color
       if (marks.length) sign.parentElement.hidden = !marks.some((box) => meet(box, frame) && Math.max(box.width, box.height) > 3);
     }
     placeLabels(map, size / unit);

@@ -191,6 +191,20 @@ def test_a_typo_costs_nothing_and_stop_stands_last(
         page.wait_for_selector(f"#problem:text('{reason}')")
         assert page.input_value("#say input") == words, "it can be mended"
         turn(page, 1)
+    page.fill("#say input", "goto[Z]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#problem:text('No way to Z from here')")
+    for number, way in enumerate(("goto[{}]", "go to {}", "{}"), 1):  # a letter is no part of an id
+        going = page.locator(".menu .act[data-action^=goto]").last
+        letter = going.evaluate(
+            "(each) => each.querySelector('kbd + *, small').previousSibling.data"
+        )
+        action = going.get_attribute("data-action")
+        page.fill("#say input", way.format(letter.strip()))
+        page.keyboard.press("Enter")
+        turn(page, number + 1)
+        done = "document.querySelector('.log li:last-child .letter').title"
+        assert f"goto[{page.evaluate(done)}]" == action
     leave(page)
     assert told == []
     page.close()
@@ -220,7 +234,7 @@ def test_words_of_a_button_run_it_and_folds_close_again(
     page.keyboard.press("Enter")
     turn(page, 2)
     assert page.locator(".log li").last.inner_text().endswith("You explored the kitchen.")
-    assert page.evaluate("document.activeElement.tagName") == "BODY", "the keys work again"
+    assert page.evaluate("document.activeElement.name") == "words", "who typed types on"
     page.locator("#feedback summary").click()
     assert "Of these, closed" in page.locator("#feedback").inner_text()
     page.evaluate("scrollTo(0, 9999)")
@@ -359,8 +373,12 @@ def test_a_press_on_the_object_right_ahead_does_what_works_there(
     top_of = "document.querySelector('.todo').getBoundingClientRect().top"
     before = page.evaluate(top_of)
     page.locator(".menu .act", has_text="drop").click()
+    page.wait_for_selector("#problem.hint:text('No effect here: drop')")
+    page.locator(".menu .act", has_text="turn left").dispatch_event("click")
     turn(page, 5)
     assert abs(page.evaluate(top_of) - before) < 2, "the buttons stay where they are"
+    page.keyboard.press("ArrowRight")
+    turn(page, 6)
     page.evaluate("scrollTo(0, 0)")
     click(page, "[data-does]")
     page.wait_for_selector("#choose[open]")

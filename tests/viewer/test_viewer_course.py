@@ -140,7 +140,7 @@ def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
     objects["mug_3"]["held"] = "agent"
     state = {"objects": objects, "actors": {"agent": {"sees": {}}}}
     assert conditions(reference, state) == [
-        ("hot not dirty egg in or on coffee machine", 0, 1),
+        ("hot clean egg in or on coffee machine", 0, 1),
         ("mug held", 1, 1),
         ("desk lamp switched on, in view", 0, 1),
     ]

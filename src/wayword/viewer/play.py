@@ -730,9 +730,9 @@ class _MapBuilder:
                 else:
                     self.view.append(square)
                     self.squares[square] = False
-        gone = [name for name, (*_, x, y) in self.grid.items() if (x, -y) in self.view]
-        for name in gone:
-            del self.grid[name]
+        for name, (kind, *_, x, y) in [*self.grid.items()]:
+            if kind != "door" and (x, -y) in self.view:  # it is listed again if it is still there
+                del self.grid[name]
         for square, each in at.items():
             point = _square(position, facing, *square)
             self.squares[point] = False

@@ -77,7 +77,7 @@
     const turned = old.dataset.turn !== board().dataset.turn || old.dataset.state !== board().dataset.state;
     const kept = narrow && !end && scrollY > 0 && place !== undefined; // a thumb stays at its button
     if (kept) scrollBy(0, topOf() - place);
-    if (!first && turned && news && (news.top < 60 || news.bottom > innerHeight)) {
+    if (!first && turned && news && (end || news.top < 60 || news.bottom > innerHeight)) {
       if (kept) showProblem(part.firstElementChild.textContent, true);
       else scrollTo({ top: 0 });
     }
@@ -87,11 +87,13 @@
     for (const part of [say, document.getElementById("leave")]) if (part) part.hidden = true;
     if (dialog?.open) dialog.close();
     for (const sign of board().querySelectorAll(".k.inview, .k.pose")) sign.parentElement.hidden = true; // nothing is in view any more
-    board().querySelector(board().querySelector("#end .bad") ? "[data-again]" : "[data-after]")?.focus({ preventScroll: true });
+    board().querySelector(board().querySelector("#end h2.bad") ? "[data-again]" : "[data-after]")?.focus({ preventScroll: true });
   }
   const taskOf = () => (board().querySelector(".task")?.textContent || "").toLowerCase();
   const argumentsOf = (press) => (/\[(.*)\]/.exec(press.dataset.action)?.[1] || "").split(", ");
   const argumentOf = (press) => argumentsOf(press).at(-1);
+  const split = (text) => text.toLowerCase().split(/[\s,[\]]+/).filter(Boolean);
+  const verbOf = (press) => press.dataset.action.split("[")[0].replaceAll("_", " ");
   const actions = (more = "") => [...board().querySelectorAll(".menu .act[data-action]" + more)];
   const little = (word) => /^(and|the|then|with|for|from|next|near|into|that|this|when|you|are)$/.test(word);
   const colors = "red|green|blue|purple|yellow|gr[ae]y|white|black|brown";
@@ -103,6 +105,11 @@
     const task = " " + taskOf().replace(/[^a-z]+/g, " ") + " ", kind = kindOf(name), names = [kind, everyday()[kind]].filter(Boolean);
     return names.flatMap((each) => [each, each + "s", each + "es", each.replace(/fe?$/, "ves")]).some((each) => task.includes(" " + each + " "));
   }
+  const rulesOf = () => (board().querySelector("details[data-key=rules] pre")?.textContent || "").split("\n").filter((line) => line.startsWith("- "));
+  function isAsked(press) { // its verb, in the words that a rule gives for it: "Heat, warm, cook: …"
+    const heads = rulesOf().map((rule) => split(rule.split(":")[0]).slice(1)), task = split(taskOf().replace(/[.;:]/g, " "));
+    return isNamed(argumentsOf(press)[0]) && heads.some((words) => words.includes(verbOf(press)) && words.some((word) => task.includes(word)));
+  }
   // What the task names stands out on the map, and its choices come first and are not folded.
   function showNamed() {
     const labels = [...board().querySelectorAll("svg .label[data-gap]")], nameOf = (label) => label.textContent.replace(/^\w+ to the /, "");
@@ -110,7 +117,7 @@
     const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
     for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
     for (const row of board().querySelectorAll(".menu .acts")) {
-      const named = [...row.querySelectorAll(".act[data-action*='[']")].filter((press) => isNamed(argumentOf(press))), fold = row.closest("details");
+      const named = [...row.querySelectorAll(".act[data-action*='[']")].filter((press) => isNamed(argumentOf(press)) || isAsked(press)), fold = row.closest("details");
       for (const press of named) press.classList.add("named");
       if (!fold) row.prepend(...named);
       if (!fold || !named.length) continue;
@@ -145,7 +152,7 @@
   // The nouns of the task, which follow an article or a number, are bold in the texts: a phrase
   // of two words where a text has it, else each word.
   function markNamed() {
-    const texts = [...board().querySelectorAll(".around, #feedback .feedback, #feedback details")].flatMap((part) => [...part.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE);
+    const texts = [...board().querySelectorAll(".around, #feedback .feedback:not(.dim), #feedback details")].flatMap((part) => [...part.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE);
     const all = texts.map((text) => text.data.toLowerCase()).join("\n"), nouns = Object.entries(everyday()).filter(([kind]) => isNamed(kind)).map(([kind]) => kind);
     for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
       const words = phrase.split(/\s+/).filter((word) => word.length > 2 && word !== "doorway" && !little(word));
@@ -161,31 +168,33 @@
   // Of several rules, those with a word of the task that no other rule has; else the first.
   function showRule() {
     const fold = board().querySelector("details[data-key=rules]"), lines = fold?.querySelector("pre").textContent.split("\n") || [];
-    const rules = lines.filter((line) => line.startsWith("- ")), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
+    const rules = rulesOf(), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
     const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
     const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
     if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•"))].join("\n")));
   }
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
-    const late = (action) => action.startsWith("drop[") ? 0.7 : action.startsWith("goto[") ? 0.5 : 0;
-    const rank = (press) => press.matches(".named") ? argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
+    const late = (action) => /^(drop|toggle_off)\[/.test(action) ? 0.7 : action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
+    const rank = (press) => press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
       press.prepend(make("kbd", "", n + 1));
     }
+    for (const press of open.slice(0, 9).reverse()) if (press.matches(".named")) press.closest(".menu > *").style.order = press.dataset.key - 20; // by the first of its keys
   }
-  const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "") : "";
-  function filter() {
-    const given = typed().toLowerCase().split(/[\s,[\]]+/).filter(Boolean), words = given.filter((word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word));
-    const all = /^\d*$/.test(words.join("")), holding = board().querySelector(".status .held")?.textContent || "";
+  const typed = () => say ? say.elements.words.value.trim().replace(/^\//, "").replace(/^go to\b/i, "goto") : "";
+  const wordsTyped = () => split(typed()).filter((word, n) => !n || !/^(a|an|the|in|into|on|onto|to|at|with|from|it)$/.test(word));
+  const labelOf = (press) => split([...press.childNodes].map((part) => part.nodeType === 3 ? part.textContent : "").join(" ")).join(" "); // no key, no distance
+  function filter() { // a button has all typed words or their beginnings; of an id, for which a letter stands, only the whole counts
+    const words = wordsTyped(), all = /^\d*$/.test(words.join("")), holding = board().querySelector(".status .held")?.textContent || "";
     for (const press of actions()) {
-      const shown = [...press.childNodes].filter((part) => part.nodeType === 3).map((part) => part.textContent); // no key, no distance
+      const label = labelOf(press), ids = argumentsOf(press).filter((name) => !label.includes(name.toLowerCase().replaceAll("_", " ")));
       const other = press.dataset.action.split(/[[\],]+ ?/).map((name) => everyday()[kindOf(name)]);
-      const held = /^(go_)?(put|drop|give)/.test(press.dataset.action) ? holding : ""; // "put potato in bin"
-      const text = " " + [press.dataset.action, held, ...shown, ...other].join(" ").toLowerCase().replace(/[\s_,[\]]+/g, " ");
-      press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")));
+      const held = /^(go )?(put|drop|give)/.test(verbOf(press)) ? holding : ""; // "put potato in bin"
+      const text = " " + split([verbOf(press), label, held, ...other].join(" ")).join(" ");
+      press.hidden = !all && !words.every((word) => text.includes(" " + word.replaceAll("_", " ")) || ids.includes(word));
     }
     for (const part of board().querySelectorAll(".menu > *")) {
       part.hidden = !all && !part.querySelector(".act:not([hidden])");
@@ -197,7 +206,9 @@
     }
   }
   function meant() { // what is typed: a key, the only button that is left, or words
-    const left = actions(":not([hidden])"), key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
+    const all = actions(":not([hidden])"), words = wordsTyped().join(" ").replaceAll("_", " ");
+    const exact = all.filter((press) => [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words));
+    const left = exact.length === 1 ? exact : all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
     const open = [...board().querySelectorAll(".act[data-verb]")].some((press) => typed().startsWith(press.dataset.verb));
     const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();
@@ -263,10 +274,7 @@
     showProblem("");
     const reply = await post("say", { as: actor, number: Number(asked), words, sure });
     if (!reply.question && reply.problem) showProblem(reply.problem);
-    else if (!reply.question && say && !reply.lost) {
-      say.reset();
-      say.elements.words.blur(); // the keys on the buttons work again
-    }
+    else if (!reply.question && say && !reply.lost) say.reset();
     if (!reply.question) await refresh();
     sending = false;
     if (reply.question) confirmed(reply.question, () => send(words, 1));
@@ -277,8 +285,9 @@
     const press = event.target.closest(".act, [data-go]");
     walking++;
     if (event.target.matches("dialog")) event.target.close(); // next to it
-    const pile = pileOf(press, event);
-    if (press && press.dataset.cell) onSquare(press);
+    const pile = pileOf(press, event), grid = board()?.querySelector("[data-cell]");
+    if (grid && press?.matches(".idle")) showProblem("No effect here: " + labelOf(press), true); // and no turn
+    else if (press && press.dataset.cell) onSquare(press);
     else if (pile.length > 1) offer("Which one?", pile);
     else if (press && press.dataset.name) offer(press.dataset.name, actions().filter((each) => argumentOf(each) === press.dataset.name));
     else if (press && press.dataset.verb && say) {
@@ -287,6 +296,7 @@
       filter();
     } else if (press) send(press.dataset.go || press.dataset.words);
     if (event.target.id === "retry") refresh();
+    if (event.target.closest("#stop")) actions("[data-key=s]")[0]?.click();
     if (event.target.id === "leave") confirmed("The game ends and does not count. Leave it?", () => post("leave", { as: actor }).then(refresh));
     const after = event.target.closest("[data-after]");
     if (after) start({ after: after.dataset.after, ...(after.dataset.again && { again: "1" }) });
@@ -296,7 +306,9 @@
     if (form === say) {
       event.preventDefault();
       const left = actions(":not([hidden])").length, matching = !/^\d*$/.test(typed()) && left > 1;
-      if (typed()) await send(meant());
+      const place = !left && /^(?:goto )?([a-z]\d?)$/.exec(wordsTyped().join(" ")); // a letter, no part of an id
+      if (place) showProblem(`No way to ${place[1].toUpperCase()} from here`);
+      else if (typed()) await send(meant());
       if (matching && !shown.hidden) showProblem(`${left} buttons match: press one, or type more of its words`);
     } else if (form.matches(".answer")) {
       event.preventDefault();
@@ -318,7 +330,7 @@
       if (say) say.reset();
       filter();
     }
-    if (typing && (event.target.value || !event.key.startsWith("Arrow"))) return;
+    if (typing && (event.target !== say?.elements.words || event.target.value || !/^(Arrow.*|\d)$/.test(event.key))) return; // an empty line leaves these to the buttons
     if (event.key === "?" && say && !typing) document.getElementById("help").showModal();
     if (event.key === "/" && say) {
       event.preventDefault();

@@ -55,10 +55,10 @@ def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
     """Return the kinds of objects after their traits.
 
     >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
-    'hot not dirty egg'
+    'hot clean egg'
     """
     words = [v if isinstance(v, str) else name if v else f"not {name}" for name, v in traits]
-    return " ".join(filter(None, (*words, kinds(ids))))
+    return " ".join(filter(None, (*words, kinds(ids)))).replace("not dirty", "clean")
 
 
 def holders_of(state: State, obj: str) -> list[str]:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 _connect = socket.socket.connect
+if "WAYWORD_DATA" in os.environ:  # tests run commands in other folders
+    os.environ["WAYWORD_DATA"] = os.path.abspath(os.environ["WAYWORD_DATA"])
 
 
 def _loopback_only(self: socket.socket, address: Any) -> Any:

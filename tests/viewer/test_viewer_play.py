@@ -143,7 +143,9 @@ def test_a_game_leads_to_the_next_one_and_to_the_same_again(server: Server, tmp_
     first, folder = stop("1")
     assert folder == "mine"
     assert "Resume" not in ask(server, "/play")[1]
+    letters = server.games.table("1").seat("agent").letters
     assert answer({"after": "1", "again": "1"}) == "/play/2/"
+    assert server.games.table("2").seat("agent").letters is letters, "a place keeps its letter"
     assert stop("2") == (first, "mine-again1")
     assert "✗ you, earlier" in board(server, "2", "agent").text
     assert answer({"after": "2"}) == "/play/3/", "after another attempt, the series goes on"
@@ -316,6 +318,18 @@ def test_the_map_of_a_grid_ends_at_walls_and_doors_and_forgets_what_has_gone() -
     assert set(builder.grid) == {"red_door_1"}, "the ball is in view no more"
     builder.add(Look(here, grid((), (None, 2, None), [{"name": "red_door_1"}])))
     assert not builder.grid
+
+
+def test_the_map_of_a_grid_looks_through_an_open_door_and_leaves_its_frame_behind() -> None:
+    builder, door = _MapBuilder(Letters()), {**DOOR, "ahead": 1, "state": "open"}
+    builder.add(Look({"x": 5, "y": 5, "heading": 0.0}, grid((door,), (5, None, None))))
+    assert not any(builder.squares[5.0, -y] for y in (4.0, 3.0, 2.0, 1.0)), "up to the wall"
+    assert (5.0, 0.0) not in builder.squares
+    builder.add(Look({"x": 5, "y": 4, "heading": 0.0}, grid((), (4, 1, 1))))
+    assert "red_door_1" in builder.grid, "who stands on it does not see it"
+    assert builder.squares[4.0, -4.0]
+    assert builder.squares[6.0, -4.0]
+    assert not {(4.0, -3.0), (6.0, -3.0)} & builder.squares.keys(), "the next room may be wider"
 
 
 def test_actions_without_an_effect_are_dimmed() -> None:

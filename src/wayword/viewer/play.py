@@ -312,8 +312,11 @@ class Games:
         if folder and episode:
             new = (folder.with_name(f"{folder.name}{_AGAIN}{n}") for n in count(1))
             folder = next(each for each in new if not each.exists())
-        episode = "" if plan.continues else episode
-        return self.begin(replace(plan, episode=episode, out=folder), *players)
+        plan = replace(plan, episode="" if plan.continues else episode, out=folder)
+        begun = self.begin(plan, *players)
+        for actor in table.humans if again else ():
+            begun.seat(actor).letters = table.seat(actor).letters
+        return begun
 
     def open(self, title: str) -> PlayTable:
         """Open a table without a game, for a run whose agents ask the observer."""
@@ -340,10 +343,7 @@ class Games:
 
 # The pages.
 
-SHOWN = 4
-"""Metrics of the family that are shown, besides the steps."""
-_FEW = 14  # choices of a verb up to which all of them are in view
-_LINES = 30
+SHOWN = 4  # metrics of the family in the table of scores, besides the steps
 
 
 class GameEnd(NamedTuple):
@@ -389,7 +389,7 @@ def board(game: PlayTable, actor: str, ending: GameEnd, tally: Sequence[bool] = 
         return render(
             "board.html", game=game, actor=actor, ending=ending, seat=seat, now=now,
             feedback=feedback[3::-1], scores=score_rows(game.game) if game.game else [],
-            drawn=drawn, few=_FEW, choices=choices, most=_LINES, letters=letters, tally=tally,
+            drawn=drawn, choices=choices, letters=letters, tally=tally,
             moves=_moves(game.game) if game.game else (),
             everyday={spaced(kind): name.lower() for kind, name in EVERYDAY_NAMES.items()},
             idle=idle(as_mapping(now.observation)) if now else (),
@@ -694,8 +694,9 @@ class _MapBuilder:
         if "walls" in held:
             self._add_squares(position, facing, held)
         for each in listed(held, "holding"):
-            self.objects.pop(each["name"], None)
             self.grid.pop(each["name"], None)
+            for name in (each["name"], *each.get("contents", ())):
+                self.objects.pop(name, None)
         if "depth" in held:
             self.fans.append(fan(held))
         return True
@@ -721,15 +722,20 @@ class _MapBuilder:
             next((n for n in range(1, far) if n == wall or (n * a, n * r) in doors), far)
             for wall, (a, r, far) in zip(held["walls"], sides, strict=True)
         )
+        on_door = any(o[0] == "door" and (o[3], -o[4]) == position for o in self.grid.values())
         self.view = []
         for ahead in range(min(front + 1, VIEW_SIZE)):
-            for aside in range(-min(left, MIDDLE), min(right, MIDDLE) + 1):
+            seen = range(-min(left, MIDDLE), min(right, MIDDLE) + 1)
+            for aside in (0,) if on_door and ahead else seen:  # its frame is no wall of the room
                 square = _square(position, facing, ahead, aside)
                 if ahead == front or aside in (-left, right):
                     self.squares.setdefault(square, True)
                 else:
                     self.view.append(square)
                     self.squares[square] = False
+        through = at.get((front, 0), {}).get("state") == "open"
+        for ahead in range(front + 1, held["walls"][0] or 0) if through else ():
+            self.squares[_square(position, facing, ahead, 0)] = False
         for name, (kind, *_, x, y) in [*self.grid.items()]:
             if kind != "door" and (x, -y) in self.view:  # it is listed again if it is still there
                 del self.grid[name]

@@ -25,7 +25,7 @@
   function board() { return document.getElementById("board"); }
   const shown = document.getElementById("problem");
   function showProblem(problem, hint = false) {
-    shown.textContent = problem;
+    shown.textContent = problem.replaceAll("_", " ");
     shown.classList.toggle("hint", hint);
     shown.hidden = !problem;
   }
@@ -116,14 +116,17 @@
     const headOf = (label) => kindOf(nameOf(label)).split(" ").at(-1), colored = (head) => new RegExp(`(${colors}) ${head}`).test(taskOf()); // a red ball is no blue one
     const exact = labels.filter((label) => isNamed(nameOf(label))), heads = ["room", ...exact.map(headOf)];
     for (const label of labels) label.classList.toggle("named", exact.includes(label) || (isNamed(headOf(label)) && !heads.includes(headOf(label)) && !colored(headOf(label)))); // "the ball"
+    const goals = actions("[data-action*='[']").filter((press) => isNamed(argumentOf(press)) || isAsked(press)), near = /^go(to|_check)\[/;
+    const acted = goals.filter((press) => !near.test(press.dataset.action)).map(argumentOf); // a walk there or a look at it is then no help
+    const first = goals.filter((press) => !near.test(press.dataset.action) || !acted.includes(argumentOf(press)));
     for (const row of board().querySelectorAll(".menu .acts")) {
-      const named = [...row.querySelectorAll(".act[data-action*='[']")].filter((press) => isNamed(argumentOf(press)) || isAsked(press)), fold = row.closest("details");
+      const named = first.filter((press) => row.contains(press)), fold = row.closest("details");
       for (const press of named) press.classList.add("named");
       if (!fold) row.prepend(...named);
       if (!fold || !named.length) continue;
-      const block = make("div"), first = make("div", "acts");
-      first.append(...named);
-      block.append(make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]), first);
+      const block = make("div"), acts = make("div", "acts");
+      acts.append(...named);
+      block.append(make("h3", "", fold.querySelector("summary").textContent.split(" … ")[0]), acts);
       fold.before(block);
     }
     const log = board().querySelector(".log")?.textContent || "";
@@ -157,7 +160,8 @@
     for (const [, phrase] of taskOf().matchAll(/\b(?:the|an?|your|two|some)\s+([a-z]+(?:\s+[a-z]+)?)/g)) {
       const words = phrase.split(/\s+/).filter((word) => word.length > 2 && word !== "doorway" && !little(word));
       const modifies = (word) => new RegExp(`\\b${word} (?!and |or |with |is |are |on |in |to |at |of |near |behind |beyond |through )[a-z]`).test(all); // a pine bookcase is no pine bench
-      const alone = words.filter((word, n) => !new RegExp(`^(room|${colors})$`).test(word) && !(n < words.length - 1 && modifies(word)));
+      const stands = (word) => new RegExp(`(^|[^a-z] |\\b(a|an|the|and|or|with|of|to|in|on|by) )${word}`, "m").test(all); // a wall clock is no grandfather clock
+      const alone = words.filter((word, n) => !new RegExp(`^(room|${colors})$`).test(word) && !(n < words.length - 1 && modifies(word)) && !(n && !stands(word)));
       nouns.push(...(words.length > 1 && all.includes(words.join(" ")) ? [words.join(" ")] : alone));
     }
     if (!nouns.length) return;
@@ -171,12 +175,15 @@
     const rules = rulesOf(), words = rules.map((rule) => rule.toLowerCase().match(/[a-z]{4,}/g) || []);
     const own = (word, n) => words[n].includes(word) && words.filter((each) => each.includes(word)).length === 1;
     const fit = rules.filter((_, n) => (taskOf().match(/[a-z]{4,}/g) || []).some((word) => !little(word) && own(word, n)));
-    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•"))].join("\n")));
+    if (rules.length && !document.getElementById("end")) board().querySelector(".task").after(make("p", "rule", [lines[0].split(". ")[0] + ".", ...(fit.length ? fit : rules.slice(0, 1)).map((rule) => rule.replace("-", "•").replaceAll("_", " "))].join("\n")));
   }
   function setKeys() { // digits for the buttons in view, first of what the task names: an act, a walk there, a drop
     const open = [...board().querySelectorAll(".menu .act:not([data-key])")].filter((press) => !press.closest("details:not([open])"));
     const late = (action) => /^(drop|toggle_off)\[/.test(action) ? 0.7 : action.startsWith("goto[") ? 0.5 : action.startsWith("go_check[") ? 0.3 : 0;
-    const rank = (press) => press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
+    const done = [...board().querySelectorAll(".log li:has(.good)")].map((line) => line.querySelector("bdi").textContent), last = done.at(-1) || "";
+    const plain = (text) => text.replaceAll("_", " ");
+    const again = (press) => done.includes(plain(press.dataset.action)) || (/^(go )?put/.test(last) && /^(pick_up|go_grab)/.test(press.dataset.action) && last.includes(plain(argumentOf(press)))); // done, or undoes the last move
+    const rank = (press) => press.dataset.action && again(press) ? -2 : press.matches(".named") ? 2 * isAsked(press) + argumentsOf(press).filter(isNamed).length - late(press.dataset.action) : press.dataset.action?.startsWith("go_explore") ? (press.matches(".idle") ? -1 : 0.2) : 0;
     open.sort((a, b) => rank(b) - rank(a));
     for (const [n, press] of open.slice(0, 9).entries()) {
       press.dataset.key = n + 1;
@@ -208,7 +215,8 @@
   function meant() { // what is typed: a key, the only button that is left, or words
     const all = actions(":not([hidden])"), words = wordsTyped().join(" ").replaceAll("_", " ");
     const exact = all.filter((press) => [labelOf(press), verbOf(press) + " " + labelOf(press)].includes(words));
-    const left = exact.length === 1 ? exact : all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
+    const begun = all.filter((press) => words.startsWith(verbOf(press) + " ")); // "put" is no "go put"
+    const left = [exact, begun].find((some) => some.length === 1) || all, key = actions().find((press) => /\d/.test(press.dataset.key) && press.dataset.key === typed());
     const open = [...board().querySelectorAll(".act[data-verb]")].some((press) => typed().startsWith(press.dataset.verb));
     const press = key || (left.length === 1 && !open && !/^\d*$/.test(typed()) ? left[0] : null);
     return press ? press.dataset.words : typed();

@@ -35,16 +35,9 @@ from wayword.core.errors import DataError
 from wayword.core.geometry import absolute, bearing, relative
 from wayword.core.world import Feedback
 from wayword.settings import Checked
+from wayword.worlds.objectnav import observation
 from wayword.worlds.objectnav.base import Base, MotionResult
-from wayword.worlds.objectnav.observation import (
-    DepthImage,
-    Floats,
-    FloorMap,
-    View,
-    from_camera,
-    from_laser,
-    nearest_per_column,
-)
+from wayword.worlds.objectnav.observation import DepthImage, Floats, FloorMap, View
 from wayword.worlds.objectnav.rosbridge import Link, LinkLost, RobotError, check_url
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
@@ -134,8 +127,9 @@ def scan_depth(
     ranges = np.where(np.isnan(ranges) | (ranges < least) | (ranges > range_max), np.inf, ranges)
     angles = np.degrees(first + step * np.arange(len(ranges)))  # counter-clockwise
     bearings = (angles if flipped else -angles) + turn
-    metres, column_bearings = nearest_per_column(ranges, (bearings + 180.0) % 360.0 - 180.0)
-    return from_laser(metres, tuple(column_bearings.tolist()), eye, reach)
+    bearings = (bearings + 180.0) % 360.0 - 180.0
+    metres, column_bearings = observation.nearest_per_column(ranges, bearings)
+    return observation.from_laser(metres, tuple(column_bearings.tolist()), eye, reach)
 
 
 def image_depth(
@@ -150,7 +144,7 @@ def image_depth(
         data = np.frombuffer(base64.b64decode(message["data"], validate=True), np.uint8)
         rows = data.reshape(height, step)[:, : width * np.dtype(pixel_type).itemsize]
         depth: Floats = np.ascontiguousarray(rows).view(pixel_type).astype(np.float64) * unit
-    return from_camera(depth, field_of_view, reach, tilt=tilt)
+    return observation.from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
 def floor_map(message: Message, topic: str) -> FloorMap:

@@ -284,6 +284,7 @@ def test_everyday_words_stand_for_names(browser: Browser, server: Server, top: P
     assert {"garbage can 1", "potato 1"} <= {*page.locator("svg .label").all_text_contents()}, (
         "what was seen on the way is on the map"
     )
+    assert page.locator("svg .floor").count() == 2, "the rooms that the actor was in"
     explored = page.locator(".act[data-action^='go_explore']").all()
     assert [press.get_attribute("class") for press in explored][-1] == "act idle"
     assert explored[-1].get_attribute("data-action") == "go_explore[kitchen]"

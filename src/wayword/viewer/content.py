@@ -33,25 +33,14 @@ from wayword.core.world import Feedback
 from wayword.metrics.causes import find_causes
 from wayword.runs.plan import cast_of
 from wayword.runs.play import PlayedGame
-from wayword.viewer import index, maps
+from wayword.viewer import index, library, maps
 from wayword.viewer.compare import Pairs
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.document import Document, expert_advice
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.figures import listed
 from wayword.viewer.index import Overview, RunCard, index_page
-from wayword.viewer.library import (
-    Cache,
-    Library,
-    NamedRun,
-    Rows,
-    active_episode,
-    address,
-    progress_of,
-    select,
-    slug,
-    standing,
-)
+from wayword.viewer.library import Cache, Library, NamedRun, Rows, address, slug
 from wayword.viewer.maps.babyai import crop
 from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, Letters, page, render, visible
@@ -73,13 +62,13 @@ class Content:
     """Pages by the names of runs. ``data`` and ``trusted`` are as in ``wayword view``."""
 
     def __init__(
-        self, library: Library, data: Path | None = None, trusted: Path | None = None
+        self, runs: Library, data: Path | None = None, trusted: Path | None = None
     ) -> None:
-        self.library, self.data, self._trusted = library, data, trusted
+        self.library, self.data, self._trusted = runs, data, trusted
         self._sources: Cache[Sources] = Cache(3)
         self._tables: Cache[Mapping[str, Any]] = Cache(24)
         self._causes: Cache[dict[str, tuple[str, ...]]] = Cache(6)
-        self._pairs = Pairs(library, self.tasks, self._soon)
+        self._pairs = Pairs(runs, self.tasks, self._soon)
         self._pages: Cache[str] = Cache(4)
         self._documents: Cache[dict[str, Json]] = Cache(16)
         self._readers: Cache[threading.Thread] = Cache(6)
@@ -135,7 +124,7 @@ class Content:
         return RunCard(
             each.name, href, cast_of(identity),
             str((identity.get("models") or {}).get("main", "")),
-            str(identity.get("dataset", "")), *standing(rows), len(rows.failed),
+            str(identity.get("dataset", "")), *library.standing(rows), len(rows.failed),
             started=str(config.get("started", "")),
             figures=[
                 (metrics[key], row["metrics"][key]["mean"]) if key in metrics else (None, None)
@@ -147,7 +136,7 @@ class Content:
         live = [
             (progress.written, each.slug)
             for each in self.library.runs()
-            if (progress := progress_of(each.path)) and progress.alive
+            if (progress := library.progress_of(each.path)) and progress.alive
         ]
         return max(live, default=(0.0, ""))[1]
 
@@ -156,7 +145,7 @@ class Content:
         runs = {}
         for each in listed:
             try:
-                status, done, _ = standing(self.library.rows(each.name))
+                status, done, _ = library.standing(self.library.rows(each.name))
             except WaywordError:
                 continue
             runs[f"run/{each.slug}/"] = {"status": status, "done": done}
@@ -167,13 +156,13 @@ class Content:
     def run(self, name: str) -> str:
         """Return the page of a run. Raises ``UsageError`` if no run has that name."""
         rows = self.library.rows(name)
-        progress = progress_of(rows.run.path)
+        progress = library.progress_of(rows.run.path)
         key = (name, rows.run.path, rows.version, bool(progress and progress.alive))
         return self._pages.get(key, lambda: redacted(index_page(self.overview(name, rows))))
 
     def overview(self, name: str, rows: Rows) -> Overview:
         """Return the data of a run's page, without the slow parts."""
-        progress, remote = progress_of(rows.run.path), len(rows) > REMOTE
+        progress, remote = library.progress_of(rows.run.path), len(rows) > REMOTE
         heads = rows.heads(rows.keys()[:PAGE] if remote else None)
         return Overview(
             self.library.find(name).name, rows, _means(rows), heads, self._opened(rows),
@@ -215,7 +204,7 @@ class Content:
         rows = self.library.rows(name)
         causes = self._causes.peek((rows.run.path, rows.version)) or {}
         texts, ready = self._search(rows, wish.get("q", "").lower())
-        chosen, start = select(rows, wish, causes, texts), wish.get("from", "")
+        chosen, start = library.select(rows, wish, causes, texts), wish.get("from", "")
         first = int(start) if start.isdecimal() and len(start) < 10 else 0
         heads = rows.heads(chosen[first : first + PAGE])
         sources = self._soon(rows, [head.episode_id for head in heads], _MOMENT / 4)
@@ -266,7 +255,7 @@ class Content:
     def live_state(self, name: str) -> Json:
         """Return a run's progress: the running episodes, and the version of its rows."""
         rows = self.library.rows(name)
-        progress = progress_of(rows.run.path)
+        progress = library.progress_of(rows.run.path)
         alive = bool(progress and progress.alive)
         active = progress.episodes if progress and alive else ()
         sources = self._soon(rows, [str(each.get("id")) for each in active[:_SKETCHED]])
@@ -290,7 +279,7 @@ class Content:
 
     def episode(self, name: str, episode: str) -> str:
         rows, run = self.library.rows(name), self.library.find(name).name
-        if episode not in rows and (now := active_episode(rows, episode)):
+        if episode not in rows and (now := library.active_episode(rows, episode)):
             sources = self.tasks(rows, [episode])
             return redacted(page(
                 "running_page.html", "live", served=True, name=episode, run=run,
@@ -360,7 +349,7 @@ class Content:
 
     def moves(self, name: str, episode: str) -> str:
         rows = self.library.rows(name)
-        now = active_episode(rows, episode)
+        now = library.active_episode(rows, episode)
         if now is None:
             raise UsageError(f"episode {episode!r} is not running")
         return redacted(_moves_part(now, self.tasks(rows, [episode])))

@@ -88,8 +88,8 @@ class Seat(Person):
     def show(self, situation: Situation) -> bool:
         with self._table.changing():
             self.situation = situation
-            pose, known = self._table.pose(self.actor)
-            self.looks.append(Look(pose, situation.observation, situation.around, known))
+            pose, known, room = self._table.pose(self.actor)
+            self.looks.append(Look(pose, situation.observation, situation.around, known, room))
         return True
 
     def write(self, text: str, style: Style = "") -> None:
@@ -216,11 +216,14 @@ class PlayTable(Person):
             self.seat(step.actor).moves += len(step.feedback.details.get("low_level", "1"))
             self.lines.append(PlayEvent(step.actor, text, "" if step.feedback.ok else "warning"))
 
-    def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point]]:
-        """The pose of an actor, and the objects that it remembers; called on the game's thread."""
+    def pose(self, actor: str) -> tuple[Mapping[str, Any], Mapping[str, Point], Sequence[Point]]:
+        """The pose of an actor, the objects that it remembers and the corners of its room, if the
+        world has them; called on the game's thread."""
         world: Any = self._world
+        pose = world.pose(actor) if world else {}
         known = world.remembered(actor) if hasattr(world, "remembered") else {}
-        return (world.pose(actor) if world else {}), known
+        rooms = world.scene.rooms if known else ()
+        return pose, known, next((o.polygon for o in rooms if o.name == pose["room"]), ())
 
     def write(self, text: str, style: Style = "") -> None:
         with self.changing():
@@ -494,12 +497,14 @@ _WITH_BEARING = ("objects", "doors", "others", "shown")
 
 
 class Look(NamedTuple):
-    """An actor's observation at a pose, the text around it, and the objects that it remembers."""
+    """An actor's observation at a pose, the text around it, the objects that it remembers, and the
+    corners of its room."""
 
     pose: Mapping[str, Any]
     observation: Any
     text: str = ""
     known: Mapping[str, Point] = {}
+    room: Sequence[Point] = ()
 
 
 def sightings(held: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:
@@ -651,6 +656,7 @@ class _MapBuilder:
     names: dict[str, str] = field(default_factory=dict)
     """Destinations of the doorways that places are in."""
     fans: list[list[Point]] = field(default_factory=list)
+    outlines: dict[str, Sequence[Point]] = field(default_factory=dict)
     exact: bool = True
 
     def add(self, look: Look) -> bool:
@@ -677,7 +683,9 @@ class _MapBuilder:
         self.stubs += [(position, end) for _, end in self.exits]
         self.exact = self.exact and not turns
         room = str(held.get("room") or (room_of(look.text) if place else ""))
-        if all(math.dist(at, position) > _ROOM for at, name in self.rooms.items() if name == room):
+        self.outlines |= {room: look.room} if look.room else {}
+        named = [at for at, name in self.rooms.items() if name == room]
+        if not look.room and all(math.dist(at, position) > _ROOM for at in named):
             self.rooms[position] = room
         for name, point in look.known.items():
             self.objects[name] = point, "doors" if name.startswith("door") else "objects"
@@ -768,10 +776,12 @@ class _MapBuilder:
 
     def shapes(self) -> list[Shape]:
         shapes = [Shape("area", rim, "seenfree") for rim in self.fans if rim]
+        shapes += [Shape("area", corners, "floor") for corners in self.outlines.values()]
         shapes += [cell(middle, wall) for middle, wall in self.squares.items()]
         shapes += [Shape("cells", self.view, "inview", size=1)] * bool(self.view)
         items = [(object_shape(each), each[3:]) for each in self.grid.values()]
         shapes += [shape for shape, _ in items]
+        shapes += [draw.room_label(name, corners) for name, corners in self.outlines.items()]
         labels = [(shape.title, (float(x), -float(y)), 0.4, "") for shape, (x, y) in items]
         labels += [(room, at, 0.0, "inroom") for at, room in self.rooms.items() if room]
         labels += [(_ARROWS[round(turn / 45) % 8], end, 0.0, "") for turn, end in self.exits]
